@@ -19,7 +19,7 @@ from tfrecord_dataset.image_size import ImageSize
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ListSummary:
-    """What one key of an Example holds that is an Example already: a list, told in brief.
+    """What one key of an Example holds that is an Example already: a list, in brief.
 
     One number and one short text are their own summary: an int, a float, a str.
 

@@ -83,17 +83,17 @@ def value_columns(table: pa.Table) -> list[str]:
 
 def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
     """Return the values of each feature, one per row; None if a row has none."""
-    found: dict[str, list[Value | None]] = {}
+    columns: dict[str, list[Value | None]] = {}
     for name in value_columns(table):
         prefix, _, feature = name.partition(":")
         values = _values(table.column(name), is_class=f"{prefix}:" == _CLASS)
-        if (others := found.get(feature)) is not None:  # another type in rows of another table
+        if (others := columns.get(feature)) is not None:  # another type in rows of another table
             values = [
                 other if value is None else value
                 for value, other in zip(values, others, strict=True)
             ]
-        found[feature] = values
-    return found
+        columns[feature] = values
+    return columns
 
 
 def features_by_row(table: pa.Table) -> Iterator[dict[str, Value]]:

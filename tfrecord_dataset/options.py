@@ -198,7 +198,7 @@ class Field:
 def fields_of(owner: type) -> Mapping[str, Field]:
     """Return the options of a class by name, in field order; other fields are not included."""
     hints = typing.get_type_hints(owner, include_extras=True)
-    found = {}
+    options = {}
     for field in dataclasses.fields(owner):
         kind, *notes = typing.get_args(hints[field.name]) or (Any,)
         option = next((note for note in notes if isinstance(note, Option)), None)
@@ -210,14 +210,14 @@ def fields_of(owner: type) -> Mapping[str, Field]:
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
-        found[field.name] = Field(
+        options[field.name] = Field(
             name=field.name,
             option=option,
             kind=kinds[0] if len(kinds) == 1 and kinds[0] in TYPES else Any,
             default=default,
             group=next((note.title for note in notes if isinstance(note, Group)), ""),
         )
-    return found
+    return options
 
 
 _hints_of = functools.cache(typing.get_type_hints)

@@ -41,10 +41,10 @@ def check_seal(data: bytes) -> None:
     Raises:
         ValueError: They differ, or the checksum is missing.
     """
-    found = _END.search(data[-_END_BYTES:])
-    if found is None:
+    end = _END.search(data[-_END_BYTES:])
+    if end is None:
         raise ValueError("it does not end with its checksum: it was cut off or changed")
-    stated = found[1].decode()
+    stated = end[1].decode()
     actual = _checksum(data[:-_END_BYTES] + _OPEN_END.encode())
     if actual != stated:
         raise ValueError(

@@ -41,7 +41,7 @@ def printable(text: str, *, keeps: str = "\n\t") -> str:
         keeps: Control characters to keep.
     """
     return _CONTROL.sub(
-        lambda found: found[0] if found[0] in keeps else f"\\u{ord(found[0]):04x}", text
+        lambda match: match[0] if match[0] in keeps else f"\\u{ord(match[0]):04x}", text
     )
 
 
@@ -61,7 +61,7 @@ def without_secrets(text: str) -> str:
     Covers the user info and all query values of URLs; keys in connection strings; and the values
     of the environment's variables for secrets.
     """
-    text = _URL.sub(lambda found: f"{found[1]}://{_open_part(found[1].lower(), found[2])}", text)
+    text = _URL.sub(lambda match: f"{match[1]}://{_open_part(match[1].lower(), match[2])}", text)
     text = _STATED.sub(r"\1***", text)
     for name, value in os.environ.items():
         if len(value) >= _LEAST_SECRET and value in text and _SECRET_NAME.match(name):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import (
-    Form,
+    ColumnForm,
     Lists,
     ListSpec,
     default_values,
@@ -114,7 +114,7 @@ def _of_boxes(
 
 
 def _of_objects(
-    feature: Feature, form: Form, arrays: Sequence[Any], count: int, decode: bool
+    feature: Feature, form: ColumnForm, arrays: Sequence[Any], count: int, decode: bool
 ) -> Any:
     """Make a column's values from its lists."""
     match form:

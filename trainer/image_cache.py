@@ -159,8 +159,8 @@ class KeptImages:
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
         """The rows of these records, uint8 [n, row], and whether each is kept, bool [n]."""
-        found = self._holds(numbers)  # before the rows, which other threads keep meanwhile
-        return self._rows.take(numbers, axis=0, mode="clip"), found
+        held = self._holds(numbers)  # before the rows, which other threads keep meanwhile
+        return self._rows.take(numbers, axis=0, mode="clip"), held
 
     def keep(self, number: int, row: Any) -> None:
         """Keep the row of a record, uint8 [row], if there is room."""
@@ -203,10 +203,10 @@ class KeptImages:
     def look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
         """Rows uint8 [n, row] and whether each was found, bool [n], from keys int64 [n, 2]."""
         # Not stateful: a deterministic run would look one after the other.
-        rows, found = tf.numpy_function(
+        rows, is_held = tf.numpy_function(
             self.find, [keys[:, 1]], [tf.uint8, tf.bool], stateful=False
         )
-        return tf.ensure_shape(rows, [None, self._row_bytes]), tf.ensure_shape(found, [None])
+        return tf.ensure_shape(rows, [None, self._row_bytes]), tf.ensure_shape(is_held, [None])
 
     def recall(self, key: Tensor, row: Tensor, found: Tensor) -> Recall:
         """The function that finds the images of one record, or keeps those that are decoded."""

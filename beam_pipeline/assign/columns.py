@@ -255,15 +255,15 @@ def binaries(table: pa.Table, column: str) -> npt.NDArray[np.bytes_]:
 
 def repeated(parts: Iterable[pa.Table], column: str) -> pa.Array:
     """Return the values of a column that several rows have."""
-    known = found = pa.array([], SCHEMA.field(column).type)
+    known = distinct = pa.array([], SCHEMA.field(column).type)
     for part in parts:
         counted = pc.value_counts(part.column(column).combine_chunks())
         values = counted.field("values")
         is_known = pc.is_in(values, known)
         again = values.filter(pc.or_(is_known, pc.greater(counted.field("counts"), 1)))
-        found = pc.unique(pa.concat_arrays([found, again]))
+        distinct = pc.unique(pa.concat_arrays([distinct, again]))
         known = pa.concat_arrays([known, values.filter(pc.invert(is_known))])
-    return found
+    return distinct
 
 
 def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:

@@ -156,9 +156,9 @@ class _Groups:
         """(the rows of a part that are in a group, their groups)."""
         contents = columns.binaries(part, "content_digest")
         groups = np.searchsorted(self._contents, contents)
-        found = groups < self.num_groups
-        found[found] = self._contents[groups[found]] == contents[found]
-        rows = np.flatnonzero(found)
+        is_known = groups < self.num_groups
+        is_known[is_known] = self._contents[groups[is_known]] == contents[is_known]
+        rows = np.flatnonzero(is_known)
         return rows, groups[rows]
 
     def _conflict(self, group: int) -> bool:

@@ -222,13 +222,13 @@ def join(
         across += len(set(in_splits)) > 1
         groups.append(_named([row.key for row in named], in_splits))
     groups.sort(key=lambda group: (len(set(group.splits)) == 1, group))
-    found = NearDuplicates(
+    near = NearDuplicates(
         groups=len(groups),
         records=records,
         across_splits=across,
         examples=tuple(groups[:_GROUPS_NAMED]),
     )
-    return Joined(found, splits)
+    return Joined(near, splits)
 
 
 def _named(keys: list[str], splits: list[str]) -> NearGroup:

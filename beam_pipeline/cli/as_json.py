@@ -48,10 +48,10 @@ def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence
 
 def understood(claim: Claim) -> dict[str, str]:
     """What the input was read as, by role; of several lines of one role, all."""
-    found: dict[str, list[str]] = {"layout": [claim.layout]}
+    facts: dict[str, list[str]] = {"layout": [claim.layout]}
     for what, text in claim.understood:
-        found.setdefault(what, []).append(text)
-    return {what: "; ".join(texts) for what, texts in found.items()}
+        facts.setdefault(what, []).append(text)
+    return {what: "; ".join(texts) for what, texts in facts.items()}
 
 
 def of_verification(info: Dataset, problems: Sequence[str]) -> str:

@@ -127,8 +127,8 @@ def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
 def _build(config: BuildConfig, options: PipelineOptions) -> None:
     check_before_reading(config, options)
     scratch = scratch_dir(config)
-    config, found = _find_input(config, scratch)
-    source = source_of(config, found, scratch)
+    config, claim = _find_input(config, scratch)
+    source = source_of(config, claim, scratch)
     try:
         info = build(config, options, source)
     except DataError:
@@ -170,12 +170,12 @@ def _plan(
 def _save_open(path: str, config: BuildConfig, error: ConfigError) -> None:
     """Saves the recipe of an input with an open question, or that cannot be read as it says."""
     problem = error.problem if isinstance(error, ProblemError) else error
-    found = error.decided if isinstance(error, ProblemError) else {}
+    decided_before = error.decided if isinstance(error, ProblemError) else {}
     fields = dataclasses.fields(config)
     undecided = {
         field.name for field in fields if getattr(config, field.name) in (field.default, ())
     }
-    decided = {name: value for name, value in found.items() if name in undecided}
+    decided = {name: value for name, value in decided_before.items() if name in undecided}
     recipe.save(path, dataclasses.replace(config, **decided), problem=problem)
     option = problem.option if isinstance(problem, Problem) else ""
     what = f"complete the line {option}" if option else "edit it"
@@ -235,10 +235,10 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 
 def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = False) -> int:
-    found = diff(config.old, config.new)
-    if text := difference.as_json(found) if to_json else difference.as_text(found):
+    changes = diff(config.old, config.new)
+    if text := difference.as_json(changes) if to_json else difference.as_text(changes):
         print(text)
-    return 1 if found else 0
+    return 1 if changes else 0
 
 
 def _report(config: ReportOptions, options: PipelineOptions) -> None:
@@ -249,11 +249,11 @@ def _report(config: ReportOptions, options: PipelineOptions) -> None:
 
 def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
     wrong = 0
-    for found in examine(config.urls):
-        print(one_line(f"{found.name:16} {found.text}"), flush=True)
-        if found.remedy:
+    for finding in examine(config.urls):
+        print(one_line(f"{finding.name:16} {finding.text}"), flush=True)
+        if finding.remedy:
             wrong += 1
-            print(one_line(f"{'':16} → {found.remedy}"), flush=True)
+            print(one_line(f"{'':16} → {finding.remedy}"), flush=True)
     if wrong:
         raise BeamTFRecordsError(f"{counted(wrong, 'thing')} to mend, each with what helps (→)")
 

@@ -12,21 +12,21 @@ _CHARACTERS = 60
 _TITLES = {"content": "changed content", "annotation": "changed annotation"}
 
 
-def as_text(found: Difference) -> str:
+def as_text(difference: Difference) -> str:
     """The differences, a line each; "" if there are none."""
-    return "\n".join(map(one_line, _lines(found)))
+    return "\n".join(map(one_line, _lines(difference)))
 
 
-def _lines(found: Difference) -> Iterator[str]:
+def _lines(difference: Difference) -> Iterator[str]:
     for name in CHANGES:
-        if counts := getattr(found, name):
+        if counts := getattr(difference, name):
             total = sum(counts.values())
             parts = ", ".join(f"{count:,} {split}" for split, count in counts.items())
             yield f"{_TITLES.get(name, name)}: {counted(total, 'record')} ({parts})"
-            examples = found.examples[name]
+            examples = difference.examples[name]
             more = ", …" if total > len(examples) else ""
             yield f"  {', '.join(printable(example, keeps='') for example in examples)}{more}"
-    for title, changes in (("feature", found.features), ("option", found.options)):
+    for title, changes in (("feature", difference.features), ("option", difference.options)):
         for name, (old, new) in changes.items():
             yield f"{title} {name}: {_value(old)} → {_value(new)}"
 
@@ -36,6 +36,8 @@ def _value(value: Any) -> str:
     return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
 
 
-def as_json(found: Difference) -> str:
+def as_json(difference: Difference) -> str:
     """The differences as one object."""
-    return json.dumps({"equal": not found} | dataclasses.asdict(found), ensure_ascii=False)
+    return json.dumps(
+        {"equal": not difference} | dataclasses.asdict(difference), ensure_ascii=False
+    )

@@ -78,15 +78,15 @@ def _packages() -> Iterator[Finding]:
         seen.add(stated["name"])
         name, least = stated["name"], stated["least"] or "0"
         try:
-            found = importlib.metadata.version(name)
+            version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             if not stated["extra"]:
                 yield Finding(name, "missing", f"pip install {name}")
             continue
-        if _numbers(found) < _numbers(least):
-            yield Finding(name, found, f"pip install --upgrade '{name}>={least}'")
+        if _numbers(version) < _numbers(least):
+            yield Finding(name, version, f"pip install --upgrade '{name}>={least}'")
         elif name in _SHOWN:
-            yield Finding(name, found)
+            yield Finding(name, version)
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -125,12 +125,12 @@ def _disks() -> Iterator[Finding]:
 def _gpus() -> Iterator[Finding]:
     listed = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])
     there = [line for line in (listed or "").splitlines() if line]
-    found = _output([sys.executable, "-c", _TENSORFLOW])
-    if found is None:
+    printed = _output([sys.executable, "-c", _TENSORFLOW])
+    if printed is None:
         remedy = "pip install 'tensorflow[and-cuda]'" if there else "pip install tensorflow"
         yield Finding("TensorFlow", "missing, or it cannot be imported", remedy)
     else:
-        version, cuda, seen = (found.splitlines() or ["||"])[-1].split("|")
+        version, cuda, seen = (printed.splitlines() or ["||"])[-1].split("|")
         remedy = ""
         if there and not seen:
             remedy = (

@@ -260,18 +260,18 @@ def _near_duplicates(near: Mapping[str, int]) -> Iterator[str]:
         )
 
 
-def _duplicates(found: Mapping[str, Any]) -> Iterator[str]:
-    if not found["groups"]:
+def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[str]:
+    if not duplicates["groups"]:
         return
-    groups = counted(found["groups"], "group")
-    yield f"duplicates: {found['records']:,} records in {groups} of equal content"
-    if across_splits := found["across_splits"]:
+    groups = counted(duplicates["groups"], "group")
+    yield f"duplicates: {duplicates['records']:,} records in {groups} of equal content"
+    if across_splits := duplicates["across_splits"]:
         yield Warned(
             f"groups of duplicates in more than one split: {across_splits:,}; a model "
             "would be tested on its training data; --duplicates drop removes them"
         )
-    if conflicting := found["conflicting"]:
-        keys, labels = found["examples"][0]["keys"], found["examples"][0]["labels"]
+    if conflicting := duplicates["conflicting"]:
+        keys, labels = duplicates["examples"][0]["keys"], duplicates["examples"][0]["labels"]
         group = ", ".join(
             f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
         )

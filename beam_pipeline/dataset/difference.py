@@ -101,7 +101,7 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
             with _disk():
                 _fill(database, table, _rows(info, differing, meter))
         with _disk():
-            found = {name: _counted(database, query) for name, query in _QUERIES.items()}
+            numbers = {name: _counted(database, query) for name, query in _QUERIES.items()}
     for info in infos:
         check_unchanged(info)
     before, after = infos
@@ -112,8 +112,8 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
             split: (_num_records(before, split), _num_records(after, split))
             for split in sorted({*before.splits, *after.splits})
         },
-        **{name: counts for name, (counts, _) in found.items()},
-        examples={name: keys for name, (_, keys) in found.items() if keys},
+        **{name: counts for name, (counts, _) in numbers.items()},
+        examples={name: keys for name, (_, keys) in numbers.items() if keys},
         features=_differing(*(_features(info) for info in infos)),
         options=_differing(*(_options(info) for info in infos)),
     )
@@ -121,13 +121,13 @@ def diff(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Difference
 
 def _shards(info: Dataset) -> dict[tuple[str, str, str], tuple[str, ShardEntry]]:
     """Return (split, shard) by facts that are equal in both datasets if their records are."""
-    found = {}
+    examples = {}
     for split, shards in info.splits.items():
         for shard in shards:
             index = info.files.get(rows_file(shard.file))
             content = shard.sha256 or storage.join(info.path, shard.file)
-            found[split, content, index.sha256 if index else ""] = split, shard
-    return found
+            examples[split, content, index.sha256 if index else ""] = split, shard
+    return examples
 
 
 def _rows(

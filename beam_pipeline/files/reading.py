@@ -55,7 +55,7 @@ class Reader:
     """
 
     def __init__(self, files: Iterable[FileRef] = ()):
-        ranges = [found for file in files if (found := _remote_range(file))]
+        ranges = [remote_range for file in files if (remote_range := _remote_range(file))]
         self._held: Any = None
         if len(ranges) > 1:
             from beam_pipeline.files import remote
@@ -69,8 +69,10 @@ class Reader:
 
     def _fetched(self, file: FileRef, at_most: int) -> bytes | None:
         """Return bytes that were fetched ahead, or None."""
-        found = _remote_range(file) if self._held else None
-        data: bytes | None = self._held.get(*found) if found and found[2] <= at_most else None
+        remote_range = _remote_range(file) if self._held else None
+        data: bytes | None = (
+            self._held.get(*remote_range) if remote_range and remote_range[2] <= at_most else None
+        )
         where = inside(file.path)
         place = where.place if where else None
         if data is None or where is None or place is None:

@@ -133,10 +133,10 @@ def _check_bucket(url: str) -> None:
 
 
 def _read_all(url: str, at_most: int) -> bytes:
-    with requests.opened(url) as found:
-        if found.meta["size"] > at_most:
+    with requests.opened(url) as content:
+        if content.meta["size"] > at_most:
             raise too_large(url, at_most)
-        return requests.content(found)
+        return requests.content(content)
 
 
 class Ranges:

@@ -62,8 +62,8 @@ class InspectedRows:
 
     def records(self) -> Iterator[Inspected]:
         """Return a record for each row."""
-        found = zip(self.content_digests, self.num_bytes.tolist(), strict=True)
-        for record, (digest, num_bytes) in zip(self.rows.records(), found, strict=True):
+        digests = zip(self.content_digests, self.num_bytes.tolist(), strict=True)
+        for record, (digest, num_bytes) in zip(self.rows.records(), digests, strict=True):
             yield Inspected.of(record, content_digest=digest, num_bytes=num_bytes)
 
 
@@ -96,23 +96,23 @@ def inspect_elements(
 ) -> list[InspectedElement | InspectedRows]:
     """Inspect records, which become Rejected if they cannot be used; the order may change."""
     records: list[Record] = []
-    found: list[InspectedElement | InspectedRows] = []
+    results: list[InspectedElement | InspectedRows] = []
     for element in elements:
         if isinstance(element, Record):
             records.append(element)
         elif isinstance(element, Rows):
             if inspected := inspect_rows(element, rules):
-                found.append(inspected)
+                results.append(inspected)
             else:
                 records += element.records()
         else:
-            found.append(element)
+            results.append(element)
     for under_way in _inspected(records, rules, read, each):
         if under_way.problem:
-            found.append(rejected(under_way.record, under_way.problem))
+            results.append(rejected(under_way.record, under_way.problem))
         elif under_way.inspected:
-            found.append(under_way.inspected)
-    return found
+            results.append(under_way.inspected)
+    return results
 
 
 def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:

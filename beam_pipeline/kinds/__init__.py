@@ -56,8 +56,8 @@ def of(value: object) -> Kind[Any]:
 
 
 def _of_base(value: object) -> Kind[Any] | None:
-    found = (_OF_VALUES[each] for each in type(value).__mro__ if each in _OF_VALUES)
-    return next(found, None)
+    matching = (_OF_VALUES[each] for each in type(value).__mro__ if each in _OF_VALUES)
+    return next(matching, None)
 
 
 def inline_bytes(value: object) -> int:

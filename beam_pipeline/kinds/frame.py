@@ -6,7 +6,7 @@ Which frame an annotation speaks of:
   upright image, which is what annotation tools show.
 - It states the size that only the file has, before the EXIF orientation: its geometry is turned
   together with the image. (An orientation that keeps the size, or a square image, cannot be
-  told from an upright one.)
+  distinguished from an upright one.)
 - It states another size, in pixels: "size mismatch".
 
 An image that is resized needs no other geometry, since fractions stay what they are; areas in

@@ -115,11 +115,13 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         }
         if not feature.shape:
             lists[()] = ([-1], [b""])
-        found = [lists[names] for names in named]
-        numbers: dict[str, Sequence[FeatureValue]] = {feature.key: [each for each, _ in found]}
+        class_lists = [lists[names] for names in named]
+        numbers: dict[str, Sequence[FeatureValue]] = {
+            feature.key: [each for each, _ in class_lists]
+        }
         if feature.bare:
             return numbers
-        return numbers | {feature.subkey("text"): [texts for _, texts in found]}
+        return numbers | {feature.subkey("text"): [texts for _, texts in class_lists]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         first, count = feature.label_offset, len(feature.classes)

@@ -25,7 +25,7 @@ from numpy.lib import format as npy_format
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.content import content_offset, whole
-from beam_pipeline.files.archive.paths import Place
+from beam_pipeline.files.archive.paths import MemberLocation
 from beam_pipeline.media import npz
 from beam_pipeline.media.npz import (
     DAMAGED,
@@ -261,7 +261,7 @@ def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
     return header, raw_values(npy, header.dtype, header.offset)
 
 
-def _only_member(data: bytes) -> tuple[Place, bytes]:
+def _only_member(data: bytes) -> tuple[MemberLocation, bytes]:
     """Return the location and the checked content of the only array in an .npz file."""
     arrays = npz.arrays_of(io.BytesIO(data))
     [(name, place), *others] = arrays.items()

@@ -77,13 +77,13 @@ def arrays_of(path: str) -> list[StoredArray]:
         RecordError: "damaged array", or "unsupported array" with the array's name.
     """
     library = _library()
-    found: list[StoredArray] = []
+    arrays: list[StoredArray] = []
 
     def look(name: str, item: Any) -> None:
         if isinstance(item, library.Dataset):
-            if len(found) == _MAX_ARRAYS:
+            if len(arrays) == _MAX_ARRAYS:
                 raise RecordError(UNSUPPORTED, f"over {_MAX_ARRAYS:,} arrays in one file")
-            found.append(_stored(name, item))
+            arrays.append(_stored(name, item))
 
     def external(name: str, link: Any) -> tuple[str, str] | None:
         return (name, link.filename) if isinstance(link, library.ExternalLink) else None
@@ -93,7 +93,7 @@ def arrays_of(path: str) -> list[StoredArray]:
             name, other = link
             raise RecordError(UNSUPPORTED, f"{name!r} is a link to {other!r}; copy it in")
         file.visititems(look)
-    return found
+    return arrays
 
 
 def _stored(name: str, array: Any) -> StoredArray:

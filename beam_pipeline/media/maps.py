@@ -62,21 +62,21 @@ def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
             in map" if a number or colour is not one of the classes.
     """
     header, image = decode_pixels(data, max_pixels)
-    found = _numbers(header, image, value)
+    numbers = _numbers(header, image, value)
     shown: tuple[int, ...] = ()
     if value.shows == "classes":
         by_color = value.colors and not value.classes
-        (present,) = np.nonzero(np.bincount(found.reshape(-1)))
+        (present,) = np.nonzero(np.bincount(numbers.reshape(-1)))
         shown = tuple(number for number in present.tolist() if number != IGNORED or by_color)
         if value.num_classes and shown and shown[-1] >= value.num_classes:
             wrong = next(number for number in shown if number >= value.num_classes)
             raise RecordError(
                 UNKNOWN_CLASS,
-                f"the pixel at {_place(found == wrong)} has the class {wrong}, but classes are 0 "
+                f"the pixel at {_place(numbers == wrong)} has the class {wrong}, but classes are 0 "
                 f"to {value.num_classes - 1}, and 255 is ignored; name or correct the class",
             )
     reasons = _conversions(header, image, value)
-    return MapFacts(size=ImageSize(*found.shape), numbers=shown, conversions=tuple(reasons))
+    return MapFacts(size=ImageSize(*numbers.shape), numbers=shown, conversions=tuple(reasons))
 
 
 def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
@@ -139,8 +139,8 @@ def sample_map(data: bytes, max_pixels: int) -> MapSample:
         return MapSample(None, frozenset(color for color in colors if colors[color]))
     numbers = None
     with contextlib.suppress(RecordError):
-        found = _one_channel(header, image, Map(file=FileRef(path="")))
-        numbers = frozenset(np.unique(found).tolist())
+        channel = _one_channel(header, image, Map(file=FileRef(path="")))
+        numbers = frozenset(np.unique(channel).tolist())
     if image.mode == "I;16":
         return MapSample(numbers, None)
     counted = image.convert("RGB").getcolors(_MOST_COLORS)
@@ -231,10 +231,10 @@ def _of_colors(
         return nearest
     codes = _codes(table)
     order = np.argsort(codes, kind="stable")
-    found = _codes(rgb)
-    places = np.minimum(np.searchsorted(codes[order], found), len(codes) - 1)
+    packed = _codes(rgb)
+    places = np.minimum(np.searchsorted(codes[order], packed), len(codes) - 1)
     numbers: npt.NDArray[np.int64] = order[places]
-    if (unknown := codes[numbers] != found).any():
+    if (unknown := codes[numbers] != packed).any():
         color = ", ".join(map(str, rgb[tuple(np.argwhere(unknown)[0])].tolist()))
         known = "is not the colour of a class; add a row of it to the table of colours"
         if colors == BINARY:

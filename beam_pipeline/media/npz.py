@@ -4,7 +4,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.index import Index
-from beam_pipeline.files.archive.paths import Place
+from beam_pipeline.files.archive.paths import MemberLocation
 from beam_pipeline.files.archive.zip_members import zip_members
 
 # Reasons of `Rejected`, counted in metadata.json.
@@ -21,7 +21,7 @@ SUFFIX = ".npy"
 _MAX_INDEX_BYTES = 1 << 20  # of some 10,000 arrays
 
 
-def arrays_of(handle: Any) -> dict[str, Place]:
+def arrays_of(handle: Any) -> dict[str, MemberLocation]:
     """Locate the .npy files in an .npz file by the names of the arrays.
 
     Raises:
@@ -29,11 +29,11 @@ def arrays_of(handle: Any) -> dict[str, Place]:
     """
     members = list(zip_members(handle, _MAX_INDEX_BYTES))
     Index(members)
-    found = {
+    arrays = {
         name.removesuffix(SUFFIX): place
         for name, place in members
         if place and name.endswith(SUFFIX)
     }
-    if not found:
+    if not arrays:
         raise RecordError(UNSUPPORTED, "an .npz without arrays")
-    return found
+    return arrays

@@ -80,8 +80,8 @@ def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) ->
 
 def names(feature: Feature, record: Sampled) -> list[str]:
     """Class names of a record, or of its objects."""
-    found = record.values.get("box_labels" if feature.kind == "boxes" else feature.name)
-    return class_names(feature, [] if found is None else found)
+    labels = record.values.get("box_labels" if feature.kind == "boxes" else feature.name)
+    return class_names(feature, [] if labels is None else labels)
 
 
 def numbers(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
@@ -116,8 +116,8 @@ def lengths(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
 
 def images(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
     """Sizes and aspect ratios of the sampled images."""
-    found = (size_in_file(record.values[feature.name]) for record in records)
-    sizes = collections.Counter((size.width, size.height) for size in found)
+    stored_sizes = (size_in_file(record.values[feature.name]) for record in records)
+    sizes = collections.Counter((size.width, size.height) for size in stored_sizes)
     ratios = [width / height for (width, height), count in sizes.items() for _ in range(count)]
     return {
         "feature": feature.name,
@@ -148,8 +148,8 @@ def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
     """Lengths and frequent words of the sampled texts, or how often each of few values occurs."""
-    found = [record.values[feature.name] for record in records]
-    decoded = [each.decode(errors="replace") for each in found if isinstance(each, bytes)]
+    of_records = [record.values[feature.name] for record in records]
+    decoded = [each.decode(errors="replace") for each in of_records if isinstance(each, bytes)]
     words = collections.Counter(word.lower() for text in decoded for word in _WORD.findall(text))
     values = collections.Counter(decoded)
     are_few = len(values) <= min(_WORDS, len(decoded) / 2)
@@ -163,8 +163,8 @@ def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 def sequences(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
     """Lengths of the sampled sequences."""
-    found = [len(np.atleast_1d(record.values[feature.name])) for record in records]
-    return {"feature": feature.name, "lengths": histogram(found, whole=True)}
+    lengths = [len(np.atleast_1d(record.values[feature.name])) for record in records]
+    return {"feature": feature.name, "lengths": histogram(lengths, whole=True)}
 
 
 def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False) -> dict[str, Any]:

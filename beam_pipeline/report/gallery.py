@@ -29,8 +29,8 @@ def rare_classes(dataset: Contents, records: Sequence[Sampled]) -> list[str]:
         return []
     stated = {split: dataset.statistics(split) for split in dataset.splits}
     labelled = (each for each in dataset.features.values() if each.kind in figures.LABELLED)
-    found = (figures.classes(feature, stated, records) for feature in labelled)
-    known = [row["name"] for each in found for row in each["rows"] if row["total"]]
+    tables = (figures.classes(feature, stated, records) for feature in labelled)
+    known = [row["name"] for each in tables for row in each["rows"] if row["total"]]
     return known[::-1][:_RARE_CLASSES]
 
 
@@ -71,9 +71,9 @@ def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[d
     """
     named = [[each["keys"][:_OF_A_GROUP] for each in groups[:_GROUPS]] for groups in kinds]
     keys = {key for kind in named for group in kind for key in group}
-    found = of_keys(dataset, keys)
+    records = of_keys(dataset, keys)
     features = list(dataset.features.values())
-    drawn = {key: _named(key, record, features) for key, record in found.items()}
+    drawn = {key: _named(key, record, features) for key, record in records.items()}
     together = [[[drawn[key] for key in group if key in drawn] for group in kind] for kind in named]
     return [[group for group in kind if len(group) > 1] for kind in together]
 

@@ -150,7 +150,7 @@ def facts_of(
         rare: More records, of rare classes, to show first.
     """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
-    found = figures(dataset, records)
+    charts = figures(dataset, records)
     features = list(dataset.features.values())
     first_split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
     folder, shards = _pattern(dataset.splits[first_split])
@@ -161,7 +161,7 @@ def facts_of(
             name, version = above.rpartition("/")[2], name
         name = shown(name)
     path = "/".join(filter(None, ("DATA_DIR", name, version)))
-    total = sum(split["records"] for split in found["splits"])
+    total = sum(split["records"] for split in charts["splits"])
     duplicates = (metadata.get("duplicates") or {}).get("examples", [])
     near = (metadata.get("near_duplicates") or {}).get("examples", [])
     rejects = first_rejects(dataset.path)
@@ -176,10 +176,10 @@ def facts_of(
         "compressed": bool(dataset.splits[first_split].compression),
         "for_tfds": bool(metadata) and storage.exists(storage.join(dataset.path, INFO_FILE)),
         "records": total,
-        "bytes": sum(split["bytes"] or 0 for split in found["splits"]),
+        "bytes": sum(split["bytes"] or 0 for split in charts["splits"]),
         "fingerprint": dataset.fingerprint,
-        "checks": [check._asdict() for check in checks(metadata, found)],
-        "figures": found,
+        "checks": [check._asdict() for check in checks(metadata, charts)],
+        "figures": charts,
         "rejected": metadata.get("rejected", {}),
         "rejects": [as_shown(reject) for reject in rejects],
         "duplicates": duplicates,
@@ -187,7 +187,7 @@ def facts_of(
         "near_duplicates": near,
         "near_shown": near_shown,
         "schema": [_described(feature, records) for feature in features],
-        "gallery": list(gallery(features, found, [*rare, *records])),
+        "gallery": list(gallery(features, charts, [*rare, *records])),
         "sounds": list(_sounds(features, records)),
         "texts_shown": [
             {"where": f"{each.split} {each.number}", "text": as_text(each.example, features)}

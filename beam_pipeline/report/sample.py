@@ -56,11 +56,11 @@ def sample(
     num_bytes = sum(split.num_bytes or 0 for split in dataset.splits.values())
     if num_bytes:
         most = min(most, max(60, most_bytes * total // num_bytes))
-    found = []
+    sampled_records = []
     for split, size in sizes.items():
         share = min(size, max(min(20, most), most * size // max(1, total)))
-        found += read(dataset, split, _blocks(size, share, seed))
-    return found
+        sampled_records += read(dataset, split, _blocks(size, share, seed))
+    return sampled_records
 
 
 def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 20) -> list[Sampled]:
@@ -74,7 +74,7 @@ def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 2
         most_bytes: Size limit; a split's records end with the first one over its share.
     """
     total = sum(dataset.num_records(split) for split in dataset.splits)
-    found = []
+    sampled_records = []
     for name, split in dataset.splits.items():
         left = most_bytes // len(dataset.splits)
         frames = _frames(dataset.path, split)
@@ -84,8 +84,8 @@ def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 2
             if left <= 0:
                 break
             left -= len(frame)
-            found.append(sampled(dataset, name, number, frame))
-    return found
+            sampled_records.append(sampled(dataset, name, number, frame))
+    return sampled_records
 
 
 def _frames(directory: str, split: Split) -> Iterator[bytes]:
@@ -159,8 +159,8 @@ def _chosen(
     for split in dataset.splits.values():
         first = itertools.islice(_column(dataset.path, split.files, name), _MOST_ROWS)
         rows = itertools.takewhile(lambda _: not is_over(), first)
-        found = {number: value for number, value in enumerate(rows) if is_wanted(value)}
-        yield from zip(found.values(), read(dataset, split.name, list(found)), strict=True)
+        wanted = {number: value for number, value in enumerate(rows) if is_wanted(value)}
+        yield from zip(wanted.values(), read(dataset, split.name, list(wanted)), strict=True)
 
 
 def _column(directory: str, shards: Sequence[str], name: str) -> Iterator[Any]:

@@ -16,11 +16,11 @@ def counter(name: str) -> Any:
 def counted(result: Any) -> dict[str, int]:
     """Return the counters of a PipelineResult by name; none if its runner has no metrics."""
     try:
-        found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))
+        metrics = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))
     except Exception:  # each runner raises its own
         return {}
     counts: collections.Counter[str] = collections.Counter()
-    for each in found["counters"]:
+    for each in metrics["counters"]:
         value = each.committed if each.committed is not None else each.attempted
         counts[each.key.metric.name] += value  # of several stages
     return dict(counts)

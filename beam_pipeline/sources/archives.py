@@ -45,8 +45,8 @@ def _top(path: str, layout: str, scratch: str) -> str:
     """Return the folder inside the archive at `path`, or `path` itself."""
     into = _THROUGH.sub(r"\1:/", path, count=1)  # "x.zip/train.csv", as people may write it
     if into != path and not inside(path) and not storage.exists(path):
-        found = inside(into)
-        if found and _is_archive(found.archive) and storage.exists(into):
+        enclosing = inside(into)
+        if enclosing and _is_archive(enclosing.archive) and storage.exists(into):
             return into
     is_packed = bool(scratch) and is_packed_tar(path)
     ending = suffix(unsigned(path))
@@ -69,9 +69,9 @@ def _top(path: str, layout: str, scratch: str) -> str:
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:
     """Raise ConfigError if the files that no layout reads contain archives."""
-    if found := [path for path in files if _is_of_files(path)]:
-        named = ", ".join(found[:3]) + (", …" if found[3:] else "")
-        one = min(found, key=lambda path: (is_submission(path), "train" not in path.lower()))
+    if with_files := [path for path in files if _is_of_files(path)]:
+        named = ", ".join(with_files[:3]) + (", …" if with_files[3:] else "")
+        one = min(with_files, key=lambda path: (is_submission(path), "train" not in path.lower()))
         raise ConfigError(
             f"{root} holds archives ({named}), but only one can be read: give "
             f"{shlex.quote(storage.join(root, one))}, or unpack them"

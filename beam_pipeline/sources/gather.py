@@ -162,12 +162,12 @@ class Gather(beam.PTransform):
 def _read_in_batches(
     source: Any, read: Callable[..., Iterable[Entry | Element]], buckets: Buckets, *arguments: Any
 ) -> Iterator[tuple[int, bytes]]:
-    found = [source] if isinstance(source, Rejected | Consumed) else read(source, *arguments)
+    elements = [source] if isinstance(source, Rejected | Consumed) else read(source, *arguments)
     entries = (
         item
         if isinstance(item, Entry)
         else Entry(f"{_FINISHED}{number % buckets.number}", (), item)
-        for number, item in enumerate(found)
+        for number, item in enumerate(elements)
     )
     return in_batches(entries, buckets)
 

@@ -92,14 +92,14 @@ class ReadIdx(ReadContainers):
         for old, new in _OF_CLASSES:
             labels = labels.replace(old, new)
         places = [joined(parent(file.path), each) for each in (labels, f"{labels}.gz")]
-        found = next(filter(storage.exists, places), "")
-        if not found:
+        label_file = next(filter(storage.exists, places), "")
+        if not label_file:
             raise ConfigError(
                 f"{file.relative} has no classes: {labels} is missing; put it in the same folder, "
                 "or leave the images out with --ignore"
             )
         file = dataclasses.replace(file, split=_split_of(name) or file.split)
-        return IdxTable(file=file, header=("image", "label"), labels=found)
+        return IdxTable(file=file, header=("image", "label"), labels=label_file)
 
     def job(self) -> ReadRows:
         """As `ReadTables.job`; raise ConfigError if two files have the images of one split."""

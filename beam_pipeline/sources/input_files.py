@@ -71,8 +71,8 @@ def find_files(
     files = {name: file for name, file in files.items() if not ignored(name)}
     meant = {name: file for name, file in files.items() if is_meant(name)}
     if not meant:
-        found = ", ".join(sorted(files)[:5]) or "nothing"
-        raise ConfigError(f"the input {path} has no such file (found {found}); give another")
+        listed = ", ".join(sorted(files)[:5]) or "nothing"
+        raise ConfigError(f"the input {path} has no such file (found {listed}); give another")
     return _input_files(meant), sorted(files.keys() - meant.keys())
 
 

@@ -127,7 +127,9 @@ class ReadPlaced(beam.PTransform):
 
     @no_annotations  # Beam allows only PCollections in hints
     def expand(self, pipeline: beam.pvalue.PBegin) -> Any:
-        found = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
-        elements, *unread = found if isinstance(found, tuple) else (found,)
+        source_elements = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
+        elements, *unread = (
+            source_elements if isinstance(source_elements, tuple) else (source_elements,)
+        )
         in_place = elements | "PlaceMembers" >> beam.Map(placed)  # Element
         return (in_place, *unread) if unread else in_place

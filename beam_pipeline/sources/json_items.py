@@ -143,11 +143,11 @@ class _Text:
 
     def take(self, characters: str) -> str:
         """Take the next character, which must be one of these."""
-        found = self.peek()
-        if not found or found not in characters:
-            raise self.fault(f"expected {' or '.join(characters)}, found {found!r}")
+        next_byte = self.peek()
+        if not next_byte or next_byte not in characters:
+            raise self.fault(f"expected {' or '.join(characters)}, found {next_byte!r}")
         self._at += 1
-        return found
+        return next_byte
 
     def value(self) -> Any:
         """Return the next value."""

@@ -50,12 +50,12 @@ def layouts() -> Mapping[str, Layout]:
     Raises:
         ConfigError: Another package registers something else, or takes a name that is taken.
     """
-    found = own_layouts()
+    registered = own_layouts()
     for entry in layout_names.registered():
-        if entry.name in found:
+        if entry.name in registered:
             raise _error(entry, "there is a layout of this name")
-        found[entry.name] = _load(entry)
-    return found
+        registered[entry.name] = _load(entry)
+    return registered
 
 
 def layout_named(name: str) -> Layout:

@@ -99,8 +99,8 @@ class Lines:
             start = int(np.searchsorted(self.hashes, wanted))
             if start < len(self.hashes) and self.hashes[start] == wanted:
                 end = int(np.searchsorted(self.hashes, wanted, side="right"))
-                found = [*map(int, self.numbers[start:end])]
-                if meant := [each for each in found if self._is_in_scope(key, each)]:
+                numbers = [*map(int, self.numbers[start:end])]
+                if meant := [each for each in numbers if self._is_in_scope(key, each)]:
                     return meant
         return []
 
@@ -231,11 +231,11 @@ class WithSplits(beam.PTransform):
             | "Lists" >> beam.Create([tuple(self.lists)])
             | "ReadLists" >> beam.Map(read_lists, roots)  # Lines
         )
-        found = elements | "FindLines" >> beam.ParDo(_FindLines(), lines)  # bytes
+        found_lines = elements | "FindLines" >> beam.ParDo(_FindLines(), lines)  # bytes
         missing = (
             pipeline
             | "Once" >> beam.Impulse()
-            | "MissingFiles" >> beam.FlatMap(missing_files, lines, AsIter(found))
+            | "MissingFiles" >> beam.FlatMap(missing_files, lines, AsIter(found_lines))
         )  # Rejected | Consumed
         placed = elements | "PlaceInSplits" >> beam.FlatMap(placed_in_split, lines)  # Element
         return (placed, missing) | beam.Flatten()
@@ -260,22 +260,22 @@ def placed_in_split(element: Element | Rows, lines: Lines) -> Iterator[Element]:
         if not (isinstance(element, Rejected) and lines.has_list(element)):
             yield element
         return
-    found = {each.split: each for each in map(lines.list_of, lines.of(element.key))}
-    if not found:
+    lines_by_split = {each.split: each for each in map(lines.list_of, lines.of(element.key))}
+    if not lines_by_split:
         yield (
             dataclasses.replace(element, split=lines.rest)
             if lines.rest
             else left_out(element.source or element.key, "in no split list", "no list names it")
         )
-    elif len(found) > 1:
-        names = " and ".join(sorted(each.name for each in found.values()))
+    elif len(lines_by_split) > 1:
+        names = " and ".join(sorted(each.name for each in lines_by_split.values()))
         yield Rejected(
             source=element.source or element.key,
             reason="in two splits",
             detail=f"listed in {names}; take it out of all but one",
         )
     else:
-        yield dataclasses.replace(element, split=next(iter(found)))
+        yield dataclasses.replace(element, split=next(iter(lines_by_split)))
 
 
 class _FindLines(beam.DoFn):

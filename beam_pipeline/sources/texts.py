@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
-from beam_pipeline.sources.annotations.shapes import Told
+from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
@@ -49,7 +49,7 @@ class CaptionFiles(TextFiles):
 
     feature = "captions"
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         lines = storage.decoded(data, annotation).splitlines()
         captions = tuple(line.strip() for line in lines if line.strip())
         return {self.feature: captions}, Counter()
@@ -61,7 +61,7 @@ class TranscriptFiles(TextFiles):
     media = "audio"
     feature = "transcript"
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         text = _SPAN.sub("", storage.decoded(data, annotation).strip())
         if _TIMES.match(text):
             raise malformed(

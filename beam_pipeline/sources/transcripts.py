@@ -144,11 +144,11 @@ def _claim(path: str, what: str) -> Claim:
 
 def _chapters(tree: Tree) -> dict[str, str]:
     """Find the suffix of LibriSpeech's audio files, by folder."""
-    found: dict[str, str] = {}
+    texts_by_name: dict[str, str] = {}
     for home in {folder(path) for path in filter(_is_chapter, tree.files_with("txt"))}:
         audio = [name for name in tree.look(home).files if media_kind(name) == "audio"]
-        found |= {home: suffix(audio[0])} if audio else {}
-    return found
+        texts_by_name |= {home: suffix(audio[0])} if audio else {}
+    return texts_by_name
 
 
 def _is_of_lj_speech(tree: Tree, path: str) -> bool:

@@ -228,7 +228,9 @@ class Tree:
 
     @functools.cached_property
     def _files(self) -> Sequence[str]:
-        return [joined(place, name) for place, found in self.walked.items() for name in found.files]
+        return [
+            joined(place, name) for place, listing in self.walked.items() for name in listing.files
+        ]
 
     def names(self) -> Iterator[tuple[str, Sequence[str]]]:
         """The folders that `walk` visits, with the names of `files` in each."""
@@ -250,10 +252,10 @@ class Tree:
 
     @functools.cached_property
     def _by_suffix(self) -> Mapping[str, Sequence[str]]:
-        found: dict[str, list[str]] = {}
+        by_folder: dict[str, list[str]] = {}
         for path in sorted(self._files):
-            found.setdefault(suffix(path), []).append(path)
-        return found
+            by_folder.setdefault(suffix(path), []).append(path)
+        return by_folder
 
     def files_with(self, suffix: str) -> Sequence[str]:
         """Filter `files` by suffix, as returned by `paths.suffix`; sorted."""
@@ -286,7 +288,7 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
     if storage.exists(path):
         return parent(path), {name_of(path): path}
     root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
-    return root, {found[len(root) + 1 :]: found for found in storage.match_files(path)}
+    return root, {file[len(root) + 1 :]: file for file in storage.match_files(path)}
 
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:

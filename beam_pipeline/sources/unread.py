@@ -228,9 +228,9 @@ def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected
     batches = []
     for sent in bucket[1]:
         if sent.startswith(b"h"):
-            found = array("Q")
-            found.frombytes(sent[1:])
-            hashes.update(found)
+            positions = array("Q")
+            positions.frombytes(sent[1:])
+            hashes.update(positions)
         else:
             batches.append(sent[1:])
     for batch in batches:

@@ -23,14 +23,14 @@ def model(task):
 def loss(target, outputs):
     return {}["missing"] * outputs[:, 0]
 
-class Told(keras.callbacks.Callback):
+class Parsed(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         raise RuntimeError("no server")
 
 def augment(image, seed):
     return image[missing]
 
-callbacks = [Told()]
+callbacks = [Parsed()]
 """
 
 

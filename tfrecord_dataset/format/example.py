@@ -336,10 +336,10 @@ def lists(data: bytes, keys: Iterable[str] | None = None) -> dict[str, tuple[str
     Raises:
         ValueError: `data` is not an Example, or has too many keys.
     """
-    found = features_of(data)
+    features = features_of(data)
     if keys is None:
-        return {key: _list(feature) for key, feature in found.items()}
-    return {key: _list(found[key]) for key in keys if key in found}
+        return {key: _list(feature) for key, feature in features.items()}
+    return {key: _list(features[key]) for key in keys if key in features}
 
 
 def features_of(data: bytes) -> Mapping[str, Any]:
@@ -356,8 +356,8 @@ def features_of(data: bytes) -> Mapping[str, Any]:
         raise ValueError(f"not a tf.train.Example: {error}") from error
     if len(unknown_fields.UnknownFieldSet(example)):
         raise ValueError("not a tf.train.Example; perhaps a tf.train.SequenceExample")
-    found: Mapping[str, Any] = example.features.feature
-    return found
+    features: Mapping[str, Any] = example.features.feature
+    return features
 
 
 def _list(feature: Any) -> tuple[str, Sequence[Any]]:

@@ -14,7 +14,7 @@ from tfrecord_dataset.format.feature import STORED_KINDS, Feature
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 """Sides of a box: four lists, in the order of a box's numbers everywhere else."""
 
-Form = Literal["numbers", "list", "classes", "points", "masks"]
+ColumnForm = Literal["numbers", "list", "classes", "points", "masks"]
 """How values are made from a column's lists: see `ObjectColumn.form`."""
 
 
@@ -33,7 +33,7 @@ class ObjectColumn(NamedTuple):
 
     name: str
     lists: Mapping[str, str]
-    form: Form = "list"
+    form: ColumnForm = "list"
     names: tuple[str, ...] = ()
     moves: bool = True
 

@@ -93,8 +93,8 @@ def unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:
     array = np.frombuffer(content, np.uint8)
     lengths = _numbers(array, starts, "<u8")
     checksums = _numbers(array, ends - FOOTER_BYTES, "<u4")
-    found = np.fromiter(map(google_crc32c.value, payloads), np.uint32, len(payloads))
-    masked = (found >> 15 | found << 17) + np.uint32(_MASK_DELTA)
+    computed = np.fromiter(map(google_crc32c.value, payloads), np.uint32, len(payloads))
+    masked = (computed >> 15 | computed << 17) + np.uint32(_MASK_DELTA)
     return payloads, (lengths == ends - starts - FRAME_BYTES) & (checksums == masked)
 
 

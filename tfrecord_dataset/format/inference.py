@@ -226,13 +226,13 @@ NAMED_CLASSES = {
 
 def named_classes(lists: Lists) -> dict[str, set[tuple[int, str]]]:
     """Return an Example's class numbers with their names by key, if both are stored."""
-    found = {}
+    keys_by_name = {}
     for key, text in NAMED_CLASSES.items():
         (kind, numbers), (text_kind, texts) = (lists.get(each, ("", ())) for each in (key, text))
         if (kind, text_kind) == ("int64", "bytes") and len(numbers) == len(texts):
             names = (each.decode(errors="replace") for each in texts)
-            found[key] = {pair for pair in zip(numbers, names, strict=True) if pair[1]}
-    return found
+            keys_by_name[key] = {pair for pair in zip(numbers, names, strict=True) if pair[1]}
+    return keys_by_name
 
 
 def with_known_names(
@@ -240,13 +240,13 @@ def with_known_names(
 ) -> dict[str, Feature]:
     """Return features by name: first images, labels and boxes under TensorFlow's keys."""
     always = {key for key, each in keys.items() if each.num_records == num_records}
-    found: dict[str, Feature] = {}
+    features: dict[str, Feature] = {}
     taken: set[str] = set()
     for name, infer_named in (("image", _image), ("label", _label), ("boxes", _boxes)):
         if name not in keys and (feature := infer_named(by_key, keys, always)):
-            found[name] = dataclasses.replace(feature, name=name)
+            features[name] = dataclasses.replace(feature, name=name)
             taken |= {feature.key, *list_specs(feature)}
-    return found | {key: feature for key, feature in by_key.items() if key not in taken}
+    return features | {key: feature for key, feature in by_key.items() if key not in taken}
 
 
 def _image(
@@ -296,10 +296,10 @@ def _numbers(classes: Collection[str]) -> tuple[str, ...]:
 def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
     """Name the classes up to the largest number; a number without a unique name is its own."""
     numbers = range(offset, 1 + int(-1 if statistics.largest is None else statistics.largest))
-    found = (statistics.names.get(number, set()) for number in numbers)
+    named = (statistics.names.get(number, set()) for number in numbers)
     names = tuple(
         min(each) if len(each) == 1 else str(number)
-        for number, each in zip(numbers, found, strict=True)
+        for number, each in zip(numbers, named, strict=True)
     )
     return names if len({*names}) == len(names) else tuple(map(str, numbers))
 
@@ -319,12 +319,12 @@ def _boxes(
 
     def is_of_each_box(part: str, kind: str) -> bool:
         """Whether a key can have a value per box, according to its statistics."""
-        found = keys.get(feature.subkey(part))
+        facts = keys.get(feature.subkey(part))
         return (
-            found is not None
+            facts is not None
             and xmin is not None
-            and {*found.where} <= {kind}
-            and (found.num_records, found.shortest, found.longest)
+            and {*facts.where} <= {kind}
+            and (facts.num_records, facts.shortest, facts.longest)
             == (xmin.num_records, xmin.shortest, xmin.longest)
         )
 

@@ -72,14 +72,14 @@ def find_dataset(
     if here := path if is_finished(path) else newest_version(path):
         return here
     versions = {child: newest_version(os.path.join(path, child)) for child in folders(path)}
-    found = {child: version for child, version in versions.items() if version}
-    if len(found) > 1:
+    newer = {child: version for child, version in versions.items() if version}
+    if len(newer) > 1:
         raise ConfigError(
-            f"{path} holds several datasets: {', '.join(found)}; open one, such as "
-            f"{os.path.join(path, min(found))}"
+            f"{path} holds several datasets: {', '.join(newer)}; open one, such as "
+            f"{os.path.join(path, min(newer))}"
         )
-    if found:
-        return next(iter(found.values()))
+    if newer:
+        return next(iter(newer.values()))
     raise NotADatasetError(
         f"{path} is not a finished dataset: neither it nor a version (1.0.0) below it has "
         f"a {FILE}. If its build was interrupted, run `beam-tfrecords build` again; open "

@@ -58,8 +58,8 @@ def splits_of_shards(paths: Sequence[str]) -> list[str]:
 
     "unsupervised" for "unsupervised-00000-of-00001.parquet"; empty for other files.
     """
-    found = [_SHARD_OF_HUB.match(path.rpartition("/")[2]) for path in paths]
-    splits = [match["split"] for match in found if match]
+    matches = [_SHARD_OF_HUB.match(path.rpartition("/")[2]) for path in paths]
+    splits = [match["split"] for match in matches if match]
     return splits if len(splits) == len(paths) and any(map(split_in_name, splits)) else []
 
 

@@ -121,9 +121,9 @@ def _matching(patterns: Iterable[str]) -> list[str]:
     """
     files: dict[str, None] = {}
     for pattern in patterns:
-        if not (found := storage.matching(pattern)):
+        if not (matching := storage.matching(pattern)):
             raise NotADatasetError(f"no file or directory {pattern}; check the path")
-        files |= dict.fromkeys(found)
+        files |= dict.fromkeys(matching)
     return list(files)
 
 
@@ -220,8 +220,8 @@ def _one_compression(files: Files) -> str:
 
 def compression_of(files: Files) -> str:
     """Detect the compression of the first non-empty file; a split's shards have the same one."""
-    found = _compressions(files, range(len(files.names)))
-    return next((compression for compression, _ in found), "")
+    compressions = _compressions(files, range(len(files.names)))
+    return next((compression for compression, _ in compressions), "")
 
 
 def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:

@@ -100,8 +100,8 @@ def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordInde
     numbers = range(len(shards))
     stated = run_in_threads(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
     walked = [number for number in numbers if stated[number] is None]
-    found = iter(run_in_threads(functools.partial(bounds, shards), walked, _WALKED_AT_ONCE))
-    by_shard = [next(found) if each is None else each for each in stated]
+    walked_bounds = iter(run_in_threads(functools.partial(bounds, shards), walked, _WALKED_AT_ONCE))
+    by_shard = [next(walked_bounds) if each is None else each for each in stated]
     lengths = np.array([len(each) - 1 for each in by_shard], np.int64)
     index = RecordIndex(
         shards=shards,
@@ -129,12 +129,12 @@ def bounds(shards: ShardFiles, number: int) -> Any:
     source = shards.files.identity(number)
     if kept := user_cache.find(_KIND, source):
         return np.fromfile(kept, "<i8", user_cache.content_bytes(kept) // 8)
-    found = np.asarray(walk(shards, number), "<i8")
-    if len(found) > _WORTH_CACHING:
+    bounds_of_shard = np.asarray(walk(shards, number), "<i8")
+    if len(bounds_of_shard) > _WORTH_CACHING:
         # A cache folder that is not writable only costs time.
         with contextlib.suppress(OSError), user_cache.writing(_KIND, source) as handle:
-            handle.write(found.tobytes())
-    return found
+            handle.write(bounds_of_shard.tobytes())
+    return bounds_of_shard
 
 
 def walk(shards: ShardFiles, number: int) -> list[int]:
@@ -144,17 +144,17 @@ def walk(shards: ShardFiles, number: int) -> list[int]:
         DatasetDamagedError, DatasetChangedError: As in `bounds`.
     """
     size, name = shards.plain.num_bytes(number), shards.files.names[number]
-    found = [0]
+    bounds = [0]
     position = 0
     with shards.plain.open(number) as read:
         while position < size:
             header = read(HEADER_BYTES, position)
             length = payload_bytes(header)
             if length is None or length > min(size - position, MAX_FRAME_BYTES) - FRAME_BYTES:
-                raise not_whole(name, len(found) - 1, header)
+                raise not_whole(name, len(bounds) - 1, header)
             position += length + FRAME_BYTES
-            found.append(position)
-    return found
+            bounds.append(position)
+    return bounds
 
 
 def _stated_bounds(shards: ShardFiles, number: int) -> Any:
@@ -172,16 +172,16 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
             shards, number, "it does not have an offset and a size per line"
         ) from error
     sizes = rows[:, 1]
-    found = np.concatenate([[0], np.cumsum(sizes)])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
     largest = min(size, MAX_FRAME_BYTES)
     if len(sizes) and not FRAME_BYTES <= sizes.min() <= sizes.max() <= largest:
         problem = f"it has a record of less than {FRAME_BYTES} or more than {largest:,} bytes"
-    elif (rows[:, 0] != found[:-1]).any():
+    elif (rows[:, 0] != starts[:-1]).any():
         problem = "its records are not contiguous"
-    elif found[-1] != size:
-        problem = f"its records have {found[-1]:,} bytes, but the shard has {size:,}"
+    elif starts[-1] != size:
+        problem = f"its records have {starts[-1]:,} bytes, but the shard has {size:,}"
     else:
-        return found
+        return starts
     raise wrong_index(shards, number, problem)
 
 

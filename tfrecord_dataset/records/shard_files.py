@@ -72,8 +72,8 @@ class UnpackedFiles:
 
     def _made(self, number: int) -> str:
         source = self.identity(number)
-        if found := user_cache.find(_KIND, source):
-            return found
+        if cached := user_cache.find(_KIND, source):
+            return cached
         try:
             with user_cache.writing(_KIND, source) as handle:
                 for data in unpacked(self._packed, number):

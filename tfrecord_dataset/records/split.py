@@ -77,10 +77,10 @@ class Split:
         identities: list[bytes] = []
         for shard in range(len(self.files)):
             data = self.read_rows(shard)
-            found = None if data is None else _identities_of_rows(data, group_by)
-            if found is None:
+            stored = None if data is None else _identities_of_rows(data, group_by)
+            if stored is None:
                 return None
-            identities += found
+            identities += stored
         return identities
 
     @functools.cached_property

@@ -62,12 +62,12 @@ def windows(
             continue
         content = b"".join(parts)
         bounds, need = _frames(content)
-        found, is_whole = unframed(content, bounds[:-1], bounds[1:])
-        num_whole = len(found) if is_whole.all() else int(np.argmin(is_whole))
+        payloads, is_whole = unframed(content, bounds[:-1], bounds[1:])
+        num_whole = len(payloads) if is_whole.all() else int(np.argmin(is_whole))
         if num_whole:
-            yield found[:num_whole]
+            yield payloads[:num_whole]
         count += num_whole
-        if num_whole < len(found):
+        if num_whole < len(payloads):
             raise DatasetDamagedError(
                 f"record {count} of {name} has a wrong checksum; copy that file again"
             )
@@ -122,12 +122,12 @@ class Streams:
             begun = self._begun.pop(number, None)
         if begun is None:
             begun = itertools.islice(self._all(), number, None)
-        found = next(begun, (0, []))
+        first = next(begun, (0, []))
         with self._lock:
             self._begun[number + 1] = begun
             while len(self._begun) > _BEGUN:
                 del self._begun[next(iter(self._begun))]
-        return found
+        return first
 
     def _all(self) -> Iterator[tuple[int, list[bytes]]]:
         first = 0

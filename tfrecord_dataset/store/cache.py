@@ -99,9 +99,9 @@ class ShardCache:
             DatasetChangedError: The file has changed.
             DatasetDamagedError: The file differs from its sha256 in metadata.json.
         """
-        found = self.find(file)
-        if found is not None:
-            return found
+        cached = self.find(file)
+        if cached is not None:
+            return cached
         lock = zlib.crc32(file.local_name.encode()) % _LOCKS
         try:
             with self._locked(f"{_LOCK}-{lock}"):
@@ -155,14 +155,14 @@ class ShardCache:
 
     def _sizes(self) -> dict[str, int]:
         """Return the size of each copy by path, least recently used first."""
-        found = []
+        cached = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 with contextlib.suppress(FileNotFoundError):
                     facts = entry.stat(follow_symlinks=False)
                     if stat.S_ISREG(facts.st_mode) and not entry.name.startswith(_LOCK):
-                        found.append((facts.st_mtime_ns, entry.path, facts.st_size))
-        return {path: size for _, path, size in sorted(found)}
+                        cached.append((facts.st_mtime_ns, entry.path, facts.st_size))
+        return {path: size for _, path, size in sorted(cached)}
 
     @contextlib.contextmanager
     def _locked(self, name: str) -> Iterator[None]:

@@ -152,18 +152,18 @@ class RemoteFolder:
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
         if is_web(self.path):
-            found = objects.describe([os.path.join(self.path, name) for name in names])
+            described = objects.describe([os.path.join(self.path, name) for name in names])
         else:
             listed = [*map(self._found, names)]
-            found = [file for file in listed if file is not None]
+            described = [file for file in listed if file is not None]
         # A build may have been committed between the two requests.
         self.commit.check()
-        if len(found) < len(names):
+        if len(described) < len(names):
             missing = [name for name, file in zip(names, listed, strict=True) if file is None]
             raise _missing(self.path, missing, len(names), what)
         files = [
             dataclasses.replace(file, sha256=digest)
-            for file, digest in zip(found, digests, strict=True)
+            for file, digest in zip(described, digests, strict=True)
         ]
         return RemoteFiles(files, self._cache(), self.commit.explain)
 

@@ -81,11 +81,11 @@ def describe(urls: Sequence[str]) -> list[RemoteFile]:
     Raises:
         DatasetDamagedError: An object does not exist.
     """
-    found = run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
-    for url, file in zip(urls, found, strict=True):
+    described = run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
+    for url, file in zip(urls, described, strict=True):
         if file is None:
             raise DatasetDamagedError(f"{url} does not exist; restore it, or check the URL")
-    return [file for file in found if file]
+    return [file for file in described if file]
 
 
 def _describe(url: str) -> RemoteFile | None:
@@ -114,12 +114,12 @@ def read(url: str) -> bytes:
         DatasetDamagedError: The object is too large.
         BeamTFRecordsError: As in `explained`.
     """
-    with explained(url), requests.opened(url) as found:
-        if found.meta["size"] > MAX_BYTES:
+    with explained(url), requests.opened(url) as response:
+        if response.meta["size"] > MAX_BYTES:
             raise DatasetDamagedError(
                 f"{url} has more than the {MAX_BYTES:,} bytes that such a file may have; restore it"
             )
-        return requests.content(found)
+        return requests.content(response)
 
 
 def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
@@ -135,10 +135,10 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
     # Read a whole file without a range, which some web servers do not support.
     options = None if length == file.num_bytes else {"range": (offset, offset + length)}
     try:
-        with explained(file.url), requests.opened(file.url, options) as found:
-            if not _is_same(_file(file.url, found.meta), file):
+        with explained(file.url), requests.opened(file.url, options) as response:
+            if not _is_same(_file(file.url, response.meta), file):
                 raise changed(file.url)
-            data = requests.content(found)
+            data = requests.content(response)
     except FileNotFoundError as error:
         raise changed(file.url) from error
     if len(data) != length:
@@ -153,7 +153,7 @@ def files_in(url: str) -> dict[str, RemoteFile]:
         ConfigError: The URL is a web server's, which cannot list files.
     """
     with explained(url):
-        found = remote_listing.list_level(url)["objects"]
+        listed = remote_listing.list_level(url)["objects"]
     base = url.rstrip("/")
-    names = {each["path"].rpartition("/")[2]: each for each in found}
+    names = {each["path"].rpartition("/")[2]: each for each in listed}
     return {name: _file(f"{base}/{name}", names[name]) for name in sorted(names)}

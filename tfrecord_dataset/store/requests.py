@@ -48,9 +48,9 @@ def opened(url: str, options: Any = None) -> Iterator[Any]:
         yield obstore.get(store, key, options=options)
 
 
-def content(found: Any) -> bytes:
+def content(response: Any) -> bytes:
     """Read the content of an opened object."""
-    return bytes(found.bytes())
+    return bytes(response.bytes())
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
@@ -127,11 +127,11 @@ def _until_sent(client: Client, key: str, request: Callable[[], _T]) -> _T:
 
 def _holds(store: Any, key: str, data: Any) -> bool:
     """Whether an object has this content."""
-    found = obstore.get(store, key)
-    if found.meta["size"] != len(data):
+    response = obstore.get(store, key)
+    if response.meta["size"] != len(data):
         return False
     digest = hashlib.sha256()
-    for block in found.stream(min_chunk_size=_BLOCK_BYTES):
+    for block in response.stream(min_chunk_size=_BLOCK_BYTES):
         digest.update(block)
     return digest.digest() == hashlib.sha256(data).digest()
 

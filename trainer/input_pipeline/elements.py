@@ -51,8 +51,8 @@ def arranger(
 
     def arrange(by_name: Tensors) -> Any:
         chosen = {name: by_name[name] for name in inputs}
-        found = {short: by_name[name] for name, short in renamed.items()}
-        pair = (chosen[inputs[0]] if len(inputs) == 1 else chosen, found or by_name[targets[0]])
+        elements = {short: by_name[name] for name, short in renamed.items()}
+        pair = (chosen[inputs[0]] if len(inputs) == 1 else chosen, elements or by_name[targets[0]])
         if sample_weight is None:
             return pair
         return (*pair, tf.cast(by_name[sample_weight], tf.float32))

@@ -117,10 +117,10 @@ class WindowReader:
         # A window that cannot be read has one element, too.
         end = tf.data.Dataset.from_tensors((tf.constant(0, tf.int64), tf.constant(b"")))
 
-        def checked(_: Any, found: Any) -> tuple[Any, Any, Any]:
+        def checked(_: Any, records: Any) -> tuple[Any, Any, Any]:
             whole, order = tf.cond(
-                tf.equal(tf.size(found, tf.int64), total + 1),
-                lambda: (found, places),
+                tf.equal(tf.size(records, tf.int64), total + 1),
+                lambda: (records, places),
                 lambda: (self._read_again(keys), tf.range(tf.shape(keys, tf.int64)[0])),
             )
             return tf.ensure_shape(whole, [None]), tf.ensure_shape(order, [None]), keys
@@ -130,10 +130,10 @@ class WindowReader:
     def _read_again(self, keys: Any) -> Any:
         return tf.numpy_function(self._read, [keys[:, 1]], tf.string, stateful=False)
 
-    def _parts(self, found: Any, places: Any, keys: Any) -> tf.data.Dataset:
+    def _parts(self, records: Any, places: Any, keys: Any) -> tf.data.Dataset:
         """Yield the records `found` at `places` in parts, with their keys."""
         parts = tf.data.Dataset.from_tensor_slices((places, keys)).batch(self._part_records)
-        return parts.map(lambda places, keys: (tf.gather(found, places), keys))
+        return parts.map(lambda places, keys: (tf.gather(records, places), keys))
 
 
 def _records_of_run(path: Any, offset: Any, count: Any, num_bytes: Any) -> tf.data.Dataset:

@@ -94,9 +94,11 @@ class Records:
     ) -> None:
         # Gzip is unpacked before it is read by number, so it is avoided if possible.
         if not shards.compression or reading.by_number or images is not None:
-            found = index()
-            num_records = found.num_records if reading.numbers is None else len(reading.numbers)
-            self._windows = _windows(found, reading, images)
+            record_index = index()
+            num_records = (
+                record_index.num_records if reading.numbers is None else len(reading.numbers)
+            )
+            self._windows = _windows(record_index, reading, images)
         else:
             self._windows = _streamed(shards)
         remaining = _remaining(num_records, reading)
@@ -238,8 +240,8 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
             return _read_ahead(read_kept, counts, start)
 
         def keys(count: Any) -> Any:
-            found = tf.numpy_function(positions.keys, [start, count], tf.int64, stateful=False)
-            return tf.ensure_shape(found, [None, 2])
+            read = tf.numpy_function(positions.keys, [start, count], tf.int64, stateful=False)
+            return tf.ensure_shape(read, [None, 2])
 
         return windows.windows(counts.map(keys, num_parallel_calls=1, deterministic=True))
 

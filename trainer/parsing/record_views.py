@@ -101,9 +101,9 @@ def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
         or changed.dtype != tf.uint8
         or not changed.shape.is_compatible_with(image.shape)
     ):
-        found = f"{changed.dtype.name} {changed.shape}" if is_tensor else repr(changed)
+        shown = f"{changed.dtype.name} {changed.shape}" if is_tensor else repr(changed)
         raise ConfigError(
-            f"augment returns {found}; return an image of the same kind, uint8 {image.shape}"
+            f"augment returns {shown}; return an image of the same kind, uint8 {image.shape}"
         )
     return tf.ensure_shape(changed, image.shape)
 

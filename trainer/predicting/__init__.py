@@ -155,12 +155,12 @@ def _shown_score(config: PredictConfig, run: TrainedRun, progress: Progress) -> 
     metric = run.task.goal.least_score
     if metric is None or config.min_score is not None:
         return config.min_score or 0.0
-    found = validated(config.run_path, config.which, run.options, metric)
+    least_score = validated(config.run_path, config.which, run.options, metric)
     why = "with the best F1 of the validation split"
-    if found is None:
-        found, why = _LEAST_SCORE, "since no validation has chosen a score"
-    progress.say(f"boxes of a score of {found:.2f} and more are shown, {why} (--min-score)")
-    return found
+    if least_score is None:
+        least_score, why = _LEAST_SCORE, "since no validation has chosen a score"
+    progress.say(f"boxes of a score of {least_score:.2f} and more are shown, {why} (--min-score)")
+    return least_score
 
 
 def _opened(config: PredictConfig, run: TrainedRun) -> tuple[Dataset, str] | None:

@@ -60,13 +60,13 @@ def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]
             yield from _read_file(place, task, features)
             continue
         suffixes = _suffixes(task)
-        found = sorted(each for each in place.rglob("*") if each.suffix.lower() in suffixes)
-        if not found:
+        files = sorted(each for each in place.rglob("*") if each.suffix.lower() in suffixes)
+        if not files:
             raise ConfigError(
                 f"{path} has no file that the model takes ({', '.join(suffixes)}); name another "
                 "folder"
             )
-        for each in found:
+        for each in files:
             yield from _read_file(each, task, features)
 
 

@@ -93,12 +93,12 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
     Returns:
         By metric and by "train" or "validation"; only finite values.
     """
-    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    series: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in history:
         at = row["epoch"]
         for column, value in row.items():
             if column not in ("epoch", "step") and math.isfinite(value):
                 name = column.removeprefix("val_")
                 split = "train" if name == column else "validation"
-                found.setdefault(name, {}).setdefault(split, []).append((at, value))
-    return found
+                series.setdefault(name, {}).setdefault(split, []).append((at, value))
+    return series

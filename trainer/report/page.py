@@ -114,30 +114,30 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
 
 def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Charts of the sections."""
-    found: dict[str, Any] = {}
+    charts: dict[str, Any] = {}
     unit = (0.0, 1.0, 0.0, 1.0)
     if classes := figures.get("classes"):
         lines = classes["curves"]
-        found["precision"] = chart("precision by recall", lines, bounds=unit)
+        charts["precision"] = chart("precision by recall", lines, bounds=unit)
     if boxes := figures.get("boxes"):
-        found["box_precision"] = chart("precision by recall", boxes["curves"], bounds=unit)
+        charts["box_precision"] = chart("precision by recall", boxes["curves"], bounds=unit)
         mark = boxes["best"] and boxes["best"][1]
-        found["f1"] = chart("F1 by least score", {"all classes": boxes["f1"]}, mark, unit)
+        charts["f1"] = chart("F1 by least score", {"all classes": boxes["f1"]}, mark, unit)
     if numbers := figures.get("numbers"):
-        found["numbers"] = [_scatter(column["points"]) for column in numbers]
-    return found
+        charts["numbers"] = [_scatter(column["points"]) for column in numbers]
+    return charts
 
 
 def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
     """Plot predicted over true values, on axes with equal ends."""
     values = [value for point in points for value in point if abs(value) < float("inf")]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    found = chart(
+    drawn = chart(
         "predicted by true", {"equal": [(low, low), (high, high)]}, bounds=(low, high, low, high)
     )
     span = (high - low) or 1.0
     dots = [(WIDTH * (x - low) / span, HEIGHT * (1 - (y - low) / span)) for x, y in points]
-    return found | {"scatter": [(round(x, 1), round(y, 1)) for x, y in dots if x == x and y == y]}
+    return drawn | {"scatter": [(round(x, 1), round(y, 1)) for x, y in dots if x == x and y == y]}
 
 
 def command(options: TrainConfig) -> list[str]:

@@ -113,10 +113,10 @@ class RunDirectory:
         if os.path.lexists(self.config_file):
             return True
         rest = (self.history_file, self.checkpoints, self.model, self.last_model)
-        found = [file.name for file in rest if file.exists()]
-        if found:
+        existing = [file.name for file in rest if file.exists()]
+        if existing:
             raise RunDamagedError(
-                f"{self.path} has {', '.join(found)}, but no {self.config_file.name}; copy it "
+                f"{self.path} has {', '.join(existing)}, but no {self.config_file.name}; copy it "
                 "back, or train again with --overwrite"
             )
         return False

@@ -69,7 +69,7 @@ class RunPage:
         prepared, task = self._prepared, self._plan.task
         run, split = prepared.run, prepared.validation_split or ""
         try:
-            found = sections_of(self._accumulators, task, prepared.dataset, split)
+            sections = sections_of(self._accumulators, task, prepared.dataset, split)
             page = html(
                 run.path.absolute().name,
                 prepared.config,
@@ -78,7 +78,7 @@ class RunPage:
                 task=task.name,
                 facts=[*self._facts()],
                 sections=dataclasses.replace(
-                    found,
+                    sections,
                     model=f"epoch {history[-1]['epoch']:.0f}",
                     batch=self._batch,
                     baseline=self.baseline,
@@ -160,10 +160,10 @@ def show_batch(config: ShowBatchConfig) -> str:
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    found = open_input(config, Progress(quiet=config.quiet))
-    check_images("show-batch", found.task.inputs.values())
-    batches = found.batches(window=window_of(found.dataset, found.split))
-    batch = pictures.of_batch(found.task, next(iter(batches)), found.config.global_batch)
+    opened = open_input(config, Progress(quiet=config.quiet))
+    check_images("show-batch", opened.task.inputs.values())
+    batches = opened.batches(window=window_of(opened.dataset, opened.split))
+    batch = pictures.of_batch(opened.task, next(iter(batches)), opened.config.global_batch)
     durable.make_folders(os.fspath(Path(config.output).parent))
     with durable.replacing(config.output, synced=False) as handle:
         pictures.sheet(batch).save(handle, "PNG")

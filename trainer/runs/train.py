@@ -89,10 +89,10 @@ def _closing(prepared: Prepared, recorder: Recorder, baseline: str) -> Iterator[
         yield f"model: {run.model}, the last one: it was not validated"
     else:
         best, metric = history[recorder.best_place], recorder.best.metric
-        found, last = value_of(best, metric), value_of(history[-1], metric)
+        best_value, last = value_of(best, metric), value_of(history[-1], metric)
         then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {number_text(last)}"
         yield (
-            f"best: epoch {best['epoch']:g}, {metric} {number_text(found)} on "
+            f"best: epoch {best['epoch']:g}, {metric} {number_text(best_value)} on "
             f"{prepared.validation_split}{then if best is not history[-1] else ''}"
         )
         if baseline:

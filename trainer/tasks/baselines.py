@@ -119,9 +119,9 @@ class MedianBoxes(Baseline):
         if not len(present):
             return 0.0
         medians = np.stack([np.median(boxes[labels == each], axis=0) for each in present])
-        found = MeanAveragePrecision(self._classes)
+        metric = MeanAveragePrecision(self._classes)
         for target in self._targets:
             size = len(target["boxes"])
             guessed = {"boxes": medians, "labels": present, "scores": np.ones(len(present))}
-            found.update(target, {name: np.stack([each] * size) for name, each in guessed.items()})
-        return found.result()[self.metric]
+            metric.update(target, {name: np.stack([each] * size) for name, each in guessed.items()})
+        return metric.result()[self.metric]

@@ -104,8 +104,8 @@ def _named_inputs(
                 f"models cannot take {describe(features[name])}; leave it out of --inputs"
             )
     has_texts = any(TextCategory.suits(features[name]) for name in names)
-    found = columns() if has_texts else {}
-    return [_input(features[name], options, found.get(name)) for name in names]
+    texts = columns() if has_texts else {}
+    return [_input(features[name], options, texts.get(name)) for name in names]
 
 
 def _inputs_by_schema(
@@ -330,14 +330,14 @@ def choose_target(
     feature = features[name or _usual(_suiting(features, kinds, task))]
     suitable = {kind.learns: kind for kind in kinds if kind.suits(feature)}
     usual = "regression" if feature.dtype.startswith("float") else "classification"
-    found = suitable.get(usual) or next(iter(suitable.values()), None)
-    if found is None:
+    chosen = suitable.get(usual) or next(iter(suitable.values()), None)
+    if chosen is None:
         wanted = f"--task {task} does not suit it" if task else "no task learns it"
         raise ConfigError(
             f"the target {describe(feature)}: {wanted}; choose another with --target, or declare a "
             "class_label, with shape [null] if records may have several"
         )
-    return found.from_feature(feature)
+    return chosen.from_feature(feature)
 
 
 def _suiting(

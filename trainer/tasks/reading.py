@@ -88,8 +88,8 @@ def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str
         _read_statistics(missing, dataset, split)
 
     def learned(part: _Part) -> _Part:
-        found = statistics[part.name].found() if part.name in statistics else {}
-        return dataclasses.replace(part, **found)  # type: ignore[type-var]
+        learned_values = statistics[part.name].result() if part.name in statistics else {}
+        return dataclasses.replace(part, **learned_values)  # type: ignore[type-var]
 
     inputs = {name: learned(each) for name, each in task.inputs.items()}
     return dataclasses.replace(task, inputs=inputs, goal=learned(task.goal))

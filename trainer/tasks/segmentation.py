@@ -188,7 +188,7 @@ class PixelConfusion(Accumulator):
             Example(
                 number=number,
                 text=f"{share:.1%} of the pixels are wrong",
-                overlays={"true": Overlay(classes=true), "predicted": Overlay(classes=found)},
+                overlays={"true": Overlay(classes=true), "predicted": Overlay(classes=predicted)},
             )
-            for number, share, true, found in self._worst
+            for number, share, true, predicted in self._worst
         ]

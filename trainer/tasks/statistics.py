@@ -26,7 +26,7 @@ class Statistic(Protocol):
     def add(self, values: Any) -> None:
         """Add a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
 
-    def found(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The fields of the input, or target, that it is for, by name."""
 
 
@@ -98,7 +98,7 @@ class Moments:
         self._counts = counts
         self._rows += len(rows)
 
-    def found(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """`mean` and `variance` by column; if numbers may be missing, also their count `missing`.
 
         The variance is 1 where all values are equal, so that they can be divided by it.
@@ -114,13 +114,13 @@ class Moments:
             )
         variance = self._squares / np.maximum(self._counts, 1)
         vary = variance > (_ROUNDING * self._mean) ** 2
-        found = {
+        columns = {
             "mean": tuple(self._mean.tolist()),
             "variance": tuple(np.where(vary, variance, 1.0).tolist()),
         }
         if self._allow_missing:
-            found["missing"] = tuple((self._rows - self._counts).tolist())
-        return found
+            columns["missing"] = tuple((self._rows - self._counts).tolist())
+        return columns
 
 
 @dataclasses.dataclass
@@ -176,7 +176,7 @@ class Largest:
                 f"{self.limit}; {self.remedy}"
             )
 
-    def found(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The field."""
         return {self.field: self.made(self.largest + 1)}
 
@@ -216,7 +216,7 @@ class Strings:
                 "classes; choose another feature with --target"
             )
 
-    def found(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """The field.
 
         Raises:

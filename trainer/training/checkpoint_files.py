@@ -24,8 +24,8 @@ _UNFINISHED = ".unfinished-"
 
 def steps_in(directory: Path) -> list[int]:
     """Steps of the checkpoints, intact or damaged, newest first."""
-    found = (_OF_STEP.fullmatch(entry.name) for entry in _entries(directory))
-    return sorted((int(each[1]) for each in found if each), reverse=True)
+    matches = (_OF_STEP.fullmatch(entry.name) for entry in _entries(directory))
+    return sorted((int(each[1]) for each in matches if each), reverse=True)
 
 
 def prefix(directory: Path, step: int) -> str:

@@ -91,10 +91,10 @@ class Pace:
     def scalars(self) -> dict[str, float]:
         """Figures of the last seconds by name, for TensorBoard."""
         part = self.recent
-        found = {f"{self._unit}_per_s": part.steps_per_s * self._batch_size}
+        figures = {f"{self._unit}_per_s": part.steps_per_s * self._batch_size}
         if part.waiting is not None:
-            found["waiting_for_input"] = part.waiting
-        return found if part.steps else {}
+            figures["waiting_for_input"] = part.waiting
+        return figures if part.steps else {}
 
     def seconds_for(self, steps: int) -> float | None:
         """Estimate the duration of further steps at the pace of the last seconds."""

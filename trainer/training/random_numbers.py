@@ -34,11 +34,11 @@ def seed_by_step(
 
 
 def _generators(model: keras.Model) -> Iterator[Any]:
-    found = {}
+    states = {}
     for layer in model._flatten_layers():
         for generator in layer._seed_generators:
-            found[id(generator)] = generator
-    return iter(found.values())
+            states[id(generator)] = generator
+    return iter(states.values())
 
 
 def _draw(

@@ -182,8 +182,8 @@ def _looks_built(info: Dataset, path: str) -> bool:
 def _looks_adopted(info: Dataset, path: str) -> bool:
     """Whether `adopt` would take a file for a shard, or for the description of one."""
     folder, _, below = path.partition("/")
-    if folder in _INDEX_FOLDERS and (found := _INDEX_FILE.fullmatch(below)):
-        return has_record_name(found["shard"]) or _NUMBERED.search(found["shard"]) is not None
+    if folder in _INDEX_FOLDERS and (match := _INDEX_FILE.fullmatch(below)):
+        return has_record_name(match["shard"]) or _NUMBERED.search(match["shard"]) is not None
     return has_record_name(path) or _is_shard(info, path)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive import content
 from beam_pipeline.files.archive.index import Index
-from beam_pipeline.files.archive.paths import UNSAFE, Inside, Place, inside, placed
+from beam_pipeline.files.archive.paths import UNSAFE, Inside, MemberLocation, inside, placed
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.files.archive.zip_members import safe_name, zip_members
 from beam_pipeline.files.backend import Backend
@@ -68,7 +68,7 @@ class Archives(Backend):
             self._statuses[archive] = self._files_of(archive).status(archive)
         return self._statuses[archive]
 
-    def place(self, path: str) -> tuple[str, Place]:
+    def place(self, path: str) -> tuple[str, MemberLocation]:
         """Return the archive and the location of the file's content in it.
 
         Raises:
@@ -150,8 +150,8 @@ class Archives(Backend):
     def match_files(self, pattern: str) -> list[str]:
         top = fixed_folder(pattern)
         regex = pattern_regex(pattern)
-        found = self.list_names(top) if inside(top) and self.is_folder(top) else iter(())
-        paths = (f"{top}/{joined}" for each in found for joined in _paths(each))
+        names = self.list_names(top) if inside(top) and self.is_folder(top) else iter(())
+        paths = (f"{top}/{joined}" for each in names for joined in _paths(each))
         return [path for path in paths if regex.fullmatch(path)]
 
 
@@ -170,7 +170,7 @@ def _paths(names: FileNames) -> Iterator[str]:
     return (prefix + name for name in names.names)
 
 
-def _tar_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
+def _tar_members(handle: Any) -> Iterator[tuple[str, MemberLocation | None]]:
     for member in read_members(handle):
         if member.problem and member.problem[0] == UNSAFE:
             raise RecordError(*member.problem)
@@ -179,4 +179,4 @@ def _tar_members(handle: Any) -> Iterator[tuple[str, Place | None]]:
             continue
         if member.problem:
             raise RecordError(*member.problem)
-        yield name, Place(member.offset, member.length, member.length, "plain")
+        yield name, MemberLocation(member.offset, member.length, member.length, "plain")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.paths import DAMAGED, Place
+from beam_pipeline.files.archive.paths import DAMAGED, MemberLocation
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
 from tfrecord_dataset.seekable import Seekable
 
@@ -19,13 +19,13 @@ ReadRange = Callable[[int, int], bytes]
 """Read (offset, length) of the archive; fewer bytes at its end."""
 
 
-def span(place: Place) -> tuple[int, int]:
+def span(place: MemberLocation) -> tuple[int, int]:
     """(offset, length) of a range that holds the content and, usually, its header."""
     header = 0 if place.method == "plain" else _HEADER_BYTES
     return place.offset, header + place.packed
 
 
-def whole(place: Place, name: str, read: ReadRange) -> bytes:
+def whole(place: MemberLocation, name: str, read: ReadRange) -> bytes:
     """Read all of a member's content and check its checksum.
 
     Raises:
@@ -46,7 +46,7 @@ def whole(place: Place, name: str, read: ReadRange) -> bytes:
     return content
 
 
-def content_offset(archive: Any, place: Place) -> int:
+def content_offset(archive: Any, place: MemberLocation) -> int:
     """Return the offset in an open archive at which the content begins.
 
     Raises:
@@ -57,7 +57,7 @@ def content_offset(archive: Any, place: Place) -> int:
     return place.offset + content_start(head, place)
 
 
-def _inflated(packed: Any, place: Place, name: str) -> bytes:
+def _inflated(packed: Any, place: MemberLocation, name: str) -> bytes:
     inflating = zlib.decompressobj(_RAW_DEFLATE)
     try:
         # Ask for one byte more than stated to detect a longer content without inflating all of it.
@@ -85,7 +85,7 @@ class MemberReader(Seekable):
         name: Name for error messages.
     """
 
-    def __init__(self, archive: Any, place: Place, name: str):
+    def __init__(self, archive: Any, place: MemberLocation, name: str):
         super().__init__(place.length)
         self._archive = archive
         self._place = place
@@ -156,6 +156,6 @@ class MemberReader(Seekable):
         super().close()
 
 
-def open_member(archive: Any, place: Place, name: str) -> io.BufferedReader:
+def open_member(archive: Any, place: MemberLocation, name: str) -> io.BufferedReader:
     """A handle of a member's content."""
     return io.BufferedReader(MemberReader(archive, place, name), _BLOCK_BYTES)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.paths import DAMAGED, Place
+from beam_pipeline.files.archive.paths import DAMAGED, MemberLocation
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames
 
@@ -26,7 +26,7 @@ class Index:
             members share bytes. Errors raised by `members` pass through.
     """
 
-    def __init__(self, members: Iterable[tuple[str, Place | None]]):
+    def __init__(self, members: Iterable[tuple[str, MemberLocation | None]]):
         self._names: dict[str, bytearray] = {"": bytearray()}
         self._folders: dict[str, list[str]] = {"": []}
         hashes = array.array("q")
@@ -79,14 +79,14 @@ class Index:
         if (ends[:-1] > by_offset[1:, 0]).any():
             raise RecordError(DAMAGED, "members share bytes of the archive; fetch it again")
 
-    def find(self, name: str) -> Place | None:
+    def find(self, name: str) -> MemberLocation | None:
         """Return the location of the file at this path, or None."""
         wanted = hash(name)
         at = int(np.searchsorted(self._hashes, wanted))
         if at == len(self._hashes) or int(self._hashes[at]) != wanted:
             return None
         offset, packed, length, crc32 = self._places[at].tolist()
-        return Place(offset, packed, length, _METHODS[self._methods[at]], crc32)
+        return MemberLocation(offset, packed, length, _METHODS[self._methods[at]], crc32)
 
     def is_folder(self, name: str) -> bool:
         """Whether there is a folder at this path."""

@@ -41,7 +41,7 @@ class Member(NamedTuple):
     problem: tuple[str, str] | None = None
 
 
-class Place(NamedTuple):
+class MemberLocation(NamedTuple):
     """Location of a file's content in its archive.
 
     Attributes:
@@ -71,18 +71,18 @@ class Inside(NamedTuple):
 
     archive: str
     name: str | None
-    place: Place | None = None
+    place: MemberLocation | None = None
 
 
 def inside(path: str) -> Inside | None:
     """Parse a path in an archive; None for any other path."""
-    if ":" not in path or (found := _INSIDE.match(path)) is None:
+    if ":" not in path or (match := _INSIDE.match(path)) is None:
         return None
-    if found["place"] is None:
-        return Inside(found["archive"], (found["name"] or "").strip("/"))
-    offset, packed, length, method, crc32 = found["place"].split(",")
-    place = Place(int(offset), int(packed), int(length), method, int(crc32, 16))
-    return Inside(found["archive"], None, place)
+    if match["place"] is None:
+        return Inside(match["archive"], (match["name"] or "").strip("/"))
+    offset, packed, length, method, crc32 = match["place"].split(",")
+    place = MemberLocation(int(offset), int(packed), int(length), method, int(crc32, 16))
+    return Inside(match["archive"], None, place)
 
 
 def top_of(archive: str) -> str:
@@ -90,7 +90,7 @@ def top_of(archive: str) -> str:
     return f"{archive}:"
 
 
-def placed(archive: str, name: str, place: Place) -> str:
+def placed(archive: str, name: str, place: MemberLocation) -> str:
     """Return the path of a file with its location."""
     where = f"{place.offset},{place.packed},{place.length},{place.method},{place.crc32:08x}"
     return f"{archive}:@{where}/{name.rpartition('/')[2]}"

@@ -13,7 +13,7 @@ from beam_pipeline.files.archive.paths import (
     UNSAFE,
     UNSUPPORTED,
     BoundedReads,
-    Place,
+    MemberLocation,
 )
 from tfrecord_dataset.format.inflation import check_inflation
 from tfrecord_dataset.store.listing import is_litter
@@ -32,7 +32,7 @@ _SPARE_BYTES = 1 << 18
 
 def zip_members(
     handle: Any, max_index_bytes: int = _MAX_INDEX_BYTES
-) -> Iterator[tuple[str, Place | None]]:
+) -> Iterator[tuple[str, MemberLocation | None]]:
     """Yield (name, location of its content) of a zip's members; location None for a folder.
 
     Hidden files and files that operating systems leave behind are left out.
@@ -64,7 +64,12 @@ def zip_members(
         packed += info.compress_size
         unpacked += info.file_size
         method = _METHODS[info.compress_type]
-        yield name, Place(info.header_offset, info.compress_size, info.file_size, method, info.CRC)
+        yield (
+            name,
+            MemberLocation(
+                info.header_offset, info.compress_size, info.file_size, method, info.CRC
+            ),
+        )
     check_inflation("the archive", packed, unpacked)
 
 
@@ -117,7 +122,7 @@ def safe_name(name: str) -> str:
     return name
 
 
-def content_start(head: bytes, place: Place) -> int:
+def content_start(head: bytes, place: MemberLocation) -> int:
     """Return the offset of a member's content, after the local header at the start of `head`.
 
     Raises:

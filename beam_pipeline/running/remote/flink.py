@@ -122,7 +122,7 @@ class FlinkCluster(Cluster):
 
     def _choose_version(self) -> None:
         try:
-            found = self._get("/config")["flink-version"]
+            known = self._get("/config")["flink-version"]
         except (urllib.error.HTTPError, ValueError, KeyError) as error:
             if isinstance(error, urllib.error.HTTPError) and error.code == _STARTS:
                 raise
@@ -130,11 +130,11 @@ class FlinkCluster(Cluster):
                 f"--flink_master={self._flink.flink_master} is not the REST interface of Flink "
                 f"({error}); its port is 8081 by default"
             ) from error
-        version = ".".join(found.split(".")[:2])
+        version = ".".join(known.split(".")[:2])
         asked = self._options.get_all_options(drop_default=True).get("flink_version", version)
         if asked != version:
             raise ConfigError(
-                f"--flink_version={asked} does not fit the cluster, which is Flink {found}; leave "
+                f"--flink_version={asked} does not fit the cluster, which is Flink {known}; leave "
                 "it out"
             )
         self._flink.flink_version = version
@@ -242,11 +242,11 @@ def _is_available(url: str) -> bool:
 def _worker_command() -> str:
     """Return the path of `boot`'s program on this machine, next to Python's own."""
     path = os.path.join(os.path.dirname(sys.executable), WORKER_COMMAND)
-    found = path if os.path.exists(path) else shutil.which(WORKER_COMMAND)
-    if not found:
+    command = path if os.path.exists(path) else shutil.which(WORKER_COMMAND)
+    if not command:
         raise ConfigError(
             f"TaskManagers start workers with {WORKER_COMMAND}, which {sys.executable} does not "
             "have; install this package there with pip, or pass "
             '--environment_config=\'{"command": "PATH"}\''
         )
-    return found
+    return command

@@ -45,7 +45,7 @@ class Bdd100kFiles(ItemFiles):
                 shapes.polygon(category, rings, more)
             else:
                 shapes.left.append("lane or curve" if outlines else "label without box")
-        return Item(frame["name"], *shapes.told())
+        return Item(frame["name"], *shapes.parsed())
 
 
 def _is_polygon(outline: Any) -> bool:

@@ -33,7 +33,7 @@ class CreateMlFiles(ItemFiles):
             )
             corners = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
             shapes.box(one.get("label", ""), corners)
-        return Item(name, *shapes.told())
+        return Item(name, *shapes.parsed())
 
 
 LAYOUT = layout_of("createml", "a .json of Create ML next to the images", CreateMlFiles())

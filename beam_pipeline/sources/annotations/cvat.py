@@ -73,7 +73,7 @@ class CvatFiles(ItemFiles):
             else:
                 group = shape.get("group_id")
                 shapes.left += _add(shapes, shape, group if group in owning else None)
-        features, notes = shapes.told()
+        features, notes = shapes.parsed()
         if tags:
             features["label"] = label_of(tags)
         return Item(image.get("name") or "", features, notes)

@@ -7,7 +7,7 @@ pixels, category, difficult; before them perhaps "imagesource:" and "gsd:".
 import re
 
 from beam_pipeline.files import storage
-from beam_pipeline.sources.annotations.shapes import Shapes, Told, number
+from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, number
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 
@@ -22,7 +22,7 @@ class DotaFiles(SideFiles):
     home = "labeltxt"
     image_home = "images"
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         shapes = Shapes()
         for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
             fields = line.split()
@@ -37,7 +37,7 @@ class DotaFiles(SideFiles):
                     f"line {place}: {len(fields)} columns; an object has x, y of four corners, a "
                     "category and difficult"
                 )
-        return shapes.told()
+        return shapes.parsed()
 
 
 LAYOUT = side_file_layout(

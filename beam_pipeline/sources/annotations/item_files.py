@@ -180,7 +180,9 @@ def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[E
     yield Consumed(paths=(file.path,))
 
 
-def found_in(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool = False) -> list[str]:
+def annotation_files(
+    tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool = False
+) -> list[str]:
     """The files of some formats at the top of a tree, sorted.
 
     Args:
@@ -195,13 +197,13 @@ def found_in(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool = False
         for each in formats
         if each.may_be_one(path)
     ]
-    found: list[str] = []
+    files: list[str] = []
     for number, (path, each) in enumerate(likely):
-        if not found and number == _FILES_LOOKED_INTO:
+        if not files and number == _FILES_LOOKED_INTO:
             break
         if each.sign.search(tree.head(path)):
-            found.append(path)
-    return found or [path for path, _ in likely if is_named]
+            files.append(path)
+    return files or [path for path, _ in likely if is_named]
 
 
 def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
@@ -210,7 +212,7 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
         is_named = config.layout == name
         if tree.is_folder:
-            reads = found_in(tree, formats, is_named=is_named)
+            reads = annotation_files(tree, formats, is_named=is_named)
         else:
             path = uncompressed(unsigned(tree.input)) if tree.is_file else ""
             fits = [each for each in formats if suffix(path) == each.suffix]
@@ -227,8 +229,8 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
         )
 
     def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadItems:
-        told = tuple(dataclasses.replace(each, points=config.points) for each in formats)
-        return ReadItems(_files(claim, config, formats[0]), told)
+        configured = tuple(dataclasses.replace(each, points=config.points) for each in formats)
+        return ReadItems(_files(claim, config, formats[0]), configured)
 
     gives_points = any(each.gives_points for each in formats)
     return Layout(

@@ -8,7 +8,7 @@ rotation_y; of results also a score.
 from collections.abc import Sequence
 
 from beam_pipeline.files import storage
-from beam_pipeline.sources.annotations.shapes import Shapes, Told, naming, number
+from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, naming, number
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 
@@ -23,7 +23,7 @@ class KittiFiles(SideFiles):
     set_folders = ("", "main")
     unlabelled = "testing"
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         """The objects of one label file, and what of its lines is not kept.
 
         Boxes are "xyxy" in pixels, as written. The attributes are truncated (0 to 1), occluded (0
@@ -38,7 +38,7 @@ class KittiFiles(SideFiles):
             if fields := line.split():
                 with naming(f"line {place}"):
                     _add(shapes, fields)
-        return shapes.told()
+        return shapes.parsed()
 
 
 def _add(shapes: Shapes, fields: Sequence[str]) -> None:

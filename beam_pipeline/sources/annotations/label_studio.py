@@ -50,7 +50,7 @@ class LabelStudioFiles(ItemFiles):
                 choices += map(str, value["choices"])
             else:
                 shapes.left += _add(shapes, value, result)
-        features, notes = shapes.told()
+        features, notes = shapes.parsed()
         if choices:
             features = {"label": label_of(choices), **(features if len(shapes) else {})}
         return Item(_image(said), features, notes)
@@ -76,10 +76,10 @@ def _results(task: Mapping[str, Any], left: list[str]) -> list[dict[str, Any]]:
     those = (annotation for annotation in annotations if isinstance(annotation, dict))
     whole = [each for each in those if not each.get("was_cancelled")]
     left += ["annotation of another"] * (len(whole) - 1)
-    found = whole[0].get("result") if whole else []
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise malformed(f"a result {found!r:.80} that is not a list")
-    return found
+    results = whole[0].get("result") if whole else []
+    if not isinstance(results, list) or not all(isinstance(each, dict) for each in results):
+        raise malformed(f"a result {results!r:.80} that is not a list")
+    return results
 
 
 def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -96,7 +96,7 @@ def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:
     """Adds one shape to the others, or says what is not kept."""
     kind, labels = next(
-        ((found[1], value[name]) for name in value if (found := _LABELS.fullmatch(name))), ("", [])
+        ((match[1], value[name]) for name in value if (match := _LABELS.fullmatch(name))), ("", [])
     )
     if (
         kind not in ("rectangle", "polygon", "keypoint")

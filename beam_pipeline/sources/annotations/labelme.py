@@ -12,8 +12,8 @@ from typing import Any
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.sources.annotations.shapes import (
     OBJECTS,
+    Parsed,
     Shapes,
-    Told,
     around,
     corners_of,
     drawn_mask,
@@ -55,7 +55,7 @@ class LabelMeFiles(SideFiles):
         name = _parsed(data).get("imagePath")
         return name.replace("\\", "/") if isinstance(name, str) else ""
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         """The shapes of one file that have an area, and what is not kept.
 
         Raises:
@@ -83,7 +83,7 @@ class LabelMeFiles(SideFiles):
             shapes.left += (
                 name for name, said in shape.items() if name not in kept and _says(said)
             )
-        return shapes.told()
+        return shapes.parsed()
 
 
 def _parsed(data: bytes) -> dict[str, Any]:

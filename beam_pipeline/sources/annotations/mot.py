@@ -57,7 +57,7 @@ class MotFiles(ItemFiles):
                 (x, y, x + width, y + height),
                 {"track/label": int(track), "counts": int(counts), "visibility": visibility},
             )
-        return Item(f"../img1/{frame:06d}.jpg", *shapes.told(), group=sequence)
+        return Item(f"../img1/{frame:06d}.jpg", *shapes.parsed(), group=sequence)
 
 
 LAYOUT = layout_of("mot", "gt/gt.txt and img1/ of MOT", MotFiles())

@@ -25,7 +25,7 @@ Label = str | None
 Attribute = int | float | str
 Attributes = Mapping[str, Attribute]
 Point = tuple[float, float, float]
-Told = tuple[dict[str, Value], Counter[str]]
+Parsed = tuple[dict[str, Value], Counter[str]]
 """The features of an image except the image itself, and notes of what is not kept."""
 
 NONE: Attributes = {}
@@ -165,7 +165,7 @@ class Shapes:
     def __len__(self) -> int:
         return len(self._boxes)
 
-    def told(self) -> Told:
+    def parsed(self) -> Parsed:
         """The feature that all of them are, and the notes of what of the image is not kept."""
         return {"boxes": self.objects()}, not_kept(self.left) + self.notes
 
@@ -282,13 +282,13 @@ def number(value: Any, what: str) -> float:
         RecordError: "malformed annotation".
     """
     try:
-        found = float(value)
+        result = float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not abs(found) < _MOST:
+        result = math.nan
+    if not abs(result) < _MOST:
         fault = "missing" if value is None else f"{value!r:.80}, not a number"
         raise malformed(f"{what} is {fault}")
-    return found
+    return result
 
 
 @contextlib.contextmanager

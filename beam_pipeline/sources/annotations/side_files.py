@@ -19,7 +19,7 @@ from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, R
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import fast_pickle, pack, unpack
-from beam_pipeline.sources.annotations.shapes import Told
+from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names, paths_in
@@ -49,7 +49,7 @@ _MANY_FILES = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class TreeFacts:
     """What the folders of a tree tell of all its files.
 
     Attributes:
@@ -112,7 +112,7 @@ class SideFiles(abc.ABC):
     unlabelled: ClassVar[str] = ""
 
     @abc.abstractmethod
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         """The features of an image except the image itself, and notes of what is not kept.
 
         Raises:
@@ -132,7 +132,7 @@ class SideFiles(abc.ABC):
         is_one = media_kind(path) == self.media
         return is_one and (not self.image_home or split_at(path, self.image_home) is not None)
 
-    def is_expected(self, image: str, known: Known) -> bool:
+    def is_expected(self, image: str, known: TreeFacts) -> bool:
         """Whether an image without annotation should have one, or is one of the dataset's."""
         return folder(image) in known.folders
 
@@ -169,7 +169,7 @@ class SideFiles(abc.ABC):
         """The split whose folder a file is in."""
         return split_of_folders(path)
 
-    def split(self, pair: Pair, known: Known) -> str | Rejected | None:
+    def split(self, pair: Pair, known: TreeFacts) -> str | Rejected | None:
         """The split of an image; None where no folder tells it."""
         path = pair.annotation or pair.image
         return self.split_of_folder(path) if known.in_splits else None
@@ -246,7 +246,7 @@ class ReadSideFiles(beam.PTransform):
 
     root: str
     files: SideFiles
-    known: Known
+    known: TreeFacts
     ignored: Ignored = NOTHING
     folders: Sequence[str] = ("",)
     names: "beam.PCollection[bytes] | None" = None
@@ -260,7 +260,7 @@ class ReadSideFiles(beam.PTransform):
             ConfigError: There is no such folder.
         """
         root = input_folder(path)
-        return cls(root, files, known_of(Tree(root, ignored), files)[0], ignored)
+        return cls(root, files, tree_facts(Tree(root, ignored), files)[0], ignored)
 
     @property
     def listing(self) -> ListNames:
@@ -304,7 +304,7 @@ def send_files(batch: bytes, files: SideFiles, buckets: Buckets) -> Iterator[tup
 
 
 def send_by_image(
-    bucket: _Bucket, files: SideFiles, known: Known, root: str, buckets: Buckets
+    bucket: _Bucket, files: SideFiles, known: TreeFacts, root: str, buckets: Buckets
 ) -> Iterator[tuple[int, bytes]]:
     """The pairs of one bucket, and what has no partner to the buckets of images' names."""
     paired = pair(gather(bucket[1]), files, is_at_home=known.is_at_home)
@@ -322,7 +322,7 @@ def send_by_image(
         yield from buckets.divide([(name, each)])
 
 
-def pair_by_image(bucket: _Bucket, files: SideFiles, known: Known) -> Iterator[bytes]:
+def pair_by_image(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
     """What the files of one bucket are, once annotations have named their images."""
     values = [*gather(bucket[1])]
     pairs = [value for value in values if isinstance(value, Pair)]
@@ -344,13 +344,13 @@ def pair_by_image(bucket: _Bucket, files: SideFiles, known: Known) -> Iterator[b
     )
 
 
-def pair_by_name(bucket: _Bucket, files: SideFiles, known: Known) -> Iterator[bytes]:
+def pair_by_name(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
     """What the files of one bucket are, if no annotation names an image of another."""
     paired = pair(gather(bucket[1]), files, is_at_home=known.is_at_home)
     return _judged(paired, files, known)
 
 
-def _judged(paired: Paired, files: SideFiles, known: Known) -> Iterator[bytes]:
+def _judged(paired: Paired, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
     """Pairs and rejects, in packed batches."""
     named = f", nor the one in its {files.naming}" if files.naming else ""
     expected = [image for image in paired.images if files.is_expected(image, known)]
@@ -375,7 +375,7 @@ def _judged(paired: Paired, files: SideFiles, known: Known) -> Iterator[bytes]:
     return map(pack, in_batches([*paired.pairs, *without, *paired.rejected, *rejected]))
 
 
-def read_pairs(batch: bytes, files: SideFiles, known: Known, root: str) -> Iterator[Element]:
+def read_pairs(batch: bytes, files: SideFiles, known: TreeFacts, root: str) -> Iterator[Element]:
     """The records of pairs; rejects pass."""
     read: list[str] = []
     for each in unpack(batch):
@@ -412,24 +412,24 @@ def _read(root: str, path: str, files: SideFiles) -> bytes:
     return storage.read_bytes(FileRef(path=below(root, path)), files.max_bytes)
 
 
-def known_of(tree: Tree, files: SideFiles) -> tuple[Known, Sequence[str]]:
+def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:
     """What the folders of a tree tell, and the annotations there."""
     paths = tree.files()
     annotations = sorted(filter(files.annotates, paths))
     proper = [path for path in annotations if split_at(path, files.home)]
     annotations = proper or ([] if files.image_home else annotations)
     paired = pair(paths, files, is_at_home=bool(proper))
-    known = Known(
+    known = TreeFacts(
         is_at_home=bool(proper) or bool(files.image_home),
         folders=frozenset(folder(each.image) for each in paired.pairs),
         has_lists=bool(split_lists_of(tree, files)),
         number=len(paths) if tree.is_known else _MANY_FILES,
     )
-    told = annotations
+    expected = annotations
     if not files.is_needed:
         others = (image for image in paired.images if files.is_expected(image, known))
-        told = [*(each.image for each in paired.pairs), *others]
-    in_splits = bool(told) and all(map(files.split_of_folder, told))
+        expected = [*(each.image for each in paired.pairs), *others]
+    in_splits = bool(expected) and all(map(files.split_of_folder, expected))
     return dataclasses.replace(known, in_splits=in_splits), annotations
 
 
@@ -475,8 +475,8 @@ def side_file_layout(
         return side_file_claim(name, tree, config, files, begins)
 
     def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-        told = dataclasses.replace(files, **{name: getattr(config, name) for name in takes})
-        return ReadSideFiles.of(claim.path, told, Ignored.of(config, claim.path))
+        configured = dataclasses.replace(files, **{name: getattr(config, name) for name in takes})
+        return ReadSideFiles.of(claim.path, configured, Ignored.of(config, claim.path))
 
     return Layout(name=name, sign=sign, claim=claim, read=read, takes=tuple(takes))
 
@@ -491,7 +491,7 @@ def side_file_claim(
     """The claim of a tree with annotations next to images; as `side_file_layout`."""
     if not tree.is_folder or not tree.files_with(files.suffix):
         return None
-    _, annotations = known_of(tree, files)
+    _, annotations = tree_facts(tree, files)
     counts = tree.counted(annotations, None if config.layout == name else begins)
     if not counts:
         return None

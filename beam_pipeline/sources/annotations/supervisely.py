@@ -11,8 +11,8 @@ from typing import Any
 
 from beam_pipeline.sources.annotations.shapes import (
     OBJECTS,
+    Parsed,
     Shapes,
-    Told,
     drawn_mask,
     number,
     stated_size,
@@ -44,7 +44,7 @@ class SuperviselyFiles(SideFiles):
     def image_keys(self, annotation: str, name: str) -> list[str]:
         return [place_of(annotation.removesuffix(".json"), self.home)]
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         try:
             value = parse_object(data)
         except JsonError as error:
@@ -74,7 +74,7 @@ class SuperviselyFiles(SideFiles):
             else:
                 shapes.left.append(kind)
             shapes.left += ["tags"] * bool(one.get("tags"))
-        return shapes.told()
+        return shapes.parsed()
 
 
 def _corners(points: Any) -> tuple[list[float], int]:

@@ -39,7 +39,7 @@ class ViaFiles(ItemFiles):
         shapes = self.shapes()
         for region in regions:
             _add(shapes, region)
-        return Item(stated["filename"], *shapes.told())
+        return Item(stated["filename"], *shapes.parsed())
 
 
 class ViaCsv(ViaFiles):

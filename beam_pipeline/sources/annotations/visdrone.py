@@ -7,7 +7,7 @@ height, score, category, truncation, occlusion.
 import re
 
 from beam_pipeline.files import storage
-from beam_pipeline.sources.annotations.shapes import Shapes, Told, number
+from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, number
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 
@@ -32,7 +32,7 @@ class VisDroneFiles(SideFiles):
         stated = _SPLIT.search(path)
         return stated[1] if stated else super().split_of_folder(path)
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         shapes = Shapes()
         for place, line in enumerate(storage.decoded(data, annotation).splitlines(), start=1):
             fields = [each for each in line.split(",") if each.strip()]
@@ -47,7 +47,7 @@ class VisDroneFiles(SideFiles):
                 continue
             more = {"truncated": truncated, "occluded": occluded}
             shapes.box(_CLASSES[category], (x, y, x + width, y + height), more)
-        return shapes.told()
+        return shapes.parsed()
 
 
 LAYOUT = side_file_layout(

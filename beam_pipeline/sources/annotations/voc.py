@@ -16,8 +16,8 @@ from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.sources.annotations.shapes import (
+    Parsed,
     Shapes,
-    Told,
     naming,
     number,
     stated_size,
@@ -145,7 +145,7 @@ class VocFiles(SideFiles):
         name = (parse_xml(data).findtext("filename") or "").strip()
         return name.replace("\\", "/").rpartition("/")[2]
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         """The boxes of one VOC annotation, as it states them, and what of its objects is not kept.
 
         Raises:
@@ -165,7 +165,7 @@ class VocFiles(SideFiles):
             with naming(f"object {place}" + (f" ({name})" if name else "")):
                 _add(shapes, name, item)
             shapes.left += _left_behind(item)
-        return shapes.told()
+        return shapes.parsed()
 
 
 @functools.lru_cache(maxsize=1024)

@@ -25,10 +25,10 @@ class VottFiles(ItemFiles):
     sign = re.compile(rb'"assets"\s*:\s*\{\s*"[^"]*"\s*:\s*\{\s*"asset"\s*:\s*\{')
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        found = (
+        assets = (
             each for member, _, each in walk(file.path, into=("assets",)) if member == "assets"
         )
-        for place, asset in enumerate(found, start=1):
+        for place, asset in enumerate(assets, start=1):
             yield f"asset {place}", asset
 
     def item(self, stated: Any) -> Item:
@@ -55,7 +55,7 @@ class VottFiles(ItemFiles):
                 box = _object(region.get("boundingBox"))
                 x, y, width, height = (number(box.get(side), side) for side in _SIDES)
                 shapes.box(tags[0], (x, y, x + width, y + height))
-        return Item(name, *shapes.told())
+        return Item(name, *shapes.parsed())
 
 
 def _object(value: object) -> Mapping[str, Any]:

@@ -48,7 +48,7 @@ class WiderFaceFiles(ItemFiles):
             more = [int(number(field, "an attribute")) for field in fields[4:]]
             box = (x, y, x + width, y + height)
             shapes.box("face", box, dict(zip(_ATTRIBUTES, more, strict=True)))
-        return Item(name, *shapes.told())
+        return Item(name, *shapes.parsed())
 
 
 LAYOUT = layout_of("widerface", "wider_face_*_bbx_gt.txt and WIDER_*/images/", WiderFaceFiles())

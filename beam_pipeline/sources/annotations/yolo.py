@@ -18,13 +18,13 @@ from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES
-from beam_pipeline.sources.annotations.shapes import Shapes, Told, naming, number
+from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, naming, number
 from beam_pipeline.sources.annotations.side_files import (
-    Known,
     Pair,
     ReadSideFiles,
     SideFiles,
-    known_of,
+    TreeFacts,
+    tree_facts,
 )
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
@@ -372,7 +372,7 @@ class YoloFiles(SideFiles):
         is_proper = split_at(path, self.home) is not None
         return is_proper or not is_split(stem(name))
 
-    def is_expected(self, image: str, known: Known) -> bool:
+    def is_expected(self, image: str, known: TreeFacts) -> bool:
         if self.config.splits and not self.config.lists:
             return True
         of_images = any(split_at(f"{home}/", "images") for home in known.folders)
@@ -392,24 +392,24 @@ class YoloFiles(SideFiles):
     def owners(self, annotations: Sequence[str]) -> Sequence[str]:
         return [path for path in annotations if split_at(path, self.home)][:1] or annotations[:1]
 
-    def split(self, pair: Pair, known: Known) -> str | Rejected | None:
+    def split(self, pair: Pair, known: TreeFacts) -> str | Rejected | None:
         if self.config.lists:
             return None
         if not self.config.splits:
             return split_of_folders(pair.image) if known.in_splits else None
         path = below(self.root, pair.image)
-        found = [split for split, places in self.config.splits.items() if is_inside(path, places)]
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        splits = [split for split, places in self.config.splits.items() if is_inside(path, places)]
+        if len(splits) == 1:
+            return splits[0]
+        if not splits:
             return left_out(pair.image, "in no split", "no split names it")
         return Rejected(
             source=pair.image,
             reason="in two splits",
-            detail=f"the image is in {', '.join(sorted(found))}; take it out of all but one",
+            detail=f"the image is in {', '.join(sorted(splits))}; take it out of all but one",
         )
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         config = self.config
         boxes = parse_labels(storage.decoded(data, annotation), config)
         left = len(boxes.keypoints) if config.names_differ else 0
@@ -528,7 +528,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
     files = YoloFiles(tree.root, YoloConfig())
     counts: dict[str, int] = {}
     if tree.is_folder and tree.files_with(files.suffix):
-        known, labels = known_of(tree, files)
+        known, labels = tree_facts(tree, files)
         labels = [path for path in labels if known.is_at_home or folder(path) in known.folders]
         counts = tree.counted(labels, None if is_named else _LINE)
         homes = {part for home in tree.walked for part in home.lower().split("/")}
@@ -575,14 +575,14 @@ def read_yolo(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
     described = read_config(tree, config.allow_outside)
     paths = [path for paths in described.splits.values() for path in paths]
     root, folders = input_folder(tree.root), tuple[str, ...](("",))
-    known = known_of(tree, YoloFiles(root, described))[0]
+    known = tree_facts(tree, YoloFiles(root, described))[0]
     if not all(is_inside(path, [root]) for path in paths):
         homes = sorted({*map(_home_of, paths)})
         levels = zip(*(path.split("/") for path in homes), strict=False)
         shared = itertools.takewhile(lambda names: len({*names}) == 1, levels)
         root = "/".join(names[0] for names in shared)
         folders = tuple(home[len(root) + 1 :] for home in homes)
-        known = Known(is_at_home=True)
+        known = TreeFacts(is_at_home=True)
     return ReadSideFiles(root, YoloFiles(root, described), known, ignored, folders)
 
 

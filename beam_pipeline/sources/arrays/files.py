@@ -10,7 +10,7 @@ import numpy as np
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset, open_member
-from beam_pipeline.files.archive.paths import Place
+from beam_pipeline.files.archive.paths import MemberLocation
 from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import array_header, check_numbers
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5
@@ -107,8 +107,8 @@ def _grouped(
     groups: dict[tuple[str, str, str], dict[str, list[InputFile]]] = {}
     for file, name in columns.items():
         number = ""
-        if numbered and (found := _WITH_NUMBER.fullmatch(name)):
-            name, number = found["column"], found["number"]
+        if numbered and (match := _WITH_NUMBER.fullmatch(name)):
+            name, number = match["column"], match["number"]
         if file.split:
             name = without_split(name)[0]
         group = groups.setdefault((folder(file.relative), file.split or "", number), {})
@@ -159,8 +159,8 @@ def _tables(group: _Group, ignored: Collection[str]) -> list[ArrayTable]:
 
 def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayTable]:
     members = _members(file.path)
-    found = {name: without_split(name) for name in members}
-    kept = {name: pair for name, pair in found.items() if not {name, pair[0]} & {*ignored}}
+    bare_names = {name: without_split(name) for name in members}
+    kept = {name: pair for name, pair in bare_names.items() if not {name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
     by_split: dict[str, dict[str, str]] = defaultdict(dict)
     for name, (short, split) in kept.items():
@@ -186,7 +186,7 @@ def _table(name: str, split: str | None, columns: dict[str, Column]) -> ArrayTab
     return ArrayTable(file=file, header=tuple(columns), columns=columns)
 
 
-def _members(path: str) -> Mapping[str, Place | StoredArray]:
+def _members(path: str) -> Mapping[str, MemberLocation | StoredArray]:
     """The arrays of an .npz or HDF5 file by column name."""
     if is_hdf5(path):
         arrays = arrays_of(path)
@@ -196,7 +196,7 @@ def _members(path: str) -> Mapping[str, Place | StoredArray]:
     return _members_of_npz(path)
 
 
-def _members_of_npz(path: str) -> Mapping[str, Place]:
+def _members_of_npz(path: str) -> Mapping[str, MemberLocation]:
     with storage.opened(path) as handle:
         if not handle.read(1):
             raise RecordError(npz.EMPTY, "the file has no bytes")
@@ -211,7 +211,9 @@ def _column_of_file(file: InputFile) -> Column:
     return _column(file.path, name, member, name)
 
 
-def _column(path: str, name: str, member: Place | StoredArray | None, shown: str) -> Column:
+def _column(
+    path: str, name: str, member: MemberLocation | StoredArray | None, shown: str
+) -> Column:
     """The column of a .npy file, or of a member of an .npz or HDF5 file, `shown` in errors."""
     with naming(shown):
         if isinstance(member, StoredArray):

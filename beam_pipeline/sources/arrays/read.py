@@ -133,10 +133,10 @@ def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
     if not arrays and config.layout != "arrays":
         return None
     if config.layout != "arrays" and tree.is_folder:
-        found = structures(tree.names())
+        by_kind = structures(tree.names())
         folders = {folder(name) for name in arrays}
         of_classes = folders != {""} and not all(map(is_split, folders))
-        if of_classes or (found and main_kind(found) != "array"):
+        if of_classes or (by_kind and main_kind(by_kind) != "array"):
             return None
     return claim_of_files("arrays", tree, arrays)
 

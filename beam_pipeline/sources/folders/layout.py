@@ -36,9 +36,9 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         return Claim(layout="folders", rank=Rank.FOLDERS, path=tree.root, understood=what)
     home = _home(tree)
     inner = Tree(tree.path(home), tree.ignored.inside(home)) if home else tree
-    found = structures(inner.names())
-    kind = main_kind(found)
-    structure = found.get(kind, Structure())
+    by_kind = structures(inner.names())
+    kind = main_kind(by_kind)
+    structure = by_kind.get(kind, Structure())
     if not structure.number:
         return None
     if structure.class_depth is None and config.layout != "folders":
@@ -67,8 +67,8 @@ def _lists(tree: Tree, lists: dict[str, str]) -> Iterator[str]:
 
 def _home(tree: Tree) -> str:
     """The only folder with files of the main kind, if it is named after that; otherwise ""."""
-    found = structures(tree.names())
-    tops = found.get(main_kind(found), Structure()).folders
+    by_kind = structures(tree.names())
+    tops = by_kind.get(main_kind(by_kind), Structure()).folders
     names = {place[0] if place else "" for place in tops}
     name = names.pop() if len(names) == 1 else ""
     return name if name and is_no_class(name) else ""

@@ -33,19 +33,19 @@ class Segment:
             return () if text == first else None
         if not text.startswith(first) or not text.endswith(last):
             return None
-        found = []
+        texts = []
         start = len(first)
         for literal in self.literals[1:-1]:
             end = text.find(literal, start + 1)
             if end < 0:
                 return None
-            found.append(text[start:end])
+            texts.append(text[start:end])
             start = end + len(literal)
         end = len(text) - len(last)
         if end <= start:
             return None
-        found.append(text[start:end])
-        return tuple(each for each, kept in zip(found, self.kept, strict=True) if kept)
+        texts.append(text[start:end])
+        return tuple(each for each, kept in zip(texts, self.kept, strict=True) if kept)
 
 
 # "**/": any number of folders.
@@ -133,8 +133,8 @@ def _match(segments: Sequence[Segment], parts: Sequence[str]) -> tuple[str, ...]
             continue
         for part, text in enumerate(parts):
             behind = of_rest[part + 1]
-            if behind is not None and (found := segment.match(text)) is not None:
-                rest[part] = (*found, *behind)
+            if behind is not None and (texts := segment.match(text)) is not None:
+                rest[part] = (*texts, *behind)
     return rest[0]
 
 

@@ -87,14 +87,14 @@ class ReadClassFolders(beam.PTransform):
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
         root = input_folder(self.root)
         listed = pipeline | ListNames(root, ignored=self.ignored)  # bytes
-        found = (
+        by_kind = (
             listed
             | "LookAtFiles" >> beam.Map(look_into, pattern)  # StructureByKind
             | "MergeLooks" >> Merge(merged)  # StructureByKind
             | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # StructureByKind
         )
         return listed | "MakeRecords" >> beam.FlatMap(
-            records_of, root, pattern, AsSingleton(found), is_whole=self.is_whole
+            records_of, root, pattern, AsSingleton(by_kind), is_whole=self.is_whole
         )  # Record | Rejected
 
 
@@ -104,17 +104,17 @@ def look_into(batch: bytes, pattern: PathPattern | None) -> StructureByKind:
 
 
 def checked(
-    found: StructureByKind, root: str, pattern: PathPattern | None, one_class: bool
+    by_kind: StructureByKind, root: str, pattern: PathPattern | None, one_class: bool
 ) -> StructureByKind:
     """The structure of all files.
 
     Raises:
         ProblemError: The folders are not classes, and there is no pattern.
     """
-    structure = found.get(main_kind(found), Structure())
+    structure = by_kind.get(main_kind(by_kind), Structure())
     if pattern is None and (problem := structure.problem(root, one_class=one_class)):
         raise ProblemError(problem)
-    return found
+    return by_kind
 
 
 def records_of(

@@ -135,37 +135,39 @@ def _of_kind(folder: str, names: Sequence[str], pattern: PathPattern | None) -> 
     place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
     if pattern is None:
         return Structure(number=len(names), folders=frozenset({place}))
-    found = [texts for name in names if (texts := pattern.match(joined(folder, name))) is not None]
-    columns = (dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for texts in found)
+    matches = [
+        texts for name in names if (texts := pattern.match(joined(folder, name))) is not None
+    ]
+    columns = (dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for texts in matches)
     return Structure(
         number=len(names),
-        folders=frozenset({place}) if found else frozenset(),
+        folders=frozenset({place}) if matches else frozenset(),
         columns=merge_kinds(columns),
     )
 
 
 def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
     """Merge the structures of parts of a tree."""
-    found: dict[str, list[Structure]] = {}
+    by_kind: dict[str, list[Structure]] = {}
     for part in parts:
         for kind, structure in part.items():
-            found.setdefault(kind, []).append(structure)
+            by_kind.setdefault(kind, []).append(structure)
     return {
         kind: Structure(
             number=sum(each.number for each in several),
             folders=frozenset().union(*(each.folders for each in several)),
             columns=merge_kinds(each.columns for each in several),
         )
-        for kind, several in found.items()
+        for kind, several in by_kind.items()
     }
 
 
-def main_kind(found: StructureByKind) -> str:
+def main_kind(structures_by_kind: StructureByKind) -> str:
     """The kind of most files; texts count only if there are no other kinds."""
-    media = [kind for kind in _KINDS[:-1] if kind in found]
+    media = [kind for kind in _KINDS[:-1] if kind in structures_by_kind]
     if not media:
-        return "text" if "text" in found else "image"
-    return max(media, key=lambda kind: found[kind].number)
+        return "text" if "text" in structures_by_kind else "image"
+    return max(media, key=lambda kind: structures_by_kind[kind].number)
 
 
 def file_kind(name: str) -> str:

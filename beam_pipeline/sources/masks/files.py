@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from beam_pipeline.records import DeclaredClasses, FileRef, Map
-from beam_pipeline.sources.annotations.shapes import Told
+from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import SideFiles
 from beam_pipeline.sources.masks.meaning import Meaning
 from beam_pipeline.sources.masks.names import (
@@ -74,7 +74,7 @@ class MaskFiles(SideFiles):
             names = dict(enumerate(self.meaning.names))
             yield DeclaredClasses(feature="segmentation", names=names)
 
-    def parse(self, data: bytes, annotation: str) -> Told:
+    def parse(self, data: bytes, annotation: str) -> Parsed:
         value = Map(
             file=FileRef(path=below(self.root, annotation)),
             shows=self.meaning.shows,

@@ -55,13 +55,13 @@ _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
 def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
     """Claim maps by their folders or names, and by their pixels."""
-    found = _found(tree) if tree.is_folder else []
-    if not found:
+    pairs = _found(tree) if tree.is_folder else []
+    if not pairs:
         return None
-    files = found[0]
+    files = pairs[0]
     problem = files.meaning.problem
-    if len(found) > 1:
-        one, other = (_called(tree, each) for each in found[:2])
+    if len(pairs) > 1:
+        one, other = (_called(tree, each) for each in pairs[:2])
         problem = Problem(code="two maps of an image", facts={"one": one, "other": other})
     homes = Counter(map(folder, _maps(tree, files)))
     classes = (("classes", files.meaning.text),) if files.meaning.text else ()
@@ -86,10 +86,10 @@ def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles
         ConfigError: There are none.
     """
     root, ignored = input_folder(claim.path), Ignored.of(config, claim.path)
-    found = _found(Tree(root, ignored))
-    if not found:
+    pairs = _found(Tree(root, ignored))
+    if not pairs:
         raise ConfigError(f"{root} has no maps of images; leave out --layout masks")
-    return ReadSideFiles.of(root, found[0], ignored)
+    return ReadSideFiles.of(root, pairs[0], ignored)
 
 
 def _called(tree: Tree, files: MaskFiles) -> str:
@@ -206,19 +206,22 @@ def _table(tree: Tree) -> tuple[str, Classes | None]:
     Raises:
         ConfigError: Files of the same name state different classes.
     """
-    found: dict[str, Classes] = {}
+    classes_by_file: dict[str, Classes] = {}
     for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
         with contextlib.suppress(RecordError):  # too large, or no text: reported as not read
             data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
             if classes := read_table(storage.decoded(data, path), path):
-                found[path] = classes
-    if not found:
+                classes_by_file[path] = classes
+    if not classes_by_file:
         return "", None
-    where = next((path for path, classes in found.items() if classes.colors), next(iter(found)))
-    for path, classes in found.items():
-        if name_of(path) == name_of(where) and classes != found[where]:
+    where = next(
+        (path for path, classes in classes_by_file.items() if classes.colors),
+        next(iter(classes_by_file)),
+    )
+    for path, classes in classes_by_file.items():
+        if name_of(path) == name_of(where) and classes != classes_by_file[where]:
             raise ConfigError(f"{where} and {path} name different classes; make them agree")
-    return where, found[where]
+    return where, classes_by_file[where]
 
 
 LAYOUT = Layout(

@@ -98,8 +98,8 @@ def _csv(rows: Sequence[str]) -> Classes | None:
 
 
 def _color_lines(line: re.Pattern[str], rows: Sequence[str]) -> Classes | None:
-    found = filter(None, map(line.fullmatch, rows))
-    return _of_colors([match.group("name", "r", "g", "b") for match in found])
+    matches = filter(None, map(line.fullmatch, rows))
+    return _of_colors([match.group("name", "r", "g", "b") for match in matches])
 
 
 def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:

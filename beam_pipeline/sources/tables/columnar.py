@@ -28,7 +28,7 @@ from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
     Batch,
-    Form,
+    ColumnDeclaration,
     Scratch,
     Table,
     TableFile,
@@ -60,15 +60,19 @@ class ColumnarTable(Table):
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`."""
-        names = [name for name, form in self.forms.items() if scratch or not form.media]
+        names = [
+            name for name, declared in self.declarations.items() if scratch or not declared.media
+        ]
         number = 0
         with _opened(self.file.path) as handle:
             for rows in _batches(handle, names, is_parquet=self.is_parquet):
                 columns = dict[str, list[Any]]()
-                for name, form in self.forms.items():
+                for name, declared in self.declarations.items():
                     with naming(f"column {name!r}"):
-                        values = form.convert(rows[name]) if name in names else [None] * len(rows)
-                    columns[name] = files_of(values, scratch) if form.media else values
+                        values = (
+                            declared.convert(rows[name]) if name in names else [None] * len(rows)
+                        )
+                    columns[name] = files_of(values, scratch) if declared.media else values
                 yield Batch(columns=columns, lines=range(number, number + len(rows)))
                 number += len(rows)
 
@@ -91,8 +95,8 @@ class ReadArrow(ReadContainers):
                         "unsupported column", f"two columns are called {twice[0]!r}; rename one"
                     )
                 features = _features_of(schema)
-                forms = {
-                    field.name: _form_of(
+                declarations = {
+                    field.name: _declaration_of(
                         field,
                         features.get(field.name),
                         functools.partial(_first_bytes, handle, field.name, self.is_parquet),
@@ -102,7 +106,9 @@ class ReadArrow(ReadContainers):
                 }
         except DataError as error:
             raise RecordError("damaged file", str(error)) from error
-        return ColumnarTable(file=file, header=names, forms=forms, is_parquet=self.is_parquet)
+        return ColumnarTable(
+            file=file, header=names, declarations=declarations, is_parquet=self.is_parquet
+        )
 
 
 @dataclasses.dataclass
@@ -300,7 +306,9 @@ def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
     return features if isinstance(features, dict) else {}
 
 
-def _form_of(field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]) -> Form:
+def _declaration_of(
+    field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]
+) -> ColumnDeclaration:
     """Return how a column is read.
 
     Args:
@@ -315,7 +323,9 @@ def _form_of(field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]) ->
     if _is_file(kind):
         media = _MEDIA.get(feature.get("_type", ""), "") if isinstance(feature, dict) else ""
         return (
-            Form(media=media, convert=_cast) if media else form_of_bytes(field.name, first_bytes())
+            ColumnDeclaration(media=media, convert=_cast)
+            if media
+            else declaration_of_bytes(field.name, first_bytes())
         )
     if _holds_files(kind):
         raise RecordError(
@@ -325,11 +335,11 @@ def _form_of(field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]) ->
         )
     convert = _plain(kind)
     if _holds_structs(kind) and lowered(field.name) not in BOXES:
-        return Form(convert=functools.partial(_as_json, convert=convert))
+        return ColumnDeclaration(convert=functools.partial(_as_json, convert=convert))
     classes = next(_classes_in(feature), ())
     if classes:
         convert = functools.partial(_named, convert=convert, feature=feature)
-    return Form(convert=convert, classes=classes)
+    return ColumnDeclaration(convert=convert, classes=classes)
 
 
 def _is_file(kind: pa.DataType) -> bool:
@@ -340,7 +350,7 @@ def _is_file(kind: pa.DataType) -> bool:
     return kind in _BYTES or pa.types.is_fixed_size_binary(kind)
 
 
-def form_of_bytes(name: str, data: bytes) -> Form:
+def declaration_of_bytes(name: str, data: bytes) -> ColumnDeclaration:
     """Return how a column of bytes is read, of which one value begins with `data`.
 
     Raises:
@@ -349,7 +359,7 @@ def form_of_bytes(name: str, data: bytes) -> Form:
     for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
         with contextlib.suppress(RecordError):  # it says why they are none
             sniff(data)
-            return Form(media=kind, convert=_cast)
+            return ColumnDeclaration(media=kind, convert=_cast)
     raise RecordError(
         "unsupported column",
         f"column {name!r} holds bytes that are neither images nor audio; leave it out with "

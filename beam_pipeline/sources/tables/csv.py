@@ -340,8 +340,8 @@ class CsvTable(Table):
     ) -> Iterator[BadRow]:
         """Yield rows of the right width that cannot be used."""
         if not text.is_readable:
-            found = [compute.match_substring(column, _UNREADABLE) for column in block.columns]
-            for at in numpy.flatnonzero(functools.reduce(compute.or_, found)).tolist():
+            unreadable = [compute.match_substring(column, _UNREADABLE) for column in block.columns]
+            for at in numpy.flatnonzero(functools.reduce(compute.or_, unreadable)).tolist():
                 why = f"not {self.dialect.encoding}; set encoding if the file has another"
                 yield BadRow(int(lines[at]), why)
         if is_last and text.num_quotes % 2 and block[-1][-1].as_py().endswith("\n"):
@@ -396,8 +396,8 @@ def _newlines(column: pyarrow.Array) -> npt.NDArray[Any]:
     if not data:
         return numpy.zeros(len(column), numpy.int64)
     ends = numpy.frombuffer(offsets, numpy.int32)[column.offset : column.offset + len(column) + 1]
-    found = numpy.flatnonzero(numpy.frombuffer(data, numpy.uint8) == ord("\n"))
-    return numpy.diff(numpy.searchsorted(found, ends))
+    line_ends = numpy.flatnonzero(numpy.frombuffer(data, numpy.uint8) == ord("\n"))
+    return numpy.diff(numpy.searchsorted(line_ends, ends))
 
 
 def _unquoted(column: pyarrow.Array) -> pyarrow.Array:

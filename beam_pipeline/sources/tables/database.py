@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.columnar import form_of_bytes
+from beam_pipeline.sources.tables.columnar import declaration_of_bytes
 from beam_pipeline.sources.tables.read import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
     Batch,
-    Form,
+    ColumnDeclaration,
     Scratch,
     Table,
     TableFile,
@@ -50,16 +50,22 @@ class DatabaseTable(Table):
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """As `Table.rows`."""
         number = 0
-        step = _ROWS_WITH_FILES if any(form.media for form in self.forms.values()) else BATCH_ROWS
-        names = ", ".join(map(_quoted, self.forms)) or "1"
+        step = (
+            _ROWS_WITH_FILES
+            if any(declared.media for declared in self.declarations.values())
+            else BATCH_ROWS
+        )
+        names = ", ".join(map(_quoted, self.declarations)) or "1"
         with _connected(self.file.path) as connection:
             read = connection.execute(f"SELECT {names} FROM {_quoted(self.name)}")
             while rows := read.fetchmany(step):
-                columns = dict(zip(self.forms, map(list, zip(*rows, strict=True)), strict=False))
+                columns = dict(
+                    zip(self.declarations, map(list, zip(*rows, strict=True)), strict=False)
+                )
                 columns |= {
                     name: files_of(columns[name], scratch)
-                    for name, form in self.forms.items()
-                    if form.media
+                    for name, declared in self.declarations.items()
+                    if declared.media
                 }
                 yield Batch(columns=columns, lines=range(number, number + len(rows)))
                 number += len(rows)
@@ -85,20 +91,22 @@ class ReadSqlite(ReadContainers):
                 stated = self.table
                 names = [name for name, kind in types.items() if kind == "table" or name == stated]
                 name = chosen_table(file.path, "table", names, stated)
-                found = connection.execute(f"SELECT * FROM {_quoted(name)} LIMIT 0").description
-                header = tuple(column[0] for column in found)
+                description = connection.execute(
+                    f"SELECT * FROM {_quoted(name)} LIMIT 0"
+                ).description
+                header = tuple(column[0] for column in description)
                 kept = [each for each in header if each not in self.ignore_columns]
-                forms = {each: _form(connection, name, each) for each in kept}
+                declarations = {each: _declaration(connection, name, each) for each in kept}
         except DataError as error:
             raise RecordError("damaged file", str(error)) from error
-        return DatabaseTable(file=file, header=header, forms=forms, name=name)
+        return DatabaseTable(file=file, header=header, declarations=declarations, name=name)
 
 
-def _form(connection: sqlite3.Connection, table: str, column: str) -> Form:
+def _declaration(connection: sqlite3.Connection, table: str, column: str) -> ColumnDeclaration:
     name = _quoted(column)
     first = f"SELECT {name} FROM {_quoted(table)} WHERE {name} IS NOT NULL LIMIT 1"
     values = [value for (value,) in connection.execute(first) if isinstance(value, bytes)]
-    return form_of_bytes(column, values[0]) if values else Form()
+    return declaration_of_bytes(column, values[0]) if values else ColumnDeclaration()
 
 
 @contextlib.contextmanager

@@ -55,8 +55,8 @@ class FileIndex:
 
     def find(self, name: str, split: str = "") -> str | None:
         """Return the one file that a name means; None if there is none, or several."""
-        found = self.matches(name, split)
-        return found[0] if len(found) == 1 else None
+        matches = self.matches(name, split)
+        return matches[0] if len(matches) == 1 else None
 
     def matches(self, name: str, split: str = "") -> Sequence[str]:
         """Return all files that a name may stand for, relative to the tree.
@@ -67,8 +67,8 @@ class FileIndex:
         """
         wanted = _normal(name)
         base = wanted.rpartition("/")[2]
-        found = self._keys.get(stem(base) if media_kind(base) else base, [])
-        keys = [found] if isinstance(found, str) else found
+        candidates = self._keys.get(stem(base) if media_kind(base) else base, [])
+        keys = [candidates] if isinstance(candidates, str) else candidates
         same = [key for key in keys if composed(key).rpartition("/")[2] == base]
         must_share = bool(not same and media_kind(base) and not self._is_one_folder)
         nearest = self._nearest(same or keys, wanted.split("/")[:-1], int(must_share))

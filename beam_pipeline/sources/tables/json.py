@@ -72,9 +72,9 @@ class JsonTable(Table):
         """As `Table.rows`."""
         path = self.file.path
         number = int(self.place == LINES)  # lines are counted from 1, objects from 0
-        found = _objects_in_lines(path) if number else _objects_in_list(path, self.place)
+        objects = _objects_in_lines(path) if number else _objects_in_list(path, self.place)
         try:
-            while some := list(itertools.islice(found, BATCH_ROWS)):
+            while some := list(itertools.islice(objects, BATCH_ROWS)):
                 rows = dict(enumerate(some, number))
                 good = {at: row for at, row in rows.items() if isinstance(row, dict)}
                 bad = [BadRow(at, row) for at, row in rows.items() if isinstance(row, str)]

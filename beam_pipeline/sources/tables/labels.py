@@ -113,8 +113,8 @@ def classes_marked(names: Sequence[str], values: Sequence[object]) -> str:
     marks = list(map(mark_of, values))
     if not all(mark == "1" or mark in ("0", "-1") for mark in marks):
         return ""
-    found = [name for name, mark in zip(names, marks, strict=True) if mark == "1"]
-    return OF_COLUMNS.join(found) or OF_COLUMNS
+    marked = [name for name, mark in zip(names, marks, strict=True) if mark == "1"]
+    return OF_COLUMNS.join(marked) or OF_COLUMNS
 
 
 def are_no_classes(values: Sequence[Any]) -> bool:

@@ -110,13 +110,13 @@ class _Tables:
         """Return Hugging Face's metadata.csv (.jsonl), at the top or in each split's folder."""
         metadata = f"metadata.{self.source.suffixes[0]}"
         if metadata in tree.look().files:
-            found = [metadata]
+            files = [metadata]
         else:
             folders = [name for name in tree.first_folders() if metadata in tree.look(name).files]
-            found = [joined(name, metadata) for name in sorted(folders) if is_split(name)]
-            found = found if len(found) == len(folders) else []
-        names_files = found and b"file_name" in tree.head(found[0])
-        return found if names_files or not any(map(media_kind, tree.files())) else []
+            files = [joined(name, metadata) for name in sorted(folders) if is_split(name)]
+            files = files if len(files) == len(folders) else []
+        names_files = files and b"file_name" in tree.head(files[0])
+        return files if names_files or not any(map(media_kind, tree.files())) else []
 
     def _naming(self, tree: Tree, tables: Sequence[str], config: BuildConfig) -> list[str]:
         """Return the tables that name files of the tree; of several the ones with labels."""
@@ -279,7 +279,7 @@ def _container_layout(
         if not files:
             return None
         is_metadata = {*map(name_of, files)} == {f"metadata.{source.suffixes[0]}"}
-        found = Claim(
+        whole = Claim(
             layout=name,
             rank=Rank.NAMED_TABLE if is_metadata else Rank.CONTAINER,
             path=tree.input,
@@ -288,13 +288,13 @@ def _container_layout(
         if stated := next((file for file in files if "=" in folder(file)), ""):
             facts = {"path": tree.input, "file": stated}
             return dataclasses.replace(
-                found, problem=Problem(code="values in folders", facts=facts)
+                whole, problem=Problem(code="values in folders", facts=facts)
             )
         if len(files) > 1:
-            return found
-        only = layout.read(dataclasses.replace(found, path=tree.path(files[0])), config, "")
+            return whole
+        only = layout.read(dataclasses.replace(whole, path=tree.path(files[0])), config, "")
         assert isinstance(only, ReadTables)
-        return _planned(found, only)
+        return _planned(whole, only)
 
     layout = Layout(name=name, sign=sign, **read_by(source), claim=claim)
     return layout

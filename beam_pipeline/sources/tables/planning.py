@@ -157,12 +157,12 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
         return sample
     left_out = {*options.ignore_columns, *options.labels, options.split_column}
     left_out |= {feature.name for feature in options.schema if feature.name not in files}
-    found = [_names_in(sample, table, left_out) for table in sample.tables]
-    best = max(filter(None, found), key=lambda each: each[:2], default=None)
+    candidates = [_names_in(sample, table, left_out) for table in sample.tables]
+    best = max(filter(None, candidates), key=lambda each: each[:2], default=None)
     if not best:
         return sample
     tables, kinds = [], {}
-    for table, each in zip(sample.tables, found, strict=True):
+    for table, each in zip(sample.tables, candidates, strict=True):
         if not each:
             raise ConfigError(
                 f"{table.file.path}: column {best.column!r} names no files, as it does in another "
@@ -203,9 +203,9 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
         is_usual = is_id(name) or lowered(name) in (*IMAGE, *AUDIO) or has_suffixes
         if len(distinct) < len(stated) and not is_usual:
             continue  # numbers of rooms, or kinds, may be the names of files by chance
-        found = [index.matches(value, table.file.near) for value in distinct]
-        there = [each for each in found if each]
-        if not there or len(there) < (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(found):
+        matches = [index.matches(value, table.file.near) for value in distinct]
+        there = [each for each in matches if each]
+        if not there or len(there) < (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(matches):
             continue
         kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
         unclear = next((each for each in there if each[1:]), ())
@@ -245,7 +245,7 @@ def _check_headers(
 def _classes_of_forms(sample: Sample, roles: Roles) -> Iterator[DeclaredClasses]:
     """Yield the classes of labels and boxes that the tables themselves state."""
     boxes = [("boxes", roles.boxes.lists)] if roles.boxes.lists else []
-    forms: Mapping[str, object] = sample.forms
+    declarations: Mapping[str, object] = sample.declarations
     for feature, column in (*roles.labels, *boxes):
-        if column in forms and (classes := sample.forms[column].classes):
+        if column in declarations and (classes := sample.declarations[column].classes):
             yield DeclaredClasses(feature=feature, names=dict(enumerate(classes)))

@@ -106,18 +106,20 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
     def job(self) -> ReadRows:
         """Return what reads the tables; raises what `plan` does."""
-        found, rejected = self.plan()
-        if found.problem:
-            raise ProblemError(found.problem)
-        roles = found.roles
+        reading_plan, rejected = self.plan()
+        if reading_plan.problem:
+            raise ProblemError(reading_plan.problem)
+        roles = reading_plan.roles
         # The files' folders state the splits, if nothing else does.
-        by_index = any(table.file.by_index for table in found.tables)
-        states = not by_index and not roles.split and found.sample.are_in_split_folders(roles.key)
+        by_index = any(table.file.by_index for table in reading_plan.tables)
+        states = (
+            not by_index and not roles.split and reading_plan.sample.are_in_split_folders(roles.key)
+        )
         doubtful = "" if self.label_column or self.classes else roles.label
         roles = dataclasses.replace(roles, split_folders=states, doubtful=doubtful)
-        consumed = Consumed(paths=tuple(table.file.path for table in found.tables))
-        others = [*rejected, *found.classes, consumed]
-        return ReadRows(found.tables, roles, self.scratch, others)
+        consumed = Consumed(paths=tuple(table.file.path for table in reading_plan.tables))
+        others = [*rejected, *reading_plan.classes, consumed]
+        return ReadRows(reading_plan.tables, roles, self.scratch, others)
 
 
 def _splits_of(names: Sequence[str]) -> dict[str, str | None]:

@@ -148,14 +148,14 @@ class RecordMaker:
         return keys, sources, splits, features
 
     def _features(self, batch: Batch) -> Mapping[str, Sequence[Any]]:
-        found = converted(self._main, batch, self._scratch)
+        cells = converted(self._main, batch, self._scratch)
         if self._roles.boxes.lists:
-            found["boxes"] = [
+            cells["boxes"] = [
                 boxes_from_lists(values, self._roles, self._kinds) for values in batch.by_row()
             ]
         if self._table.is_typed and not self._roles.declared and not self._table.has_values:
             check_plain(batch.columns, self._roles)
-        return found | converted(self._others, batch, self._scratch)
+        return cells | converted(self._others, batch, self._scratch)
 
 
 def _records(

@@ -195,9 +195,9 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
     if options.box_format and options.box_format not in FORMATS:
         raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
     chooser = _Chooser(sample, options)
-    roles = chooser.declared() if options.schema else chooser.found()
+    roles = chooser.declared() if options.schema else chooser.proposed()
     sample.check_inside(each.column for each in roles.media)
-    is_held = roles.key in sample.forms and bool(sample.forms[roles.key].media)
+    is_held = roles.key in sample.declarations and bool(sample.declarations[roles.key].media)
     if is_held and roles.boxes.corners:
         raise ConfigError(
             f"cannot group the boxes of {', '.join(roles.boxes.corners)} by image, since "
@@ -233,7 +233,7 @@ class _Chooser:
             lowered(name): name for name in self._usable if not self._column(name).is_nested
         }
 
-    def found(self) -> Roles:
+    def proposed(self) -> Roles:
         """Decide roles by options, names and values."""
         media = self._media()
         paths = {each.column for each in media}
@@ -535,7 +535,7 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
     """
     if options.schema or options.label_column or not sample.tables[0].header:
         return ()
-    roles = _Chooser(sample, options).found()
+    roles = _Chooser(sample, options).proposed()
     if not roles.key or roles.label_columns or roles.boxes.corners or roles.boxes.lists:
         return ()
     names = [name for name in _without_role(sample.names, roles, sample) if not is_id(name)]

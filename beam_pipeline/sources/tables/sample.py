@@ -13,7 +13,7 @@ from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.paths import kind_of_all
 from beam_pipeline.sources.tables.labels import are_no_classes, is_stated
 from beam_pipeline.sources.tables.names import FILE, lowered
-from beam_pipeline.sources.tables.table import Batch, Form, Table, TableFile
+from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,
@@ -139,9 +139,13 @@ class Sample:
         return stated or {name: None for row in self.rows for name in row.values if name}
 
     @functools.cached_property
-    def forms(self) -> Mapping[str, Form]:
-        """The forms that the tables state of columns; the first table that has one decides."""
-        return {name: form for table in reversed(self.tables) for name, form in table.forms.items()}
+    def declarations(self) -> Mapping[str, ColumnDeclaration]:
+        """What the tables themselves say of columns; the first table that has one decides."""
+        return {
+            name: declared
+            for table in reversed(self.tables)
+            for name, declared in table.declarations.items()
+        }
 
     def column(self, name: str) -> ColumnSample:
         """Return what the rows show of a column, which may be empty."""
@@ -165,22 +169,27 @@ class Sample:
         stated: Sequence[tuple[TableFile, Any]],
         kind_of: Callable[[Any], Kind | None],
     ) -> ColumnSample:
-        found = [(file, value, _kind(value, kind_of)) for file, value in stated]
-        forms = [_form(value, kind) for _, value, kind in found]
+        with_kinds = [(file, value, _kind(value, kind_of)) for file, value in stated]
+        forms = [_form(value, kind) for _, value, kind in with_kinds]
         form = max(_FORMS, key=forms.count)  # in doubt the first of them
-        found = [each for each, of_value in zip(found, forms, strict=True) if of_value == form]
-        held = self.forms[name].media if name in self.forms else ""
-        media = held or self.found.get(name) or kind_of_all(_text(value) for _, value, _ in found)
+        with_kinds = [
+            each for each, of_value in zip(with_kinds, forms, strict=True) if of_value == form
+        ]
+        held = self.declarations[name].media if name in self.declarations else ""
+        media = (
+            held or self.found.get(name) or kind_of_all(_text(value) for _, value, _ in with_kinds)
+        )
         is_found = bool(held) or name in self.found
         looks = not is_found and (media or lowered(name) in FILE)
         texts = [value for _, value in stated if isinstance(value, str) or type(value) is int]
         return ColumnSample(
-            values=[value for _, value, _ in found],
-            kinds=frozenset(kind for *_, kind in found),
+            values=[value for _, value, _ in with_kinds],
+            kinds=frozenset(kind for *_, kind in with_kinds),
             form=form,
             media=media or "",
             exists=bool(
-                is_found or (looks and any_exists((file, _text(value)) for file, value, _ in found))
+                is_found
+                or (looks and any_exists((file, _text(value)) for file, value, _ in with_kinds))
             ),
             texts=[*dict.fromkeys(str(value).strip() for value in texts)][:_TEXTS],
         )

@@ -174,13 +174,13 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
         table, scratch = table.without(others), Scratch(table.file.path, scratch_folder)
     else:
         table = table.without(roles.texts)
-    found = Survey(kinds=dict.fromkeys(roles.texts, str))
+    part = Survey(kinds=dict.fromkeys(roles.texts, str))
     try:
         for batch in table.batches(scratch):
-            found.add(_survey_of(table, batch, roles))
+            part.add(_survey_of(table, batch, roles))
     except RecordError as error:  # it is rejected when it is read
-        found = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
-    yield found
+        part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
+    yield part
 
 
 def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
@@ -214,19 +214,19 @@ def _kinds(table: Table, batch: Batch, roles: Roles) -> dict[str, Any]:
 
 def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
     """Return the roles and kinds of columns over the rows of all tables."""
-    found = functools.reduce(Survey.add, surveys, Survey())
-    kinds = dict(found.kinds)
-    if roles.separator == OF_COLUMNS and not found.has_several:
+    survey = functools.reduce(Survey.add, surveys, Survey())
+    kinds = dict(survey.kinds)
+    if roles.separator == OF_COLUMNS and not survey.has_several:
         roles = dataclasses.replace(roles, separator="")
     if roles.optional:
         kinds[roles.optional] = float
-    for message in digits_lost(found.digits, kinds):
+    for message in digits_lost(survey.digits, kinds):
         _LOG.warning(message)
-    if roles.doubtful and found.are_measures(roles.doubtful):
+    if roles.doubtful and survey.are_measures(roles.doubtful):
         _LOG.warning(
             "column %r is a number to predict, not a class, by its %s different whole numbers; "
             "pass --label-column %s if it is a class",
-            *(roles.doubtful, f"{len(found.labels):,}", roles.doubtful),
+            *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
         )
         roles = dataclasses.replace(roles, labels=())
-    return Overview(roles, kinds, found.too_large)
+    return Overview(roles, kinds, survey.too_large)

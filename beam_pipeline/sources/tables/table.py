@@ -131,7 +131,7 @@ def batch_of_rows(
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class ColumnDeclaration:
     """What a table itself says of a column.
 
     Attributes:
@@ -153,7 +153,7 @@ class Table(abc.ABC):
         file: The file.
         header: The names of its columns, "" for one that is left out; empty if rows state them.
         cells: What becomes of values before anything else is made of them.
-        forms: What the table itself says of columns, by name.
+        declarations: What the table itself says of columns, by name.
         sign: What is between the file and the number of a row in what the row is called: "#" if
             records have this name, and need not say again which row they come from.
         is_typed: Whether values have types; else all of them are texts.
@@ -167,7 +167,7 @@ class Table(abc.ABC):
     file: TableFile
     header: tuple[str, ...] = ()
     cells: Cells = dataclasses.field(default_factory=Cells)
-    forms: Mapping[str, Form] = dataclasses.field(default_factory=dict)
+    declarations: Mapping[str, ColumnDeclaration] = dataclasses.field(default_factory=dict)
 
     @abc.abstractmethod
     def rows(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:

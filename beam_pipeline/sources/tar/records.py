@@ -53,7 +53,7 @@ def record_of_parts(
     if not parts:
         return
     try:
-        make = declared_features if options.schema else found_features
+        make = declared_features if options.schema else features_of_members
         features = make(_by_name(parts), archive.path, roles, options)
     except RecordError as error:
         yield Rejected.of(key, error)
@@ -72,7 +72,7 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
     return {name: part._replace(value=value) for part in parts for name, value in values_of(part)}
 
 
-def found_features(
+def features_of_members(
     parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
     """Make the features of a record by the roles found in the data.

@@ -57,16 +57,16 @@ def find_record_files(
     listed, _ = find_files(path, lambda _: True, ignored)
     threads = _REMOTE_FILES_AT_ONCE if storage.is_remote(path) else 1
     looked = list(zip(listed, map_threads(_look, listed, threads), strict=True))
-    found = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]
-    if not found:
+    readable = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]
+    if not readable:
         raise ConfigError(
             f"{path} holds no TFRecord file ({len(listed)} looked at{_why(looked)}); give a "
             "folder, file or pattern of some"
         )
-    splits = splits_of_record_files([file.relative for file, _ in found])
+    splits = splits_of_record_files([file.relative for file, _ in readable])
     files = [
         RecordFile(path=file.path, relative=file.relative, split=split, compressed=kind == "gzip")
-        for (file, kind), split in zip(found, splits, strict=True)
+        for (file, kind), split in zip(readable, splits, strict=True)
     ]
     return files, [kind for _, kind in looked if isinstance(kind, Rejected)]
 
@@ -124,8 +124,8 @@ def has_record_name(path: str) -> bool:
 
 def tfds_name(files: Sequence[str]) -> str:
     """The dataset's name in TFDS's names of files, if all have such names and one dataset's."""
-    found = [TFDS_NAME.fullmatch(name_of(file)) for file in files]
-    names = {each["name"] if each else "" for each in found}
+    matches = [TFDS_NAME.fullmatch(name_of(file)) for file in files]
+    names = {each["name"] if each else "" for each in matches}
     return names.pop() if len(names) == 1 else ""
 
 

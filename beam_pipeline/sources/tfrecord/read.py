@@ -67,14 +67,14 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     Raises:
         ConfigError: They have no such key.
     """
-    found = feature_keys.with_key_of(feature, keys, (feature.name,))
-    if found is not None:
-        beside = list_specs(found).keys() - {found.key}
+    with_key = feature_keys.with_key_of(feature, keys, (feature.name,))
+    if with_key is not None:
+        beside = list_specs(with_key).keys() - {with_key.key}
         bare = not (beside and beside <= set(keys))
-        if found.kind == "boxes" and not found.encoding:
-            label, text = map(found.subkey, ("class/label", "class/text"))
+        if with_key.kind == "boxes" and not with_key.encoding:
+            label, text = map(with_key.subkey, ("class/label", "class/text"))
             bare = label in keys and text not in keys
-        return dataclasses.replace(found, bare=feature.bare or bare)
+        return dataclasses.replace(with_key, bare=feature.bare or bare)
     if feature.kind == "sequence":  # which the first records may lack
         return dataclasses.replace(feature, bare=True)
     near = difflib.get_close_matches(feature.name, list(keys), n=1)
@@ -148,8 +148,8 @@ def list_records(
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:
     """Yield (source, payload) of the first undamaged records of a dataset."""
-    found = itertools.chain.from_iterable(map(_first_of_file, files))
-    return itertools.islice(found, _FIRST_RECORDS)
+    firsts = itertools.chain.from_iterable(map(_first_of_file, files))
+    return itertools.islice(firsts, _FIRST_RECORDS)
 
 
 def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
@@ -170,8 +170,10 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     named = list(filter(has_record_name, files))
     likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
     first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
-    found = (named if first else []) or first or (files if config.layout == "tfrecord" else [])
-    claim = claim_of_files("tfrecord", tree, found)
+    files_to_read = (
+        (named if first else []) or first or (files if config.layout == "tfrecord" else [])
+    )
+    claim = claim_of_files("tfrecord", tree, files_to_read)
     if claim is None:
         return None
     refuse_conversions(config)

@@ -91,7 +91,7 @@ def with_statistics(each, *batches):
     statistic = each.statistic()
     for batch in batches:
         statistic.add(batch)
-    return dataclasses.replace(each, **statistic.found())
+    return dataclasses.replace(each, **statistic.result())
 
 
 def numbered(each, strings):

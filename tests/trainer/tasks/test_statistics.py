@@ -28,10 +28,10 @@ def test_moments_are_those_of_all_batches_together(batches):
     rows = np.concatenate(batches).astype(np.float64)
     expected = rows.var(axis=0) if len(rows) else np.zeros(2)
     mean = rows.mean(axis=0) if len(rows) else np.zeros(2)
-    np.testing.assert_allclose(moments.found()["mean"], mean, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(moments.result()["mean"], mean, rtol=1e-9, atol=1e-6)
     varies = expected > 1e-6
     np.testing.assert_allclose(
-        np.array(moments.found()["variance"])[varies], expected[varies], rtol=1e-6
+        np.array(moments.result()["variance"])[varies], expected[varies], rtol=1e-6
     )
 
 
@@ -52,8 +52,8 @@ def test_moments_of_columns_that_vary_little(batches, mean, variance):
     for batch in batches:
         moments.add(np.array(batch))
 
-    assert moments.found()["mean"] == pytest.approx(mean)
-    assert moments.found()["variance"] == pytest.approx(variance)
+    assert moments.result()["mean"] == pytest.approx(mean)
+    assert moments.result()["variance"] == pytest.approx(variance)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -72,9 +72,9 @@ def test_moments_of_what_is_not_missing(size):
     for start in range(0, 100, size):
         moments.add(rows[start : start + size])
 
-    np.testing.assert_allclose(moments.found()["mean"], np.nanmean(rows, axis=0))
-    np.testing.assert_allclose(moments.found()["variance"], np.nanvar(rows, axis=0))
-    assert moments.found()["missing"] == (0, 34, 60, 0)
+    np.testing.assert_allclose(moments.result()["mean"], np.nanmean(rows, axis=0))
+    np.testing.assert_allclose(moments.result()["variance"], np.nanvar(rows, axis=0))
+    assert moments.result()["missing"] == (0, 34, 60, 0)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -1e39])
@@ -95,7 +95,7 @@ def test_what_is_never_there_is_no_input(rows, said):
     moments.add(np.array(rows))
 
     with pytest.raises(ConfigError, match=re.escape(said)):
-        moments.found()
+        moments.result()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_largest(batches, least, expected):
             add_all()
     else:
         add_all()
-        assert largest.found() == {"num_ids": expected + 1}
+        assert largest.result() == {"num_ids": expected + 1}
 
 
 TOO_MANY = [str(number).encode() for number in range(MAX_CLASSES + 1)]
@@ -140,7 +140,7 @@ def test_distinct_strings(batches, expected):
     def found():
         for batch in batches:
             distinct.add(np.array(batch, object))
-        return distinct.found()
+        return distinct.result()
 
     if isinstance(expected, str):
         with pytest.raises(ConfigError, match=expected):

@@ -147,7 +147,7 @@ class BoxFigures:
         return [self._example(*each) for each in worst]
 
     def _example(self, number: int, missed: int, wrong: int, objects: int) -> Example:
-        truth, found = self._images[number]
+        truth, detections = self._images[number]
         return Example(
             number=number,
             text=f"{missed} of {objects} missed, {wrong} wrong",
@@ -156,7 +156,7 @@ class BoxFigures:
                 "predicted": Overlay(
                     boxes=[
                         self._box(box, label, f" {score:.2f}")
-                        for box, label, score in found
+                        for box, label, score in detections
                         if score >= self.best[1]
                     ]
                 ),
@@ -255,7 +255,7 @@ class MeanAveragePrecision(Accumulator):
         return [] if self._figures is None else self._figures.examples()
 
 
-def _evaluation(annotations: dict[str, Any], found: list[dict[str, Any]]) -> Any:
+def _evaluation(annotations: dict[str, Any], detections: list[dict[str, Any]]) -> Any:
     """What pycocotools counts, from COCO's annotations and its results as JSON has them."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
@@ -264,7 +264,7 @@ def _evaluation(annotations: dict[str, Any], found: list[dict[str, Any]]) -> Any
         truth = COCO()
         truth.dataset = annotations
         truth.createIndex()
-        evaluation = COCOeval(truth, truth.loadRes(found), "bbox")
+        evaluation = COCOeval(truth, truth.loadRes(detections), "bbox")
         evaluation.params.areaRng = [[*area] for area in AREAS.values()]
         evaluation.evaluate()
         evaluation.accumulate()

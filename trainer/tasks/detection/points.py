@@ -122,12 +122,12 @@ def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
     pixels = tf.pad(boxes * points.pixels, [[0, 0], [0, 1], [0, 0]])  # [b, n + 1, 4]
     labels = tf.pad(labels, [[0, 0], [0, 1]], constant_values=-1)
     by_level = [_chosen(level, pixels, labels) for level in points.levels]
-    found, chosen = (tf.concat(each, axis=1) for each in zip(*by_level, strict=True))
+    is_object, chosen = (tf.concat(each, axis=1) for each in zip(*by_level, strict=True))
     assigned = tf.gather(pixels, chosen, batch_dims=1)
     return Assigned(
-        labels=tf.where(found, tf.gather(labels, chosen, batch_dims=1), -1),
+        labels=tf.where(is_object, tf.gather(labels, chosen, batch_dims=1), -1),
         boxes=assigned,
-        centerness=tf.where(found, _centerness(points, assigned), 0.0),
+        centerness=tf.where(is_object, _centerness(points, assigned), 0.0),
     )
 
 
@@ -147,9 +147,9 @@ def _chosen(level: Level, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
     )
     area = ((xmax - xmin) * (ymax - ymin))[:, None]  # [b, 1, 1, n]
     chosen = tf.argmin(tf.where(fits, area, float("inf")), axis=-1)
-    found = tf.reduce_any(fits, axis=-1)
+    is_object = tf.reduce_any(fits, axis=-1)
     points = [tf.shape(pixels)[0], len(level.y) * len(level.x)]
-    return tf.reshape(found, points), tf.reshape(tf.where(found, chosen, 0), points)
+    return tf.reshape(is_object, points), tf.reshape(tf.where(is_object, chosen, 0), points)
 
 
 def _along(level: Level, centers: np.ndarray, least: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:

@@ -42,10 +42,10 @@ def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
         "scores": tf.TensorSpec([MAX_DETECTIONS], tf.float32),
         "labels": tf.TensorSpec([MAX_DETECTIONS], tf.int64),
     }
-    found: dict[str, Tensor] = tf.map_fn(
+    kept: dict[str, Tensor] = tf.map_fn(
         lambda each: _of_one_image(*each), (boxes, scores, labels), fn_output_signature=spec
     )
-    return found
+    return kept
 
 
 def _of_one_image(boxes: Tensor, scores: Tensor, labels: Tensor) -> dict[str, Tensor]:

@@ -121,7 +121,7 @@ class _Frequencies:
         """Add strings."""
         self._layer.update_state(tf.constant(values, tf.string))
 
-    def found(self) -> dict[str, Any]:
+    def result(self) -> dict[str, Any]:
         """`vocabulary`: the words, the most frequent first.
 
         Raises:

@@ -139,10 +139,10 @@ class BoxesTarget(PlacesTarget):
         return step
 
     def with_totals(self, target: Any) -> Any:
-        found = assigned_to(self.points, target)
-        totals = batch_totals(found, target["records"])
+        assigned = assigned_to(self.points, target)
+        totals = batch_totals(assigned, target["records"])
         by_record = tf.broadcast_to(totals, [tf.shape(target["records"])[0], 3])
-        return {**target, "assigned": found, "totals": by_record}
+        return {**target, "assigned": assigned, "totals": by_record}
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """The detector's loss, normalised over the global batch: see `detection.losses`."""
@@ -155,11 +155,11 @@ class BoxesTarget(PlacesTarget):
         return detections(self.points, outputs)
 
     def decode(self, outputs: Any, windows: Any = None) -> dict[str, Tensor]:
-        found = self.predict(outputs)
+        predicted = self.predict(outputs)
         if windows is not None:
-            found["boxes"] = in_image(found["boxes"], windows)
-        names = tf.gather(tf.constant(self.classes), tf.maximum(found["labels"], 0))
-        return {**found, "classes": tf.where(found["labels"] >= 0, names, "")}
+            predicted["boxes"] = in_image(predicted["boxes"], windows)
+        names = tf.gather(tf.constant(self.classes), tf.maximum(predicted["labels"], 0))
+        return {**predicted, "classes": tf.where(predicted["labels"] >= 0, names, "")}
 
     def export_numbers(self, outputs: Any) -> dict[str, Tensor]:
         """All points, before suppression, which other runtimes lack: `candidates`."""

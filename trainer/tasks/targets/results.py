@@ -123,8 +123,8 @@ class _BoxResults(Results):
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         assert image is not None
         size = size_of(image)
-        found = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
-        columns = [decoded[name][found] for name in ("boxes", "labels", "scores", "classes")]
+        is_shown = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
+        columns = [decoded[name][is_shown] for name in ("boxes", "labels", "scores", "classes")]
         scale = [size.width, size.height, size.width, size.height]
         detected = [
             {

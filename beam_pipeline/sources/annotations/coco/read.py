@@ -247,7 +247,7 @@ class _Reader:
         return key
 
     def _annotation(self, number: int, annotation: Any) -> Entry | None:
-        """What crosses of an annotation; of one of objects, which waits, None."""
+        """Return an entry to shuffle; None for an annotation of objects, which waits."""
         image_id = annotation.get("image_id") if type(annotation) is dict else None
         if image_id is None:
             fault = malformed(f"has no image_id: {str(annotation)[:200]}")

@@ -494,18 +494,18 @@ class _Gathering:
         """The box around a segment, as annotations of this file have it; None without one."""
         if rings:
             xmin, ymin, xmax, ymax = around(rings)
-            found: _Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
+            box: _Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
         else:
-            found = mask and box_of(mask)
-        if found is None:
+            box = mask and box_of(mask)
+        if box is None:
             return None
         self._notes[BOX_OF_POLYGON if rings else BOX_OF_MASK] += 1
-        x, y, width, height = found
+        x, y, width, height = box
         if self._format.endswith("xyxy"):
             return x, y, x + width, y + height
         if self._format.endswith("center_xywh"):
             return x + width / 2, y + height / 2, width, height
-        return found
+        return box
 
     def _labels(self) -> tuple[str, ...]:
         names, stated = self._facts.names, self._stated.categories
@@ -564,7 +564,7 @@ class _Gathering:
         known = self._facts.keypoints
         if not known or not points:
             return ()
-        found: tuple[str, ...] = ()
+        skeleton: tuple[str, ...] = ()
         pairs = zip(self._stated.categories, self._stated.keypoints, strict=True)
         for category, stated in pairs:
             names = known.get(category, ())
@@ -573,8 +573,8 @@ class _Gathering:
             if len({*known.values()}) > 1 or len(stated) != 3 * len(names):
                 self._left.append("keypoint names")
             else:
-                found = found or names
-        return found
+                skeleton = skeleton or names
+        return skeleton
 
     def _refuse_class(self) -> None:
         """Raises RecordError where an annotation without a box states a class."""

@@ -12,7 +12,7 @@ from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.sources.annotations import labelme, side_files
 from beam_pipeline.sources.annotations.kitti import KittiFiles
 from beam_pipeline.sources.annotations.labelme import LabelMeFiles
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, known_of
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, tree_facts
 from beam_pipeline.sources.annotations.voc import VocFiles
 from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles
 from beam_pipeline.sources.tree import Tree
@@ -73,7 +73,7 @@ def test_a_label_file_has_a_bound(make_tree, monkeypatch):
 def test_texts_elsewhere_are_no_labels_of_kitti(make_tree):
     car = "Car 0.50 1 -1.57 10 20.5 30 40 1.5 1.6 3.9 1.8 1.5 8.4 -1.6"
     tree = Tree(make_tree({"labels.txt": car, "image_2/a.png": "", "label_3/a.txt": car}))
-    assert known_of(tree, KittiFiles())[1] == []
+    assert tree_facts(tree, KittiFiles())[1] == []
 
 
 def test_labelme_in_a_folder_of_labels(make_tree):
