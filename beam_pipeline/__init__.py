@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from beam_pipeline.report.page import write_report as write_report
     from beam_pipeline.schema.declaration import parse_schema as parse_schema
     from beam_pipeline.schema.declaration import read_schema as read_schema
-    from beam_pipeline.sources.arrays.read import ReadArrays as ReadArrays
-    from beam_pipeline.sources.folders.read import ReadClassFolders as ReadClassFolders
+    from beam_pipeline.sources.arrays.read_arrays import ReadArrays as ReadArrays
+    from beam_pipeline.sources.folders.read_folders import ReadClassFolders as ReadClassFolders
     from beam_pipeline.sources.layout import Claim as Claim
     from beam_pipeline.sources.layout import Layout as Layout
     from beam_pipeline.sources.layout import Rank as Rank
     from beam_pipeline.sources.layout import claim_of_files as claim_of_files
     from beam_pipeline.sources.tables.csv import ReadCsv as ReadCsv
     from beam_pipeline.sources.tables.json import ReadJsonl as ReadJsonl
-    from beam_pipeline.sources.tar.read import ReadTar as ReadTar
-    from beam_pipeline.sources.tfrecord.read import ReadTFRecords as ReadTFRecords
+    from beam_pipeline.sources.tar.read_tar import ReadTar as ReadTar
+    from beam_pipeline.sources.tfrecord.read_tfrecords import ReadTFRecords as ReadTFRecords
     from tfrecord_dataset.format.feature import Feature as Feature
 
     __version__: str
@@ -72,12 +72,12 @@ _NAMES = {
         "Record Rejected Consumed"
     ),
     "sources.layout": "Claim Layout Rank claim_of_files",
-    "sources.arrays.read": "ReadArrays",
-    "sources.folders.read": "ReadClassFolders",
+    "sources.arrays.read_arrays": "ReadArrays",
+    "sources.folders.read_folders": "ReadClassFolders",
     "sources.tables.csv": "ReadCsv",
     "sources.tables.json": "ReadJsonl",
-    "sources.tfrecord.read": "ReadTFRecords",
-    "sources.tar.read": "ReadTar",
+    "sources.tfrecord.read_tfrecords": "ReadTFRecords",
+    "sources.tar.read_tar": "ReadTar",
     "errors": "BeamTFRecordsError ConfigError DataError",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -35,8 +35,8 @@ from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tfrecord.files import RecordFile, find_shards, tfds_name
-from beam_pipeline.sources.tfrecord.read import first_records, with_key_of
+from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
+from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import FileEntry, ShardEntry

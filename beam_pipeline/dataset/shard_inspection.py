@@ -23,7 +23,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Expectation, FileRef, Inspected
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.names import check_number
-from beam_pipeline.sources.tfrecord.files import RecordFile
+from beam_pipeline.sources.tfrecord.record_files import RecordFile
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of

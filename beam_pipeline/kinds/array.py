@@ -12,8 +12,8 @@ from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, range_problem, values
-from beam_pipeline.kinds.files import hashed, one_shape, read_file
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
+from beam_pipeline.kinds.media_kind import hashed, one_shape, read_file
 from beam_pipeline.kinds.numbers import (
     cast,
     casts,

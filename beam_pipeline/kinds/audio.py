@@ -6,7 +6,8 @@ from typing import Any
 
 from beam_pipeline.errors import naming
 from beam_pipeline.kinds.example_lists import one
-from beam_pipeline.kinds.files import (
+from beam_pipeline.kinds.kind import Inspection, Stored
+from beam_pipeline.kinds.media_kind import (
     MediaKind,
     of_key,
     one_format,
@@ -15,7 +16,6 @@ from beam_pipeline.kinds.files import (
     size_problem,
     with_facts,
 )
-from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between

@@ -9,7 +9,9 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, text
-from beam_pipeline.kinds.files import (
+from beam_pipeline.kinds.frame import Frame
+from beam_pipeline.kinds.kind import Inspection, Stored
+from beam_pipeline.kinds.media_kind import (
     MediaKind,
     of_key,
     one_format,
@@ -17,8 +19,6 @@ from beam_pipeline.kinds.files import (
     read_file,
     with_facts,
 )
-from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.kind import Inspection, Stored
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image, size_in_file

@@ -7,9 +7,9 @@ from typing import Any
 from beam_pipeline.errors import DataError, naming
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.files import hashed, of_key, one_shape, read_file
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.media_kind import hashed, of_key, one_shape, read_file
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import count_classes, of_classes

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.errors import naming
-from beam_pipeline.kinds.files import hashed, read_file
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
+from beam_pipeline.kinds.media_kind import hashed, read_file
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile

@@ -13,7 +13,7 @@ from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.sources.archives import placed, through_archives
 from beam_pipeline.sources.detect import detect
-from beam_pipeline.sources.folders.read import ReadClassFolders
+from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.paths import input_folder

@@ -6,7 +6,7 @@ dataset_flickr8k.json, dataset_flickr30k.json).
 
 from typing import Any
 
-from beam_pipeline.sources.annotations.coco.files import SENTENCES
+from beam_pipeline.sources.annotations.coco.coco_files import SENTENCES
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed

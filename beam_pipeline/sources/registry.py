@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint
 from beam_pipeline import layout_names
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.annotations.bdd100k import LAYOUT as BDD100K
-from beam_pipeline.sources.annotations.coco.read import LAYOUT as COCO
+from beam_pipeline.sources.annotations.coco.read_coco import LAYOUT as COCO
 from beam_pipeline.sources.annotations.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.annotations.cvat import LAYOUT as CVAT
 from beam_pipeline.sources.annotations.dota import LAYOUT as DOTA
@@ -24,16 +24,16 @@ from beam_pipeline.sources.annotations.voc import LAYOUT as VOC
 from beam_pipeline.sources.annotations.vott import LAYOUT as VOTT
 from beam_pipeline.sources.annotations.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.annotations.yolo import LAYOUT as YOLO
-from beam_pipeline.sources.arrays.read import LAYOUT as ARRAYS
+from beam_pipeline.sources.arrays.read_arrays import LAYOUT as ARRAYS
 from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.karpathy import LAYOUT as KARPATHY
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tables.layout import ARROW, CSV, JSONL, PARQUET, SQLITE, XLSX
-from beam_pipeline.sources.tar.read import LAYOUT as TAR
+from beam_pipeline.sources.tar.read_tar import LAYOUT as TAR
 from beam_pipeline.sources.texts import CAPTIONS
-from beam_pipeline.sources.tfrecord.read import LAYOUT as TFRECORD
+from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
 from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 
 # In the order of `layout_names.OWN`.

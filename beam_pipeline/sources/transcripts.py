@@ -17,8 +17,8 @@ from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import below, folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.csv import ReadCsv
-from beam_pipeline.sources.tables.read import ReadContainers
-from beam_pipeline.sources.tables.records import ReadRows
+from beam_pipeline.sources.tables.read_tables import ReadContainers
+from beam_pipeline.sources.tables.record_maker import ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.texts import (

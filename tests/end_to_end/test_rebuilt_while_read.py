@@ -12,7 +12,7 @@ from tiers import first_quick
 import beam_pipeline
 import trainer
 from beam_pipeline.files import storage
-from tfrecord_dataset.store import files
+from tfrecord_dataset.store import pinned_files
 from trainer.errors import DatasetChangedError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
 
@@ -55,7 +55,7 @@ PLACES = ["held", "opened each time", "gzip", "s3", "s3 by ranges"]
 def place(request, monkeypatch, tmp_path):
     """(output, options of the build, options of `trainer.open`)."""
     if request.param == "opened each time":
-        monkeypatch.setattr(files, "most_open_files", lambda: 0)
+        monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
     if not request.param.startswith("s3"):
         compression = "gzip" if request.param == "gzip" else "none"
         return str(tmp_path / "out"), {"compression": compression}, {}

@@ -22,8 +22,8 @@ from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.files import Files, LocalFiles, changed
 from tfrecord_dataset.store.folders import RemoteFiles, open_folder
+from tfrecord_dataset.store.pinned_files import Files, LocalFiles, changed
 from tfrecord_dataset.store.urls import is_web
 
 _LOG = logging.getLogger(__name__)

@@ -14,13 +14,13 @@ from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.records.streams import unpacked
 from tfrecord_dataset.store import user_cache
-from tfrecord_dataset.store.files import Files, ReadRange
+from tfrecord_dataset.store.pinned_files import Files, ReadRange
 
 _KIND = "unpacked"
 
 
 class UnpackedFiles:
-    """Uncompressed content of gzip files, as `store.files.Files`.
+    """Uncompressed content of gzip files, as `store.pinned_files.Files`.
 
     A cached file is used after this process has verified its seal.
     """

@@ -21,7 +21,7 @@ from tfrecord_dataset.format.frames import (
     unframed,
 )
 from tfrecord_dataset.seekable import Seekable
-from tfrecord_dataset.store.files import Files, ReadRange
+from tfrecord_dataset.store.pinned_files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
 _LENGTH = struct.Struct("<Q")

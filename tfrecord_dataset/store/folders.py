@@ -21,8 +21,8 @@ from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError, Dat
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.files import Files, LocalFiles, ReadRange, changed, unreadable
 from tfrecord_dataset.store.objects import RemoteFile, read_range
+from tfrecord_dataset.store.pinned_files import Files, LocalFiles, ReadRange, changed, unreadable
 from tfrecord_dataset.store.urls import is_web
 
 _FETCHED_AT_ONCE = 8
@@ -207,7 +207,7 @@ def _missing(path: str, missing: Sequence[str], count: int, what: str) -> Datase
 
 
 class RemoteFiles:
-    """Files on a store, as `store.files.Files`, read from complete copies in a cache.
+    """Files on a store, as `store.pinned_files.Files`, read from complete copies in a cache.
 
     A range is read from the store if there is no copy and little of the file has been requested so
     far, or if copies do not fit into the cache.

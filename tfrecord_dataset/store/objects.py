@@ -12,7 +12,7 @@ from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END
-from tfrecord_dataset.store.files import changed
+from tfrecord_dataset.store.pinned_files import changed
 from tfrecord_dataset.store.threads import run_in_threads
 
 _REQUESTS_AT_ONCE = 64

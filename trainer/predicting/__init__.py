@@ -20,7 +20,7 @@ from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.commands import PredictConfig
-from trainer.predicting.files import Item, items_of_rows, read_items, write_chunks
+from trainer.predicting.items import Item, items_of_rows, read_items, write_chunks
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.trained import TrainedRun, load_run, validated

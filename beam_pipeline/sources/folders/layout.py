@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.sources.folders.npz_record import may_be_records
-from beam_pipeline.sources.folders.read import ReadClassFolders
+from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
     Structure,

@@ -15,7 +15,7 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, split_lists_of
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.masks.files import MaskFiles
+from beam_pipeline.sources.masks.mask_files import MaskFiles
 from beam_pipeline.sources.masks.meaning import (
     MOST_MAP_BYTES,
     Classes,

@@ -23,7 +23,7 @@ from beam_pipeline.media import audio_format, other_formats
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.cells import json_text
 from beam_pipeline.sources.tables.names import BOXES, lowered
-from beam_pipeline.sources.tables.read import ReadContainers
+from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,

@@ -18,7 +18,7 @@ from beam_pipeline.sources.json_items import (
     place_of_objects,
 )
 from beam_pipeline.sources.paths import suffix, uncompressed
-from beam_pipeline.sources.tables.read import ReadTables
+from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,

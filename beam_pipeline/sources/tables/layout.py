@@ -31,7 +31,7 @@ from beam_pipeline.sources.tables.csv import ReadCsv, is_list
 from beam_pipeline.sources.tables.database import MAGIC, ReadSqlite
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
 from beam_pipeline.sources.tables.planning import TablePlan
-from beam_pipeline.sources.tables.read import ReadContainers, ReadTables
+from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables
 from beam_pipeline.sources.tables.workbook import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data

@@ -14,7 +14,7 @@ from typing import Any
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.tables.read import ReadTables
+from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
     Batch,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.kinds.files import size_problem
+from beam_pipeline.kinds.media_kind import size_problem
 from beam_pipeline.schema.conformance import (
     mismatches,
     schema_specs,

@@ -8,7 +8,7 @@ import pytest
 from eager_runner import by_record, yielded
 
 from beam_pipeline.records import Consumed, Record, Rejected
-from beam_pipeline.sources.tables.read import ReadTables
+from beam_pipeline.sources.tables.read_tables import ReadTables
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pickle
 import pytest
 
 from tfrecord_dataset.errors import DatasetChangedError
-from tfrecord_dataset.store import files
-from tfrecord_dataset.store.files import LocalFiles
+from tfrecord_dataset.store import pinned_files
+from tfrecord_dataset.store.pinned_files import LocalFiles
 
 
 def contents(files):
@@ -38,7 +38,7 @@ def test_what_is_held_is_read_again_and_again_and_nothing_else_is_opened(replace
 
 
 def test_what_is_opened_each_time_is_told_to_have_changed(replaced, monkeypatch):
-    monkeypatch.setattr(files, "most_open_files", lambda: 0)
+    monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
     with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
         contents(replaced())
 

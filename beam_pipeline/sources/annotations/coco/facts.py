@@ -7,7 +7,7 @@ from typing import Any, Self
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.maps import IGNORED
-from beam_pipeline.sources.annotations.coco.files import PANOPTIC, CocoFile
+from beam_pipeline.sources.annotations.coco.coco_files import PANOPTIC, CocoFile
 from beam_pipeline.sources.annotations.image_files import base_of
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import stem

@@ -7,15 +7,15 @@ import pytest
 from cases.reading import elements_of as read
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.annotations.coco.facts import FileFacts
-from beam_pipeline.sources.annotations.coco.files import BOXES, CocoFile
-from beam_pipeline.sources.annotations.coco.records import (
+from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CocoFile
+from beam_pipeline.sources.annotations.coco.coco_records import (
     Annotations,
     Block,
     ImageItem,
     by_image,
     elements_of,
 )
+from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.image_files import split_of_file
 
 

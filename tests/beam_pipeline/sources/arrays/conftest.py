@@ -9,7 +9,7 @@ import pytest
 from eager_runner import yielded
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.arrays.read import ReadArrays
+from beam_pipeline.sources.arrays.read_arrays import ReadArrays
 
 Found = tuple[dict[str, Record], dict[str, Rejected]]
 

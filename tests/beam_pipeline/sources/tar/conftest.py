@@ -10,7 +10,7 @@ from eager_runner import yielded
 from file_bytes import tar_bytes
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.tar.read import ReadTar
+from beam_pipeline.sources.tar.read_tar import ReadTar
 
 Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
 Found = tuple[dict[str, Record], dict[str, Rejected]]

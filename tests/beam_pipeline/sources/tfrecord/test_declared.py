@@ -10,7 +10,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.tfrecord.read import (
+from beam_pipeline.sources.tfrecord.read_tfrecords import (
     claim_tfrecords,
     refuse_conversions,
     with_key_of,

@@ -6,7 +6,7 @@ import zlib
 import pytest
 
 from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.tfrecord.files import (
+from beam_pipeline.sources.tfrecord.record_files import (
     find_record_files,
     find_shards,
     has_record_name,

@@ -31,8 +31,8 @@ from beam_pipeline.records import (
     composed,
 )
 from beam_pipeline.running.pickling import fast_pickle
+from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CAPTIONS, CLASSES, PANOPTIC
 from beam_pipeline.sources.annotations.coco.facts import FileFacts
-from beam_pipeline.sources.annotations.coco.files import BOXES, CAPTIONS, CLASSES, PANOPTIC
 from beam_pipeline.sources.annotations.shapes import around, stated_size
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed

@@ -6,8 +6,8 @@ from cases.reading import values_of
 
 from beam_pipeline.records import ClassLabel
 from beam_pipeline.sources.arrays import table as array_table
-from beam_pipeline.sources.arrays.files import find_tables
-from beam_pipeline.sources.arrays.read import ReadArrays
+from beam_pipeline.sources.arrays.array_files import find_tables
+from beam_pipeline.sources.arrays.read_arrays import ReadArrays
 from beam_pipeline.sources.tables.table import Scratch
 from tfrecord_dataset.format.feature import Feature
 

@@ -7,8 +7,8 @@ from eager_runner import yielded
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.tfrecord.files import RecordFile, find_record_files
-from beam_pipeline.sources.tfrecord.read import ReadTFRecords, first_records, list_records
+from beam_pipeline.sources.tfrecord.read_tfrecords import ReadTFRecords, first_records, list_records
+from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_record_files
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed, payload_of
 

@@ -17,7 +17,7 @@ from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import left_out, suffix
-from beam_pipeline.sources.tfrecord.files import (
+from beam_pipeline.sources.tfrecord.record_files import (
     RecordFile,
     find_record_files,
     has_record_name,

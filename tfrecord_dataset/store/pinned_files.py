@@ -101,7 +101,7 @@ class _State(NamedTuple):
 
 
 class LocalFiles:
-    """Local files, as `store.files.Files`.
+    """Local files, as `store.pinned_files.Files`.
 
     Up to an eighth of the process's limit of open files (`ulimit -n`) stay open, and remain
     readable even if their names are taken. More files are opened for each use.

@@ -20,8 +20,7 @@ from beam_pipeline.running.buckets import Buckets, send
 from beam_pipeline.running.gathering import Share, least_buckets
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import NOT_SPILLED, Spill, spill_of
-from beam_pipeline.sources.annotations.coco.facts import FileFacts
-from beam_pipeline.sources.annotations.coco.files import (
+from beam_pipeline.sources.annotations.coco.coco_files import (
     BOXES,
     CAPTIONS,
     CLASSES,
@@ -32,7 +31,7 @@ from beam_pipeline.sources.annotations.coco.files import (
     claim_coco,
     coco_files,
 )
-from beam_pipeline.sources.annotations.coco.records import (
+from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
     Annotations,
     Block,
@@ -45,6 +44,7 @@ from beam_pipeline.sources.annotations.coco.records import (
     other_names,
     plain_id,
 )
+from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.image_files import Images
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.json_items import walk

@@ -18,7 +18,7 @@ from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
-from beam_pipeline.sources.tables.records import ReadRows
+from beam_pipeline.sources.tables.record_maker import ReadRows
 from beam_pipeline.sources.tables.table import Table, TableFile
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 

@@ -10,7 +10,7 @@ import numpy as np
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Consumed
-from beam_pipeline.sources.arrays.files import find_tables, is_array
+from beam_pipeline.sources.arrays.array_files import find_tables, is_array
 from beam_pipeline.sources.arrays.table import ArrayTable, Column
 from beam_pipeline.sources.folders.structure import main_kind, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -19,7 +19,7 @@ from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tables.names import LABELS, checked, lowered, there_are
 from beam_pipeline.sources.tables.options import ValueOptions
-from beam_pipeline.sources.tables.records import ReadRows
+from beam_pipeline.sources.tables.record_maker import ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.feature import Feature

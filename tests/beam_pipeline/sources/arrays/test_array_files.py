@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.arrays.files import find_tables
+from beam_pipeline.sources.arrays.array_files import find_tables
 
 X = np.arange(6 * 4 * 4, dtype=np.uint8).reshape(6, 4, 4)
 Y = np.array([0, 1, 2, 0, 1, 2])

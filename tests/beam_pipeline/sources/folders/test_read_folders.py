@@ -5,7 +5,7 @@ from pathlib import Path
 from eager_runner import yielded
 
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.sources.folders.read import ReadClassFolders
+from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 
 
 def test_a_relative_root_gives_absolute_paths(make_tree, monkeypatch):

@@ -23,8 +23,8 @@ from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tables.options import ValueOptions, value_options
+from beam_pipeline.sources.tar.member_records import record_of_parts
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
-from beam_pipeline.sources.tar.records import record_of_parts
 from beam_pipeline.sources.tar.roles import (
     MemberKinds,
     find_roles,
