@@ -103,4 +103,4 @@ def test_statistics_of_parts_are_those_of_the_whole(learned):
         once.add(of(values))
         for part in (values[:15], values[15:]):
             twice.add(of(part))
-        assert rounded(twice.result()) == rounded(once.found())
+        assert rounded(twice.result()) == rounded(once.result())
