@@ -20,11 +20,13 @@ from typing import Any
 import peer_environments
 import results
 from process_tree import measure
-from suites import SUITES, Contender, Suite, command_of, prepare
+from suites import PAST_START, SUITES, Contender, Suite, command_of, prepare
 
 from tfrecord_dataset.store.user_cache import cache_folder
 
 HERE = Path(__file__).parent
+# Of a command, a run with a tenth of the records tells what its start takes.
+_FEW = 10
 Run = dict[str, float]
 
 
@@ -51,9 +53,8 @@ def main() -> None:
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:
     """What came of all rounds of a suite."""
     count = count or suite.counts[full]
-    folder = cache_folder() / "benchmarks" / f"{suite.name}-{count}"
-    folder.mkdir(parents=True, exist_ok=True)
-    prepare(suite, folder, count)
+    few = count // _FEW
+    folder, start_folder = (_prepared(suite, number) for number in (count, few))
     contenders = [
         each
         for each in suite.contenders
@@ -63,8 +64,20 @@ def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str
     for number in range(rounds):
         for contender in contenders:
             print(f"{suite.name} {number + 1}/{rounds} {contender.title}", file=sys.stderr)
-            runs[contender.title].append(one_run(suite, contender, folder, count))
+            figures = one_run(suite, contender, folder, count)
+            if not suite.passes:
+                start = one_run(suite, contender, start_folder, few)
+                figures[PAST_START] = (figures["cpu_s"] - start["cpu_s"]) / (count - few)
+            runs[contender.title].append(figures)
     return {"records": count, "rounds": rounds, "runs": runs, **results.environment(contenders)}
+
+
+def _prepared(suite: Suite, count: int) -> Path:
+    """The folder with so many records of a suite."""
+    folder = cache_folder() / "benchmarks" / f"{suite.name}-{count}"
+    folder.mkdir(parents=True, exist_ok=True)
+    prepare(suite, folder, count)
+    return folder
 
 
 def one_run(suite: Suite, contender: Contender, folder: Path, count: int) -> Run:

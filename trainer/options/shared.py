@@ -244,8 +244,8 @@ class InputConfig(Options):
         str,
         RunOption(
             "image augmentation: flip, crop (with flip), rand (RandAugment, with crop); auto "
-            "(default): crop for boxes, flip for maps and for images in colour unless classes are "
-            "signs, left or right, else none",
+            "(default): flip for boxes, maps and images in colour unless classes are signs, left "
+            "or right, else none",
             choices=AUGMENTATIONS,
         ),
         Group("augmentation and balance"),

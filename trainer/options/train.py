@@ -17,6 +17,9 @@ OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "none")
 
 
+USUAL_LEARNING_RATE = 1e-3
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainConfig(InputConfig):
     """The options of `beam-tfrecords-train train`."""
@@ -125,13 +128,15 @@ class TrainConfig(InputConfig):
         Group("optimizer"),
     ] = "adam"
     learning_rate: Annotated[
-        float,
+        float | None,
         RunOption(
-            "peak learning rate; a tenth of it after --head-epochs",
+            "peak learning rate; a tenth of it after --head-epochs (default: 0.001; for boxes "
+            "0.002 unless --epochs or --weights is given)",
             above=0,
             may_change=True,
+            is_completed=True,
         ),
-    ] = 1e-3
+    ] = None
     schedule: Annotated[
         str | None,
         RunOption(

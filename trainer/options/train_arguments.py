@@ -37,7 +37,7 @@ class TrainArguments(TypedDict, total=False):
     checkpoint_every_steps: int | None
     early_stopping: int | None
     best_by: str | None
-    learning_rate: float
+    learning_rate: float | None
     warmup_steps: int | None
     weight_decay: float | None
     ema: float | None

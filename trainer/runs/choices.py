@@ -18,7 +18,7 @@ from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.shared import InputConfig
-from trainer.options.train import TrainConfig
+from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.report.history import Best
 from trainer.runs.directory import RunConfig
@@ -247,6 +247,7 @@ def with_plan(
     steps_per_epoch = config.steps_per_epoch or max(1, num_records // size)
     chosen: dict[str, Any] = {
         "batch_size": size,
+        "learning_rate": USUAL_LEARNING_RATE,
         "schedule": "constant",
         "warmup_steps": 0,
         "best_by": task.goal.best_by if is_validated else "loss",
@@ -257,6 +258,7 @@ def with_plan(
         patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
         chosen |= {
             "epochs": epochs,
+            "learning_rate": USUAL_LEARNING_RATE if config.weights else task.goal.learning_rate,
             "schedule": "cosine",
             "warmup_steps": min(int(_WARM_UP_SHARE * epochs * steps_per_epoch), _MOST_WARM_UP),
             "early_stopping": patience if is_validated else None,

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.shown_text import counted, number_text
 from trainer.dataset import Dataset
-from trainer.options.train import TrainConfig
+from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.report.history import value_of
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
@@ -160,4 +160,4 @@ def _set_learning_rate(optimizer: keras.optimizers.Optimizer, config: TrainConfi
     """Replace the constant rate that a checkpoint contains; a schedule is new in each run."""
     inner = inner_optimizer(optimizer)
     if not isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
-        inner.learning_rate = config.learning_rate
+        inner.learning_rate = config.learning_rate or USUAL_LEARNING_RATE

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import keras
 
-from trainer.options.train import TrainConfig
+from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.training.optimizers import HeadFirst, learning_rate_schedule
 
 # See docs/training.md for measurements.
@@ -33,16 +33,17 @@ def schedule(
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
     """Learning rate by step: that of the head, then that of the whole model with a warm-up."""
     name, warm_up = config.schedule or "constant", config.warmup_steps or 0
+    peak = config.learning_rate or USUAL_LEARNING_RATE
     first, last = head_steps(config, steps_per_epoch), (config.epochs or 0) * steps_per_epoch
     if config.weights is None:
-        return learning_rate_schedule(name, config.learning_rate, warm_up, last)
+        return learning_rate_schedule(name, peak, warm_up, last)
     if first >= last:
-        return config.learning_rate
-    rate = RATE_SHARE * config.learning_rate
+        return peak
+    rate = RATE_SHARE * peak
     if first and not warm_up:
         warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # independent of the epochs
     then = learning_rate_schedule(name, rate, warm_up, last - first)
-    return HeadFirst(config.learning_rate, first, then) if first else then
+    return HeadFirst(peak, first, then) if first else then
 
 
 def change_of_cosine(

@@ -65,6 +65,19 @@ def test_given_options_win(choose):
     assert {name: getattr(config, name) for name in given} == given
 
 
+@pytest.mark.parametrize(
+    ("options", "rate"),
+    [
+        pytest.param({}, 0.002, id="from random weights"),
+        pytest.param({"weights": "imagenet"}, 0.001, id="pretrained"),
+        pytest.param({"epochs": 3}, 0.001, id="a constant rate"),
+        pytest.param({"learning_rate": 0.1}, 0.1, id="given"),
+    ],
+)
+def test_the_learning_rate_of_boxes(choose, options, rate):
+    assert completed(choose("image boxes")[0], **options).learning_rate == rate
+
+
 def test_given_epochs_have_a_constant_rate_and_no_early_end(choose):
     config = completed(choose(IMAGE)[0], epochs=3)
     chosen = (config.epochs, config.schedule, config.warmup_steps, config.early_stopping)

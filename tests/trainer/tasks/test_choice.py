@@ -209,7 +209,7 @@ def test_photographs_are_mirrored_unless_their_classes_have_sides(
 @pytest.mark.parametrize(
     ("target", "augment"),
     [
-        pytest.param({"kind": "boxes", "classes": ["cell"]}, "crop", id="boxes"),
+        pytest.param({"kind": "boxes", "classes": ["cell"]}, "flip", id="boxes"),
         pytest.param({"kind": "map", "classes": ["ground", "1"]}, "flip", id="maps"),
         pytest.param({"kind": "map", "classes": ["ground", "left lung"]}, "none", id="sides"),
     ],

@@ -44,6 +44,7 @@ class BoxesTarget(PlacesTarget):
     learns: ClassVar[str] = "detection"
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mAP"
+    learning_rate: ClassVar[float] = 2e-3
     varies: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     keeps_aspect: ClassVar[bool] = True
@@ -77,9 +78,6 @@ class BoxesTarget(PlacesTarget):
         boxes = boxes[boxes[:, 0] >= 0]  # padding is -1
         sides = np.sqrt(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1))
         return size_for_boxes(stated, sides, self.step)
-
-    def default_augment(self, inputs: Sequence[Input]) -> str:
-        return "crop"
 
     @property
     def pad_to(self) -> int | None:

@@ -14,7 +14,7 @@ from trainer.parsing import Tensors
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation import STRIDES, segmentation_loss, segmenter
-from trainer.tasks.targets.target import PlacesTarget, have_sides
+from trainer.tasks.targets.target import PlacesTarget
 from trainer.tensors import checked
 
 _IGNORED = 255
@@ -50,9 +50,6 @@ class MapTarget(PlacesTarget):
                 'them by --schema, such as {"classes": ["background", "cell"]}'
             )
         return cls(name=feature.name, classes=feature.classes)
-
-    def default_augment(self, inputs: Sequence[Input]) -> str:
-        return "none" if have_sides(self.classes) else "flip"
 
     @property
     def output_shape(self) -> tuple[int, ...]:

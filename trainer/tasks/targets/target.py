@@ -12,7 +12,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
+from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.image_sizes import default_size
 from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
@@ -41,6 +41,7 @@ class Target(abc.ABC):
         learns: The value of `--task` that gives this target.
         metrics: By name; each is a mean over examples.
         best_by: The metric that tells the best validation.
+        learning_rate: Peak learning rate of the plan, from random weights.
         leader: The group of the only input that is taken by default; None for any.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
@@ -64,6 +65,7 @@ class Target(abc.ABC):
     learns: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
     best_by: ClassVar[str] = "loss"
+    learning_rate: ClassVar[float] = USUAL_LEARNING_RATE
     leader: ClassVar[str | None] = None
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
@@ -234,8 +236,12 @@ class PlacesTarget(Target):
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     step: ClassVar[int]
+    classes: tuple[str, ...]
     height: int
     width: int
 
     def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
         return default_size(stated, self.step)
+
+    def default_augment(self, inputs: Sequence[Input]) -> str:
+        return "none" if have_sides(self.classes) else "flip"
