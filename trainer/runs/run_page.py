@@ -1,9 +1,11 @@
 """`RUN/report.html`, written after each validation, and the command `show-batch`."""
 
+import contextlib
 import dataclasses
 import datetime
 import functools
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -32,10 +34,11 @@ Validate = Callable[..., dict[str, float]]
 
 _MOST_OF_BATCH = 16
 _MOST_EXAMPLES = 24
+_TIMES_OF_DRAWING = 20
 
 
 class RunPage:
-    """The page of a run during its training.
+    """The page of a run during its training, drawn as often as takes a twentieth of the time.
 
     Attributes:
         baseline: The result of a trivial guess, in words; "" before the first validation.
@@ -47,6 +50,8 @@ class RunPage:
         self._prepared = prepared
         self._plan = plan
         self._accumulators: Sequence[Accumulator] = ()
+        self._waiting: Sequence[Row] = ()
+        self._next_s = 0.0
 
     def watching(self, validate: Validate) -> Validate:
         """The function `validate`, whose accumulators the page then shows."""
@@ -64,8 +69,26 @@ class RunPage:
 
         return watched
 
+    @contextlib.contextmanager
+    def completed(self) -> Iterator[None]:
+        """The time of the training; then the page shows its last validation."""
+        try:
+            yield
+        finally:
+            if self._waiting:
+                self._write(self._waiting)
+
     def draw(self, history: Sequence[Row]) -> None:
+        """Write the page, unless it was written a short time ago."""
+        self._waiting = history
+        if (started := time.monotonic()) >= self._next_s:
+            self._write(history)
+            took_s = time.monotonic() - started
+            self._next_s = started + _TIMES_OF_DRAWING * took_s
+
+    def _write(self, history: Sequence[Row]) -> None:
         """Write the page; a failure does not end the training."""
+        self._waiting = ()
         prepared, task = self._prepared, self._plan.task
         run, split = prepared.run, prepared.validation_split or ""
         try:

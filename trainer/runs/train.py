@@ -59,7 +59,7 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     if recorder.restore():
         for line in _continue(prepared, plan, recorder.step):
             progress.say(line)
-    with recorder.following():
+    with page.completed(), recorder.following():
         if recorder.is_done:
             progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
         loop.run(plan, recorder)

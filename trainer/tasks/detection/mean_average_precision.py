@@ -3,7 +3,7 @@
 import contextlib
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ AREAS = {
     "medium": (_SMALL, _LARGE),
     "large": (_LARGE, math.inf),
 }
+_MOST_DETECTIONS = 100  # of an image
 _MOST_CURVES = 8  # of more classes there is one for all of them
 
 
@@ -31,7 +32,7 @@ class BoxFigures:
         classes: By number.
         images: Of each the objects (box, label, crowd) and the detections (box, label, score), in
             0..1 of the image.
-        evaluation: Of pycocotools, summarized, with the areas of `AREAS`.
+        evaluation: Of pycocotools, accumulated, of boxes of all sizes.
 
     Attributes:
         best: The highest F1 of all classes together at an overlap of 0.5, and the score from which
@@ -44,11 +45,7 @@ class BoxFigures:
         self._classes = classes
         self._images = images
         self._evaluation = evaluation
-        self._known = [
-            evalimg
-            for evalimg in evaluation.evalImgs
-            if evalimg is not None and evalimg["aRng"] == evaluation.params.areaRng[0]
-        ]
+        self._known = [each for each in evaluation.evalImgs if each is not None]
         self._objects = sum(int(np.equal(each["gtIgnore"], 0).sum()) for each in self._known)
         self._scores, self._right = self._by_falling_score()
         self.best = self._best()
@@ -86,19 +83,23 @@ class BoxFigures:
 
     def facts(self) -> dict[str, Any]:
         """For the report: "rows" by class, "sizes", "curves", "f1", "best"."""
-        stats = [_known_or_none(value) for value in self._evaluation.stats]
         ends = self._ends
         f1, scores = self._f1[ends], self._scores[ends]
         return {
             "rows": self._rows(),
-            "sizes": [
-                {"name": name, "ap": stats[3 + place], "ar": stats[9 + place]}
-                for place, name in enumerate([*AREAS][1:])
-            ],
+            "sizes": [*self._sizes()],
             "curves": self._curves(),
             "f1": [*zip(scores[::-1].tolist(), f1[::-1].tolist(), strict=True)],
             "best": None if math.isnan(self.best[1]) else [*self.best],
         }
+
+    def _sizes(self) -> Iterator[dict[str, Any]]:
+        """Precision and recall of small, medium and large boxes; they take most of the time."""
+        truth, detections = self._evaluation.cocoGt, self._evaluation.cocoDt
+        of_sizes = _evaluated(truth, detections, [*AREAS.values()][1:]).eval
+        for place, name in enumerate([*AREAS][1:]):
+            ap, ar = (_mean(of_sizes[name][..., place, -1]) for name in ("precision", "recall"))
+            yield {"name": name, "ap": _known_or_none(ap), "ar": _known_or_none(ar)}
 
     def _precisions(self) -> Any:
         """[overlap, recall, class], of all areas and 100 boxes; -1 without objects."""
@@ -167,12 +168,19 @@ class BoxFigures:
         return {"label": int(label), "text": f"{self._classes[label]}{more}", "box": box.tolist()}
 
 
+def _mean(values: Any) -> float:
+    """The mean as pycocotools summarizes values: without those of no object; -1 of none."""
+    known = values[values > -1]
+    return float(known.mean()) if len(known) else -1.0
+
+
 def _known_or_none(value: Any) -> float | None:
     return float(value) if value >= 0 else None  # pycocotools has -1
 
 
 MIN_SCORE = "min_score"
 _NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
+_OVERLAPS_OF_NAMES = [0, 5]  # places of 0.5 and 0.75 among pycocotools's
 
 
 class MeanAveragePrecision(Accumulator):
@@ -230,7 +238,7 @@ class MeanAveragePrecision(Accumulator):
             return dict.fromkeys(_NAMES, math.nan)
         if not found:
             return dict.fromkeys(_NAMES, 0.0) | {MIN_SCORE: math.nan}
-        evaluation = _evaluation(
+        truth = _coco(
             {
                 "info": {},
                 "images": [{"id": number + 1} for number in range(len(self._images))],
@@ -238,13 +246,15 @@ class MeanAveragePrecision(Accumulator):
                 "categories": [
                     {"id": number + 1, "name": name} for number, name in enumerate(self._classes)
                 ],
-            },
-            found,
+            }
         )
+        with _silenced():
+            detected = truth.loadRes(found)
+        evaluation = _evaluated(truth, detected, [AREAS["all"]])
         self._figures = BoxFigures(self._classes, self._images, evaluation)
-        f1, least = self._figures.best
-        values = (*evaluation.stats[:3], f1, least)
-        return {name: float(value) for name, value in zip(_NAMES, values, strict=True)}
+        precisions = evaluation.eval["precision"]
+        means = map(_mean, (precisions, *precisions[_OVERLAPS_OF_NAMES]))
+        return dict(zip(_NAMES, [*means, *self._figures.best], strict=True))
 
     def figures(self) -> dict[str, Any]:
         """`boxes`, as `BoxFigures` has them; none before a box is predicted."""
@@ -255,20 +265,32 @@ class MeanAveragePrecision(Accumulator):
         return [] if self._figures is None else self._figures.examples()
 
 
-def _evaluation(annotations: dict[str, Any], detections: list[dict[str, Any]]) -> Any:
-    """What pycocotools counts, from COCO's annotations and its results as JSON has them."""
-    from pycocotools.coco import COCO
-    from pycocotools.cocoeval import COCOeval
+def _silenced() -> contextlib.AbstractContextManager[Any]:
+    """For calls of pycocotools, which prints what it does."""
+    return contextlib.redirect_stdout(io.StringIO())
 
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does
+
+def _coco(annotations: dict[str, Any]) -> Any:
+    """pycocotools's COCO of annotations as its JSON has them."""
+    from pycocotools.coco import COCO
+
+    with _silenced():
         truth = COCO()
         truth.dataset = annotations
         truth.createIndex()
-        evaluation = COCOeval(truth, truth.loadRes(detections), "bbox")
-        evaluation.params.areaRng = [[*area] for area in AREAS.values()]
+    return truth
+
+
+def _evaluated(truth: Any, detections: Any, areas: Sequence[tuple[float, float]]) -> Any:
+    """pycocotools's evaluation of boxes of these areas, at most 100 an image, accumulated."""
+    from pycocotools.cocoeval import COCOeval
+
+    with _silenced():
+        evaluation = COCOeval(truth, detections, "bbox")
+        evaluation.params.areaRng = [[*area] for area in areas]
+        evaluation.params.maxDets = [_MOST_DETECTIONS]
         evaluation.evaluate()
         evaluation.accumulate()
-        evaluation.summarize()
     return evaluation
 
 
