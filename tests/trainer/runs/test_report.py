@@ -1,14 +1,36 @@
-"""`evaluate --report`: a page of another split."""
+"""When the page of a run is drawn, and `evaluate --report`: a page of another split."""
+
+import types
 
 import pytest
 
 from trainer.commands import main
+from trainer.runs import run_page
 
 SHORT = "--image-size 16 --epochs 1 --batch-size 8 --steps-per-epoch 2 --devices cpu --quiet"
 
 
 def options(data, run, *more):
     return ["train", "--data", str(data), "--output", str(run), *SHORT.split(), *more]
+
+
+def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation(monkeypatch):
+    clock, drawn, history = [0], [], []
+
+    def write(page, rows):
+        page._waiting = ()
+        drawn.append(len(rows))
+        clock[0] += 1
+
+    monkeypatch.setattr(run_page.RunPage, "_write", write)
+    monkeypatch.setattr(run_page, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    page = run_page.RunPage(None, None)
+    with page.completed():
+        for _ in range(30):
+            clock[0] += 1
+            history.append({})
+            page.draw(history)
+    assert drawn == [1, 20, 30]
 
 
 @pytest.mark.slow
