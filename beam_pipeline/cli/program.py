@@ -22,6 +22,7 @@ def main() -> int:
     os.environ.update(ONE_THREAD | ONE_POOL | os.environ)
     from beam_pipeline.running import memory
 
+    memory.reuse_memory()
     with memory.collection_paused():
         from beam_pipeline.running import parallel
 

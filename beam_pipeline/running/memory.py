@@ -3,11 +3,12 @@
 import contextlib
 import ctypes
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 # malloc.h
-_M_MMAP_THRESHOLD = -3
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
 _LARGE_BLOCK_BYTES = 256 << 10
+_KEPT_BYTES, _TAKEN_BYTES = 128 << 20, 16 << 20
 
 
 @contextlib.contextmanager
@@ -48,10 +49,30 @@ def collecting_rarely() -> Iterator[None]:
         gc.unfreeze()
 
 
+def reuse_memory() -> None:
+    """Make the C library keep smaller freed blocks for what is allocated next, of all threads.
+
+    The system clears each page that it gives: 4 of 13 CPU seconds of 10,000 texts of 20 KB.
+    """
+    _set_malloc(
+        {
+            _M_ARENA_MAX: 1,
+            _M_TOP_PAD: _TAKEN_BYTES,
+            _M_TRIM_THRESHOLD: _KEPT_BYTES,
+            _M_MMAP_THRESHOLD: 32 << 20,
+        }
+    )
+
+
 def return_memory() -> None:
     """Make the C library return large blocks to the system as soon as they are free.
 
     Otherwise it keeps freed ones: 65 MB in a build of 50,000 tiny images.
     """
+    _set_malloc({_M_MMAP_THRESHOLD: _LARGE_BLOCK_BYTES})
+
+
+def _set_malloc(options: Mapping[int, int]) -> None:
     with contextlib.suppress(AttributeError, OSError):  # another C library than glibc
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+        for option, value in options.items():
+            ctypes.CDLL(None).mallopt(option, value)

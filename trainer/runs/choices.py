@@ -33,8 +33,8 @@ _VALIDATION_NAMES = ("validation", "val", "valid")
 _VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
 # A tenth of fewer records says nothing.
 _FEWEST_TO_DIVIDE = 20
-# Steps that small datasets get, by what is learned: a step of boxes or maps learns of many places.
-_STEPS_OF_PLACES, _STEPS_OF_RECORDS, _STEPS_OF_TABLES = 500, 2_000, 4_000
+# Steps that small tables get.
+_STEPS_OF_TABLES = 4_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
 # Steps an epoch at least, where batches may be so small.
 _LEAST_STEPS = 20
@@ -270,10 +270,8 @@ def with_plan(
 
 
 def _steps(task: Task) -> int:
-    if task.goal.leader is not None:
-        return _STEPS_OF_PLACES
     is_table = all(each.group == "numbers" for each in task.inputs.values())
-    return _STEPS_OF_TABLES if is_table else _STEPS_OF_RECORDS
+    return _STEPS_OF_TABLES if is_table else task.goal.num_steps
 
 
 def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:

@@ -123,13 +123,17 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
 
 
 def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
-    """Strided convolutions, each but the first followed by a residual one: 0.9 M parameters."""
-    levels = {}
-    for number, width in enumerate(_PYRAMID_WIDTHS):
+    """Strided convolutions, each but the first followed by a residual one: 0.9 M parameters.
+
+    The first is not normalised: on maps of that size it would take as long as the convolution.
+    """
+    first, *widths = _PYRAMID_WIDTHS
+    x = keras.layers.Conv2D(first, 3, strides=2, padding="same", activation="relu")(x)
+    levels = {2: x}
+    for number, width in enumerate(widths, start=2):
         x = convolution(x, width, strides=2)
-        if number >= 1:
-            x = keras.layers.Add()([x, convolution(x, width)])
-        levels[2 ** (number + 1)] = x
+        x = keras.layers.Add()([x, convolution(x, width)])
+        levels[2**number] = x
     return [levels[stride] for stride in strides]
 
 

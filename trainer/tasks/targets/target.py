@@ -42,6 +42,7 @@ class Target(abc.ABC):
         metrics: By name; each is a mean over examples.
         best_by: The metric that tells the best validation.
         learning_rate: Peak learning rate of the plan, from random weights.
+        num_steps: Steps of the plan for small datasets.
         leader: The group of the only input that is taken by default; None for any.
         varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
@@ -66,6 +67,7 @@ class Target(abc.ABC):
     metrics: ClassVar[Mapping[str, PerExample]]
     best_by: ClassVar[str] = "loss"
     learning_rate: ClassVar[float] = USUAL_LEARNING_RATE
+    num_steps: ClassVar[int] = 2_000
     leader: ClassVar[str | None] = None
     varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
@@ -232,6 +234,7 @@ class PlacesTarget(Target):
     __slots__ = ()
 
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
+    num_steps: ClassVar[int] = 500  # each learns of many places
     leader: ClassVar[str | None] = "image"
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
