@@ -58,18 +58,25 @@ def segmenter(image: Image, num_classes: int) -> keras.Model:
 
 
 def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
-    """Logits at the size of the image: https://arxiv.org/abs/1505.04597, normalised by groups."""
+    """Logits at the size of the image: https://arxiv.org/abs/1505.04597.
+
+    Normalised by groups, it took half as long again, and learned more slowly.
+    """
     x = keras.layers.Rescaling(2.0, offset=-1.0)(pixels)
     levels = []
     for width in _U_WIDTHS[:-1]:
-        x = image_models.convolution(image_models.convolution(x, width), width)
+        x = _convolution(_convolution(x, width), width)
         levels.append(x)
         x = keras.layers.MaxPooling2D()(x)
-    x = image_models.convolution(x, _U_WIDTHS[-1])
+    x = _convolution(x, _U_WIDTHS[-1])
     for level in reversed(levels):
         x = keras.layers.Concatenate()([_twice(x), level])
-        x = image_models.convolution(x, level.shape[-1])
+        x = _convolution(x, level.shape[-1])
     return keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
+
+
+def _convolution(x: Tensor, width: int) -> Tensor:
+    return keras.layers.Conv2D(width, 3, padding="same", activation="relu")(x)
 
 
 def _twice(x: Tensor) -> Tensor:
