@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 # malloc.h
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
 _LARGE_BLOCK_BYTES = 256 << 10
-_KEPT_BYTES, _TAKEN_BYTES = 128 << 20, 16 << 20
+# Blocks up to glibc's largest limit come of the heap, which is taken in steps and kept.
+_BLOCK_OF_HEAP_BYTES, _STEP_BYTES, _KEPT_BYTES = 32 << 20, 16 << 20, 128 << 20
 
 
 @contextlib.contextmanager
@@ -50,16 +51,17 @@ def collecting_rarely() -> Iterator[None]:
 
 
 def reuse_memory() -> None:
-    """Make the C library keep smaller freed blocks for what is allocated next, of all threads.
+    """Make the C library keep freed memory for what any thread allocates next.
 
-    The system clears each page that it gives: 4 of 13 CPU seconds of 10,000 texts of 20 KB.
+    New pages cost a fault each. Of 10,000 texts of 20 KB, a build has 0.7 million of them with these
+    settings, and 1.1 million without.
     """
     _set_malloc(
         {
             _M_ARENA_MAX: 1,
-            _M_TOP_PAD: _TAKEN_BYTES,
+            _M_MMAP_THRESHOLD: _BLOCK_OF_HEAP_BYTES,
+            _M_TOP_PAD: _STEP_BYTES,
             _M_TRIM_THRESHOLD: _KEPT_BYTES,
-            _M_MMAP_THRESHOLD: 32 << 20,
         }
     )
 

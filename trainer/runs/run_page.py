@@ -38,7 +38,7 @@ _TIMES_OF_DRAWING = 20
 
 
 class RunPage:
-    """The page of a run during its training, drawn as often as takes a twentieth of the time.
+    """The page of a run during its training; drawing takes at most a twentieth of the time.
 
     Attributes:
         baseline: The result of a trivial guess, in words; "" before the first validation.
