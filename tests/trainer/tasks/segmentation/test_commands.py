@@ -28,9 +28,9 @@ def data(directory_of):
 
 @pytest.fixture(scope="module")
 def trained(data, tmp_path_factory):
-    """A run of 15 steps."""
+    """A run of 40 steps."""
     folder = tmp_path_factory.mktemp("trained") / "run"
-    options = (*OPTIONS, "--steps-per-epoch", "15", "--devices", "cpu", "--quiet")
+    options = (*OPTIONS, "--steps-per-epoch", "40", "--devices", "cpu", "--quiet")
     assert main(["train", "--data", str(data), "--output", str(folder), *options]) == 0
     return folder
 
