@@ -68,7 +68,7 @@ def main() -> None:
                 sums.numpy()
                 seconds = time.perf_counter() - start
             images[name].append(args.steps * args.batch_size / seconds)
-    medians = {name: statistics.median(image) for name, image in images.items()}
+    medians = {name: statistics.median(rates) for name, rates in images.items()}
     for name, rate in medians.items():
         share = f", GPUs busy {statistics.mean(busy[name]):.0f} %" if busy[name] else ""
         print(f"{name:15} {rate:8.0f} images/s{share}")

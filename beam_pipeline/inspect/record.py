@@ -324,7 +324,7 @@ def _finish(records: Sequence[_UnderWay]) -> None:
         if record.num_bytes > MAX_RECORD_BYTES:
             record.problem = RecordError(
                 "record too large",
-                f"about {record.num_bytes:,} bytes in all, where {MAX_RECORD_BYTES:,} are allowed",
+                f"about {record.num_bytes:,} bytes in all (limit: {MAX_RECORD_BYTES:,})",
             )
             continue
         record.inspected = Inspected.of(

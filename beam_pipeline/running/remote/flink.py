@@ -122,7 +122,7 @@ class FlinkCluster(Cluster):
 
     def _choose_version(self) -> None:
         try:
-            known = self._get("/config")["flink-version"]
+            of_cluster = self._get("/config")["flink-version"]
         except (urllib.error.HTTPError, ValueError, KeyError) as error:
             if isinstance(error, urllib.error.HTTPError) and error.code == _STARTS:
                 raise
@@ -130,12 +130,12 @@ class FlinkCluster(Cluster):
                 f"--flink_master={self._flink.flink_master} is not the REST interface of Flink "
                 f"({error}); its port is 8081 by default"
             ) from error
-        version = ".".join(known.split(".")[:2])
+        version = ".".join(of_cluster.split(".")[:2])
         asked = self._options.get_all_options(drop_default=True).get("flink_version", version)
         if asked != version:
             raise ConfigError(
-                f"--flink_version={asked} does not fit the cluster, which is Flink {known}; leave "
-                "it out"
+                f"--flink_version={asked} does not fit the cluster, which is Flink {of_cluster}; "
+                "leave it out"
             )
         self._flink.flink_version = version
 

@@ -69,8 +69,8 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     """
     with_key = feature_keys.with_key_of(feature, keys, (feature.name,))
     if with_key is not None:
-        beside = list_specs(with_key).keys() - {with_key.key}
-        bare = not (beside and beside <= set(keys))
+        subkeys = list_specs(with_key).keys() - {with_key.key}
+        bare = not (subkeys and subkeys <= set(keys))
         if with_key.kind == "boxes" and not with_key.encoding:
             label, text = map(with_key.subkey, ("class/label", "class/text"))
             bare = label in keys and text not in keys
