@@ -54,7 +54,7 @@ def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str
     """What came of all rounds of a suite."""
     count = count or suite.counts[full]
     few = count // _FEW
-    folder, start_folder = (_prepared(suite, number) for number in (count, few))
+    folder = _prepared(suite, count)
     contenders = [
         each
         for each in suite.contenders
@@ -66,7 +66,7 @@ def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str
             print(f"{suite.name} {number + 1}/{rounds} {contender.title}", file=sys.stderr)
             figures = one_run(suite, contender, folder, count)
             if not suite.passes:
-                start = one_run(suite, contender, start_folder, few)
+                start = one_run(suite, contender, _prepared(suite, few), few)
                 figures[PAST_START] = (figures["cpu_s"] - start["cpu_s"]) / (count - few)
             runs[contender.title].append(figures)
     return {"records": count, "rounds": rounds, "runs": runs, **results.environment(contenders)}

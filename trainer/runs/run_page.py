@@ -80,15 +80,15 @@ class RunPage:
 
     def draw(self, history: Sequence[Row]) -> None:
         """Write the page, unless it was written a short time ago."""
-        self._waiting = history
-        if (started := time.monotonic()) >= self._next_s:
-            self._write(history)
-            took_s = time.monotonic() - started
-            self._next_s = started + _TIMES_OF_DRAWING * took_s
+        if (started := time.monotonic()) < self._next_s:
+            self._waiting = history
+            return
+        self._waiting = ()
+        self._write(history)
+        self._next_s = started + _TIMES_OF_DRAWING * (time.monotonic() - started)
 
     def _write(self, history: Sequence[Row]) -> None:
         """Write the page; a failure does not end the training."""
-        self._waiting = ()
         prepared, task = self._prepared, self._plan.task
         run, split = prepared.run, prepared.validation_split or ""
         try:

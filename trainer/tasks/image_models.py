@@ -79,6 +79,11 @@ def convolution(x: Any, width: int, strides: int = 1) -> Any:
     return keras.layers.ReLU()(x)
 
 
+def plain_convolution(x: Any, width: int, strides: int = 1) -> Any:
+    """A convolution of 3 x 3, not normalised."""
+    return keras.layers.Conv2D(width, 3, strides=strides, padding="same", activation="relu")(x)
+
+
 def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
     """The feature maps of a model that are `strides` times smaller than the image.
 
@@ -128,7 +133,7 @@ def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
     The first is not normalised: on maps of that size it would take as long as the convolution.
     """
     first, *widths = _PYRAMID_WIDTHS
-    x = keras.layers.Conv2D(first, 3, strides=2, padding="same", activation="relu")(x)
+    x = plain_convolution(x, first, strides=2)
     levels = {2: x}
     for number, width in enumerate(widths, start=2):
         x = convolution(x, width, strides=2)

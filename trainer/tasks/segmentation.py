@@ -65,18 +65,14 @@ def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
     x = keras.layers.Rescaling(2.0, offset=-1.0)(pixels)
     levels = []
     for width in _U_WIDTHS[:-1]:
-        x = _convolution(_convolution(x, width), width)
+        x = image_models.plain_convolution(image_models.plain_convolution(x, width), width)
         levels.append(x)
         x = keras.layers.MaxPooling2D()(x)
-    x = _convolution(x, _U_WIDTHS[-1])
+    x = image_models.plain_convolution(x, _U_WIDTHS[-1])
     for level in reversed(levels):
         x = keras.layers.Concatenate()([_twice(x), level])
-        x = _convolution(x, level.shape[-1])
+        x = image_models.plain_convolution(x, level.shape[-1])
     return keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
-
-
-def _convolution(x: Tensor, width: int) -> Tensor:
-    return keras.layers.Conv2D(width, 3, padding="same", activation="relu")(x)
 
 
 def _twice(x: Tensor) -> Tensor:

@@ -18,7 +18,6 @@ def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation
     clock, drawn, history = [0], [], []
 
     def write(page, rows):
-        page._waiting = ()
         drawn.append(len(rows))
         clock[0] += 1
 

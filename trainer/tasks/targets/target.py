@@ -239,7 +239,6 @@ class PlacesTarget(Target):
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     step: ClassVar[int]
-    classes: tuple[str, ...]
     height: int
     width: int
 
