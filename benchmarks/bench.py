@@ -20,7 +20,7 @@ from typing import Any
 import peer_environments
 import results
 from process_tree import measure
-from suites import PAST_START, SUITES, Contender, Suite, command_of, prepare
+from suites import NUM_SHARDS, PAST_START, SUITES, Contender, Suite, command_of, prepare
 
 from tfrecord_dataset.store.user_cache import cache_folder
 
@@ -53,7 +53,7 @@ def main() -> None:
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:
     """What came of all rounds of a suite."""
     count = count or suite.counts[full]
-    few = count // _FEW
+    few = max(count // _FEW, NUM_SHARDS)
     folder = _prepared(suite, count)
     contenders = [
         each
