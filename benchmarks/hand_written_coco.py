@@ -1,9 +1,10 @@
 """The script that people write by hand for COCO: `json.load`, two processes, no Beam.
 
-    python benchmarks/hand_written_coco.py INPUT OUTPUT [--processes 2] [--shards 8]
+    python benchmarks/hand_written_coco.py INPUT OUTPUT [--processes 2] [--shards 8] [--masks]
 
-It decodes and hashes every image as `build` does, and writes boxes, classes and polygons. It has
-no checks of annotations, rejects, splits, description, resume or second runner.
+It decodes and hashes every image as `build` does, and writes boxes, classes and polygons; with
+--masks it draws a PNG of each object by pycocotools. It has no checks of annotations, rejects,
+splits, description, resume or second runner.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from typing import Any
 
 from hand_written import masked_crc
 from PIL import Image
+from pycocotools import mask as mask_coding
 
 from tfrecord_dataset.format.example import Example
 
@@ -32,6 +34,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--shards", type=int, default=8)
+    parser.add_argument("--masks", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     with (args.input / "annotations" / "instances_train.json").open() as file:
@@ -43,7 +46,7 @@ def main() -> None:
     images = [(each, objects[each["id"]]) for each in document["images"]]
     random.Random(0).shuffle(images)
     jobs = [
-        (args.output / f"train-{n:05d}-of-{args.shards:05d}", args.input, part, names)
+        (args.output / f"train-{n:05d}-of-{args.shards:05d}", args.input, part, names, args.masks)
         for n in range(args.shards)
         if (part := images[n :: args.shards])
     ]
@@ -52,18 +55,24 @@ def main() -> None:
     print(f"{written} records")
 
 
-def write_shard(output: Path, root: Path, images: list[_Image], names: dict[int, str]) -> int:
+def write_shard(
+    output: Path, root: Path, images: list[_Image], names: dict[int, str], has_masks: bool
+) -> int:
     """Writes images with their objects; returns how many."""
     with output.open("wb") as shard:
         for image, objects in images:
-            example = example_of(root, image, objects, names)
+            example = example_of(root, image, objects, names, has_masks)
             length = struct.pack("<Q", len(example))
             shard.write(b"".join((length, masked_crc(length), example, masked_crc(example))))
     return len(images)
 
 
 def example_of(
-    root: Path, image: dict[str, Any], objects: list[dict[str, Any]], names: dict[int, str]
+    root: Path,
+    image: dict[str, Any],
+    objects: list[dict[str, Any]],
+    names: dict[int, str],
+    has_masks: bool,
 ) -> bytes:
     """One image as an Example."""
     data = (root / "images" / image["file_name"]).read_bytes()
@@ -102,8 +111,19 @@ def example_of(
             ]
             text = json.dumps(rings, separators=(",", ":"))
             feature["image/object/polygon"].bytes_list.value.append(text.encode())
+            if has_masks:
+                png = mask_of(each["segmentation"], height, width)
+                feature["image/object/mask"].bytes_list.value.append(png)
     encoded: bytes = message.SerializeToString(deterministic=True)
     return encoded
+
+
+def mask_of(rings: list[list[float]], height: int, width: int) -> bytes:
+    """A PNG [height, width] of an object, 1 in its polygons."""
+    runs = mask_coding.merge(mask_coding.frPyObjects(rings, height, width))
+    file = io.BytesIO()
+    Image.fromarray(mask_coding.decode(runs)).save(file, "PNG")
+    return file.getvalue()
 
 
 if __name__ == "__main__":
