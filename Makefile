@@ -71,7 +71,7 @@ SEEDS ?= 20
 storm: $(READY)
 	$(BIN)/python tests/storm.py --seeds $(SEEDS)
 
-# Changed files of every format by seeds, and a table of what became of them; faults lie in fuzz-found/.
+# Changed files of every format by seeds, and a table of what became of them; faults are kept in fuzz-found/.
 COUNT ?= 10000
 SEED ?= 0
 fuzz: $(READY)
@@ -121,7 +121,7 @@ test-dataflow: .venv-dataflow/ready
 	  --requirement .venv-dataflow/requirements.txt hypothesis pytest pytest-rerunfailures setuptools
 	touch $@
 
-# Beam's other runners: a job service of Python's, and Spark; CI runs Spark alone.
+# Beam's other runners: a job service of Python's, and Spark; CI runs only Spark.
 test-runners: $(READY) spark-jar
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'runners $(SELECT)' tests/runners
 

@@ -179,13 +179,13 @@ class BuildOptions(Options):
     points: Annotated[
         str,
         BuildOption(
-            "points in no group: an object each (default), or landmarks of their image's one",
+            "ungrouped points: one object each (default), or landmarks of the image's only object",
             choices=("objects", "landmarks"),
             recipe_only=True,
         ),
     ] = "objects"
     masks: Annotated[
-        bool, BuildOption("store PNG masks of objects; polygons are stored always")
+        bool, BuildOption("store PNG masks of objects; polygons are always stored")
     ] = False
     classes: Classes = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)

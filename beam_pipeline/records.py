@@ -151,7 +151,7 @@ class FileRef:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Image:
-    """One image; a source gives `file` alone, Inspect fills in the rest.
+    """One image; a source gives only `file`, Inspect fills in the rest.
 
     Attributes:
         file: The encoded image.
@@ -203,7 +203,7 @@ class Map:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Audio:
-    """Audio; a source gives `file` alone, Inspect fills in the rest.
+    """Audio; a source gives only `file`, Inspect fills in the rest.
 
     Attributes:
         file: The encoded audio.

@@ -67,7 +67,8 @@ def page() -> str:
     parts = [
         "# Options",
         "All options of the commands, as `--help` shows them; `plan` has those of `build`. "
-        "`plan`, `verify`, `show` and `diff` print JSON with `--json`. `beam-tfrecords` is "
+        "`plan`, `verify`, `show`, `diff`, `train`, `evaluate`, `predict` and `tune` print JSON "
+        "with `--json`. `beam-tfrecords` is "
         "`python -m beam_pipeline`, and `beam-tfrecords-train` is `python -m trainer`. "
         "`--version` prints the version, and `--print-completion bash` a script that completes "
         "commands and options.",

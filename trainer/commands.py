@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import math
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -42,9 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     startup.set_up(debug="--debug" in argv, deterministic="--deterministic" in argv)
     try:
         with ending_blocked_calls():
-            result = _run(_parse(argv))
+            parsed = _parse(argv)
+            result = _run(parsed)
+    except BrokenPipeError:  # `predict … | head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (Exception, KeyboardInterrupt) as error:
-        failure = _failure(error)
+        failure = _failure(error, argv[:1] == ["train"])
         if failure is None:
             raise
         if "--debug" in argv:
@@ -52,14 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         message, exit_code = failure
         print(message, file=sys.stderr)
         return exit_code
-    if result:
-        print(result if isinstance(result, str) else as_json(result))
+    if isinstance(result, str):
+        print(result)
+    elif result and (parsed.others.get("json") or not sys.stdout.isatty()):
+        print(as_json(result))
     return 0
 
 
 def _run(parsed: Command) -> Any:
     """Check the options of a command, then import and run it; return what it prints."""
-    command, values, _ = parsed
+    command, values = parsed.name, parsed.values
     given: Any = values
     if command != "train":
         given = COMMANDS[command].options(**values)
@@ -74,7 +81,7 @@ def _run(parsed: Command) -> Any:
         return function(**vars(given)) if command == "export" else function(given)
 
 
-def _failure(error: BaseException) -> tuple[str, int] | None:
+def _failure(error: BaseException, can_continue: bool) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     match error:
         case TrainerError():
@@ -87,7 +94,8 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
             return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
             where = f": {file}" if file else ""
-            return f"error: {reason}{where}; fix that, and continue with --resume", 1
+            remedy = "continue with --resume" if can_continue else "run the command again"
+            return f"error: {reason}{where}; fix that, and {remedy}", 1
         case KeyboardInterrupt():
             return "interrupted", 130
     return None
@@ -124,21 +132,20 @@ COMMANDS = {
         function="trainer.runs.train:train",
         options=TrainConfig,
         summary="train a model on a dataset",
-        description="Trains a model. The last line on stdout is a JSON object with the metrics of "
-        "the last epoch. RUN holds model.keras (the best), last.keras, report.html, history.csv, "
-        "config.json, checkpoints and logs for TensorBoard.",
+        description="Trains a model. RUN holds model.keras (the best), last.keras, report.html, "
+        "history.csv, config.json, checkpoints and logs for TensorBoard.",
     ),
     "evaluate": Described(
         function="trainer.runs.trained:evaluate",
         options=EvaluateConfig,
         summary="evaluate a trained model on a split",
-        description="Evaluates a trained model; every record counts once. The last line on stdout "
-        "is a JSON object with the metrics.",
+        description="Evaluates a trained model; every record counts once.",
     ),
     "predict": Described(
         function="trainer.predicting:predict",
         options=PredictConfig,
         summary="predict for files, folders and datasets",
+        description="Predicts for files, folders and datasets.",
     ),
     "export": Described(
         function="trainer.exporting:export",
@@ -160,10 +167,11 @@ COMMANDS = {
         options=TuneConfig,
         summary="measure the input of a training on this machine",
         description="Measures reading, parsing, decoding, augmenting and batching, and names the "
-        "stage that bounds the input, and what helps. The last line on stdout is a JSON object "
-        "with the rates.",
+        "stage that bounds the input, and what helps.",
     ),
 }
+
+_WITH_RESULTS = ("train", "evaluate", "predict", "tune")
 
 
 def _parse(argv: Sequence[str]) -> Command:
@@ -180,6 +188,12 @@ def _parse(argv: Sequence[str]) -> Command:
             description=command.description or command.summary,
         )
         add_options(own, command.options)
+        if name in _WITH_RESULTS:
+            own.add_argument(
+                "--json",
+                action="store_true",
+                help="print the result as JSON on stdout, even if that is a terminal",
+            )
         own.add_argument(
             "--debug", action="store_true", help="print the full traceback of an error"
         )

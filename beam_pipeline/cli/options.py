@@ -68,7 +68,7 @@ class DiffOptions(Options):
     """The options of `diff`."""
 
     old: _Dataset
-    new: Annotated[str, Option("the one to compare with it", is_positional=True)]
+    new: Annotated[str, Option("dataset to compare with OLD", is_positional=True)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class DoctorOptions(Options):
 
     urls: Annotated[
         tuple[str, ...],
-        Option("folders, datasets or buckets to read from, too", metavar="URL", is_positional=True),
+        Option("further folders, datasets or buckets to check", metavar="URL", is_positional=True),
     ] = ()
 
 
@@ -122,7 +122,7 @@ COMMANDS = {
         options=BuildConfig,
         summary="show what build would do; write nothing",
         description="Reads and checks everything, prints what build would do, and writes nothing. "
-        "It takes all options of build, also those that only writing needs, which are not listed.",
+        "Also accepts build's options for writing, not listed here.",
         has_json=True,
         unused=(
             *("output", "name", "version", "license", "overwrite", "no_report"),

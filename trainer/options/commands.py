@@ -87,7 +87,7 @@ class PredictConfig(Options):
     format: Annotated[
         str,
         Option(
-            "JSON lines, CSV (for boxes a line each, for maps one a class), or the results that "
+            "JSON lines, CSV (one line per box or class), or the results that "
             "COCO's evaluation reads",
             choices=("jsonl", "csv", "coco"),
         ),

@@ -114,8 +114,8 @@ class TrainConfig(InputConfig):
     best_by: Annotated[
         str | None,
         RunOption(
-            "what tells the best validation, for model.keras and --early-stopping: loss, or a "
-            "metric such as accuracy, mAP or mIoU; of your own with :min or :max (default: the "
+            "metric that selects model.keras and drives --early-stopping: loss, or one "
+            "such as accuracy, mAP or mIoU; of your own with :min or :max (default: the "
             "task's)",
             metavar="METRIC",
             is_completed=True,
@@ -163,7 +163,7 @@ class TrainConfig(InputConfig):
     ema: Annotated[
         float | None,
         RunOption(
-            "validate and save an average of the weights, by this momentum (default: none)",
+            "momentum of the averaged weights that are validated and saved (default: none)",
             least=0,
             below=1,
             is_rare=True,
@@ -197,7 +197,7 @@ class TrainConfig(InputConfig):
     seed: Annotated[
         int | None,
         RunOption(
-            "decides weights and order (default: random, saved in config.json)",
+            "random seed of weights and order (default: random, saved in config.json)",
             least=0,
             most=2**32 - 1,
             is_completed=True,

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from tfrecord_dataset.shown_text import number_text
+from trainer.tasks.baselines import PREFIX
 
 Row = Mapping[str, float]
 
@@ -51,12 +52,17 @@ class Best:
 _LOSS = Best()
 
 
+def shown_metric(row: Row, metric: str) -> str:
+    """Return the metric that a sentence shows of the best row by `metric`."""
+    leading = (each for each in _LEADING if math.isfinite(value_of(row, each)))
+    return next(leading, "loss") if metric == "loss" else metric
+
+
 def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss") -> str:
     """Summarise the training in one sentence."""
     best, last = history[place], len(history) - 1
     where = "on validation" if "val_loss" in best else "on the training data, without validation"
-    leading = (each for each in _LEADING if math.isfinite(value_of(best, each)))
-    name = next(leading, "loss") if metric == "loss" else metric
+    name = shown_metric(best, metric)
     value = value_of(best, name)
     by = "" if name == metric else f" by the {metric}"
     text = f"{name} {number_text(value)} {where}, best{by} at epoch {best['epoch']:.0f} of {epochs}"
@@ -91,14 +97,21 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
     """Return points (epochs done, value) of each metric, in training and in validation.
 
     Returns:
-        By metric and by "train" or "validation"; only finite values.
+        By metric and by "train", "validation" or "trivial guess"; only finite values.
     """
     series: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in history:
         at = row["epoch"]
         for column, value in row.items():
             if column not in ("epoch", "step") and math.isfinite(value):
-                name = column.removeprefix("val_")
-                split = "train" if name == column else "validation"
+                name, split = _line_of(column)
                 series.setdefault(name, {}).setdefault(split, []).append((at, value))
     return series
+
+
+def _line_of(column: str) -> tuple[str, str]:
+    """The metric of a column, and whose values it has."""
+    name = column.removeprefix("val_")
+    if (guessed := name.removeprefix(PREFIX)) != name:
+        return guessed, "trivial guess"
+    return name, "train" if name == column else "validation"

@@ -41,7 +41,8 @@ class Sections:
         batch: The first batch as the model saw it.
         split: Split of the figures and examples; "" for none.
         model: The model of the figures and examples.
-        baseline: Result of a trivial guess, in words; "" for none.
+        data_report: URL of the dataset's report, relative to the page; "" for none.
+        baseline: The best result compared with a trivial guess, in words; "" without one.
         figures: Figures of the accumulators by section.
         examples: Records to show, worst first.
     """
@@ -49,6 +50,7 @@ class Sections:
     batch: Sequence[Pictured] = ()
     split: str = ""
     model: str = ""
+    data_report: str = ""
     baseline: str = ""
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     examples: Sequence[Pictured] = ()
@@ -105,6 +107,7 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
         "batch": sections.batch,
         "split": sections.split,
         "model": sections.model,
+        "data_report": sections.data_report,
         "examples": sections.examples,
         **{name: sections.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
         "charts": _charts(sections.figures),

@@ -17,7 +17,7 @@ from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.commands import EvaluateConfig
-from trainer.options.shared import InputConfig
+from trainer.options.shared import AUTO, InputConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.report.history import Best
@@ -196,6 +196,8 @@ def choose(
     if task.images and size is None:
         size = USUAL_SIZE
         reason += f"; images resized to {size} (--image-size)"
+    if config.augment == AUTO and task.augment != "none":
+        reason += "; half of the images mirrored (--augment)"
     progress.say(f"task {task.name}: {reason}")
     return task, dataclasses.replace(config, image_size=size if task.images else None)
 

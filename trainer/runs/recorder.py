@@ -10,19 +10,22 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset.shown_text import counted
 from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress, as_text
 from trainer.report.history import Best
 from trainer.runs.directory import Row, RunDirectory
+from trainer.tasks.baselines import PREFIX
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.interruption import Interruption
 from trainer.training.loop import Done, Plan, metric_names
 from trainer.training.optimizers import averaged
 from trainer.training.pace import Pace, time_text
 
-# Steps whose pace tells how long the training takes.
-_ENOUGH_STEPS = 20
+# The time left is said after two epochs, the first of which compiles, or after so many seconds.
+_EPOCHS_OF_TIME, _SECONDS_OF_TIME = 2, 30.0
+_LEAST_SECONDS_SAID = 10.0
 
 
 @dataclasses.dataclass
@@ -62,6 +65,7 @@ class Recorder:
         plan = self.plan
         self._pace = Pace(plan.batch_size, plan.task.unit)
         self._is_time_said = False
+        self._num_ended = 0
         self._interruption = Interruption()
         self._names = metric_names(plan.task)
         self._sums = [0.0] * len(self._names)
@@ -165,10 +169,9 @@ class Recorder:
         self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
         means = self._means()
         self._pace.add(steps, done.waiting_s)
-        left_s = self._pace.seconds_for(self.last_step - self.step)
-        if left_s and not self._is_time_said and self._pace.total.steps >= _ENOUGH_STEPS:
-            self._is_time_said = True
-            self.progress.say(f"about {time_text(left_s)} left for {self.last_step} steps")
+        left_s = self._seconds_left()
+        if self._pace.total.seconds >= _SECONDS_OF_TIME:
+            self._say_time_left()
         self.progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
         now = (each / steps / self.plan.batch_size for each in sums)
         self._log(
@@ -197,6 +200,23 @@ class Recorder:
             self._end_epoch()
             if not self.is_done:
                 self._start_progress()
+                if self._num_ended >= _EPOCHS_OF_TIME:
+                    self._say_time_left()
+
+    def _seconds_left(self) -> float | None:
+        """Estimate the rest of the training, with what ends each epoch."""
+        return self._pace.seconds_for(
+            self.last_step - self.step, self.num_epochs - self.step // self.plan.steps_per_epoch
+        )
+
+    def _say_time_left(self) -> None:
+        left_s = self._seconds_left()
+        if left_s is None or self._is_time_said:
+            return
+        self._is_time_said = True
+        if left_s >= _LEAST_SECONDS_SAID:
+            steps = counted(self.last_step - self.step, "step")
+            self.progress.say(f"about {time_text(left_s)} left for {steps}")
 
     def _means(self) -> dict[str, float]:
         """The metrics since the epoch began."""
@@ -216,6 +236,7 @@ class Recorder:
 
     def _end_epoch(self) -> None:
         """Validate, and write a row of the history."""
+        self._num_ended += 1
         if not any(row["step"] == self.step for row in self.history):
             self._record_row()
         self._sums = [0.0] * len(self._names)
@@ -232,7 +253,11 @@ class Recorder:
                 self._callbacks.on_test_end(validation)
             row |= {f"val_{name}": value for name, value in validation.items()}
             self._log("validation", validation)
-        values = {name: value for name, value in row.items() if name not in ("epoch", "step")}
+        values = {
+            name: value
+            for name, value in row.items()
+            if name not in ("epoch", "step") and not name.startswith(f"val_{PREFIX}")
+        }
         self.history.append(row)
         if self.run is not None:
             if self.validate is None or self.best_place == len(self.history) - 1:

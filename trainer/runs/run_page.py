@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from trainer.dataset import Dataset
 from trainer.options.commands import ShowBatchConfig
 from trainer.progress import Progress
 from trainer.report import pictures
+from trainer.report.history import shown_metric
 from trainer.report.page import Pictured, Sections, html
 from trainer.runs.choices import best_of
 from trainer.runs.directory import Row
 from trainer.runs.preparing import Prepared, open_input, window_of
 from trainer.tasks import Task
+from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Example, Overlay
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.targets.results import results_of
@@ -41,11 +44,12 @@ class RunPage:
     """The page of a run during its training; drawing takes at most a twentieth of the time.
 
     Attributes:
-        baseline: The result of a trivial guess, in words; "" before the first validation.
+        baseline: The trivial guess; None before the first validation, or where there is none.
     """
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
-        self.baseline = ""
+        self.baseline: Baseline | None = None
+        self._guessed: dict[str, float] = {}
         self._started = datetime.datetime.now().astimezone()
         self._prepared = prepared
         self._plan = plan
@@ -58,16 +62,24 @@ class RunPage:
 
         def watched(num_batches: int | None = None) -> dict[str, float]:
             results = results_of(self._plan.task.goal)
-            accumulators, baseline = results.accumulators(), results.baseline()
-            if num_batches or self.baseline or baseline is None:
-                result = validate(num_batches, accumulators)
-            else:  # the same for all validations
-                result = validate(num_batches, [*accumulators, baseline])
-                self.baseline = baseline.describe(result.pop(baseline.key))
-            self._accumulators = () if num_batches else accumulators
+            accumulators = results.accumulators()
+            if num_batches:
+                return validate(num_batches, accumulators)
+            self._accumulators = accumulators
+            baseline = None if self.baseline else results.baseline()
+            if baseline is None:
+                return validate(None, accumulators) | self._guessed
+            result = validate(None, [*accumulators, baseline])
+            self.baseline = baseline  # the same for all validations
+            self._guessed = {baseline.key: result[baseline.key]}
             return result
 
         return watched
+
+    def compare(self, row: Row, stated: str) -> None:
+        """Say what the trivial guess reaches, of which `stated` has been said for the row."""
+        if self.baseline is not None:
+            say_comparison(self.baseline, _validated(row), self._prepared.progress, stated)
 
     @contextlib.contextmanager
     def completed(self) -> Iterator[None]:
@@ -93,18 +105,21 @@ class RunPage:
         run, split = prepared.run, prepared.validation_split or ""
         try:
             sections = sections_of(self._accumulators, task, prepared.dataset, split)
+            best = best_of(prepared.config.best_by, history)
+            best_row = history[best.place(history)]
             page = html(
                 run.path.absolute().name,
                 prepared.config,
                 history,
-                best_of(prepared.config.best_by, history),
+                best,
                 task=task.name,
                 facts=[*self._facts()],
                 sections=dataclasses.replace(
                     sections,
                     model=f"epoch {history[-1]['epoch']:.0f}",
                     batch=self._batch,
-                    baseline=self.baseline,
+                    data_report=report_of(prepared.dataset, run.path),
+                    baseline=self._compared(best_row, best.metric),
                 ),
             )
             run.write_report(page)
@@ -113,6 +128,11 @@ class RunPage:
             prepared.progress.say(
                 f"warning: {run.report} is not drawn ({name}: {error}); training continues"
             )
+
+    def _compared(self, row: Row, metric: str) -> str:
+        if self.baseline is None:
+            return ""
+        return self.baseline.compare(_validated(row), shown_metric(row, metric))
 
     def _facts(self) -> Iterator[str]:
         """The facts of the page's head: model, data, date and duration."""
@@ -137,6 +157,26 @@ class RunPage:
             Pictured(pictures={"": pictures.picture(pixels, overlay)}, text=text)
             for pixels, text, overlay in pictures.of_batch(task, batch, _MOST_OF_BATCH)
         ]
+
+
+def report_of(dataset: Dataset, folder: Path) -> str:
+    """The URL of a local dataset's report, relative to a folder; "" for none."""
+    report = Path(dataset.path, "report.html")
+    if not report.exists():
+        return ""
+    return quote(os.path.relpath(report, folder.absolute()))
+
+
+def say_comparison(baseline: Baseline, result: Row, progress: Progress, stated: str = "") -> None:
+    """Say what a trivial guess reaches; arguments as of `Baseline.compare`."""
+    say = progress.say if baseline.is_beaten_by(result) else progress.warn
+    say(baseline.compare(result, stated))
+
+
+def _validated(row: Row) -> Row:
+    """The metrics of a row's validation by their own names."""
+    values = {name: value for name, value in row.items() if name.startswith("val_")}
+    return {name.removeprefix("val_"): value for name, value in values.items()}
 
 
 def sections_of(

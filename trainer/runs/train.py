@@ -66,8 +66,7 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     with averaged(plan.optimizer):
         if prepared.workers.is_chief:
             run.save_model(plan.model, run.last_model)
-    for line in _closing(prepared, recorder, page.baseline):
-        progress.say(line)
+    _close(prepared, recorder, page)
     return recorder.history[-1 if recorder.validate is None else recorder.best_place]
 
 
@@ -82,24 +81,23 @@ def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
         yield from change_of_cosine(config, previous.options, plan.steps_per_epoch, step)
 
 
-def _closing(prepared: Prepared, recorder: Recorder, baseline: str) -> Iterator[str]:
-    """Yield the result of a training, and its files."""
-    run, history = prepared.run, recorder.history
+def _close(prepared: Prepared, recorder: Recorder, page: RunPage) -> None:
+    """Say the result of a training, and its files."""
+    run, history, progress = prepared.run, recorder.history, prepared.progress
     if recorder.validate is None:
-        yield f"model: {run.model}, the last one: it was not validated"
+        progress.say(f"model: {run.model}, the last one: it was not validated")
     else:
         best, metric = history[recorder.best_place], recorder.best.metric
         best_value, last = value_of(best, metric), value_of(history[-1], metric)
         then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {number_text(last)}"
-        yield (
+        progress.say(
             f"best: epoch {best['epoch']:g}, {metric} {number_text(best_value)} on "
             f"{prepared.validation_split}{then if best is not history[-1] else ''}"
         )
-        if baseline:
-            yield f"in comparison, {baseline}"
-        yield f"model: {run.model}"
+        page.compare(best, metric)
+        progress.say(f"model: {run.model}")
     if run.report.exists():
-        yield f"report: {run.report}"
+        progress.say(f"report: {run.report}")
 
 
 def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:

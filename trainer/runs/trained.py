@@ -16,7 +16,7 @@ import tensorflow as tf
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.shown_text import counted, number_text
+from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
@@ -26,7 +26,7 @@ from trainer.progress import Progress, as_text
 from trainer.report.page import html_of_predictions
 from trainer.runs.choices import best_of, of_run, open_given
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
-from trainer.runs.run_page import sections_of
+from trainer.runs.run_page import say_comparison, sections_of
 from trainer.tasks import Task, models
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.choice import shorten
@@ -207,11 +207,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
 
 def _compare(baseline: Baseline, result: Row, split: str, progress: Progress) -> None:
     """Say what a trivial guess reaches, and which classes the split lacks."""
-    guess = baseline.describe(result[baseline.key])
-    if baseline.is_beaten_by(result):
-        progress.say(f"{baseline.metric} {number_text(result[baseline.metric])}; {guess}")
-    else:
-        progress.warn(f"the model does not beat a trivial guess: {guess}")
+    say_comparison(baseline, result, progress)
     if missing := baseline.missing:
         progress.warn(
             f"{split} has no record of {counted(len(missing), 'class')}, whose figures it cannot "

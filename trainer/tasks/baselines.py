@@ -4,16 +4,18 @@ The guess is chosen by the targets of the split itself, so it is the best of its
 """
 
 import abc
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tfrecord_dataset.shown_text import number_text
+from trainer.tasks.choice import shorten
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures import Accumulator, Arrays
 
-_PREFIX = "baseline_"
+PREFIX = "baseline_"
 
 
 class Baseline(Accumulator):
@@ -42,11 +44,21 @@ class Baseline(Accumulator):
     @property
     def key(self) -> str:
         """The name of the guess's metric."""
-        return f"{_PREFIX}{self.metric}"
+        return f"{PREFIX}{self.metric}"
 
-    def describe(self, guessed: float) -> str:
-        """`always guessing RBC gives accuracy 0.62`."""
-        return f"{self.guess} gives {self.metric} {number_text(guessed)}"
+    def compare(self, result: Mapping[str, float], stated: str = "") -> str:
+        """`accuracy 0.9; always guessing RBC gives accuracy 0.62`, or that this is not beaten.
+
+        Args:
+            result: The metrics of a model and of the guess.
+            stated: A metric whose value for the model the reader has seen already.
+        """
+        text = f"{self.guess} gives {self.metric} {number_text(result[self.key])}"
+        if stated != self.metric:
+            text = f"{self.metric} {number_text(result[self.metric])}; {text}"
+        if self.is_beaten_by(result):
+            return text
+        return f"the model does not beat a trivial guess: {text}"
 
     def is_beaten_by(self, result: Mapping[str, float]) -> bool:
         """Whether a model is better than the guess, by the metrics of both."""
@@ -78,24 +90,57 @@ class MostFrequent(Baseline):
         return most / max(1, sum(counts)) / max(1, parts)
 
 
-class MeanOfTraining(Baseline):
-    """The mean absolute error of always guessing the mean of the train split."""
+class FrequentClasses(Baseline):
+    """The F1 of always guessing the same classes: of those most frequent as many as are best."""
+
+    metric = "f1"
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._classes = classes
+        self._targets: list[Any] = []
+
+    def update(self, target: Any, predictions: Arrays) -> None:
+        """Add shares of classes [b, classes]; those above a half are the record's."""
+        self._targets.append(np.asarray(target) > 0.5)
+
+    def value(self) -> float:
+        targets = np.concatenate(self._targets or [np.zeros((0, len(self._classes)), bool)])
+        counts, sizes = targets.sum(axis=0), targets.sum(axis=1)
+        order = np.argsort(-counts, kind="stable")
+        best, most = float(np.mean(sizes == 0)) if len(targets) else 0.0, 0
+        right = np.zeros(len(targets), np.int64)
+        for size, number in enumerate(order.tolist(), 1):
+            right += targets[:, number]
+            f1 = float(np.mean(2 * right / (sizes + size))) if len(targets) else 0.0
+            if f1 > best:
+                best, most = f1, size
+        guessed = [self._classes[number] for number in order[:most].tolist()]
+        self.guess = f"always guessing {shorten(guessed) if guessed else 'no class'}"
+        self.missing = [
+            name for name, count in zip(self._classes, counts.tolist(), strict=True) if not count
+        ]
+        return best
+
+
+class Median(Baseline):
+    """The mean absolute error of always guessing the median of each column."""
 
     metric = "mae"
     is_least = True
-    guess = "always guessing the mean"
+    guess = "always guessing the median"
 
-    def __init__(self, mean: Sequence[float]) -> None:
-        self._mean = np.asarray(mean)
-        self._error = 0.0
+    def __init__(self) -> None:
+        self._targets: list[Any] = []
 
     def update(self, target: Any, predictions: Arrays) -> None:
         """Add numbers [b, columns]."""
-        self._error += float(np.abs(np.asarray(target) - self._mean).mean(axis=1).sum())
-        self.seen += len(target)
+        self._targets.append(np.asarray(target))
 
     def value(self) -> float:
-        return self._error / max(1, self.seen)
+        if not self._targets:
+            return math.nan
+        targets = np.concatenate(self._targets).astype(np.float64)
+        return float(np.abs(targets - np.median(targets, axis=0)).mean())
 
 
 class MedianBoxes(Baseline):

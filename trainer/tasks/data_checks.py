@@ -46,10 +46,15 @@ def warnings(
     if constant:
         yield f"the same value in all records: {shorten(constant)}"
     target = known.get(task.target)
-    same = [name for name, column in inputs.items() if target and _tells(column, target)]
+    are_numbers = not task.goal.excludes_classes
+    same = [
+        name
+        for name, column in inputs.items()
+        if target and _tells(column, target, are_numbers=are_numbers)
+    ]
     if same:
         yield (
-            f"single inputs determine the target {task.target}: {shorten(same)}; leave out inputs "
+            f"target {task.target} is determined by one input: {shorten(same)}; leave out inputs "
             "that are unknown at prediction time with --inputs"
         )
 
@@ -102,8 +107,14 @@ def _is_constant(column: Column) -> bool:
     return len(column.values) >= _FEWEST_SAMPLED and len(set(column.values)) == 1
 
 
-def _tells(column: Column, target: Column) -> bool:
-    """Whether an input and the target determine each other."""
+def _tells(column: Column, target: Column, *, are_numbers: bool) -> bool:
+    """Whether an input and the target determine each other.
+
+    Args:
+        column: Of the input.
+        target: Of the target.
+        are_numbers: Whether the target's values are numbers, not classes.
+    """
     pairs = [
         pair
         for pair in zip(column.values, target.values, strict=True)
@@ -113,7 +124,7 @@ def _tells(column: Column, target: Column) -> bool:
     num_given, num_wanted = len(set(given)), len(set(wanted))
     if len(pairs) < _FEWEST_SAMPLED or min(num_given, num_wanted) < 2:
         return False
-    if not any(isinstance(each, bytes) for each in pairs[0]) and num_wanted > 2:
+    if are_numbers and not any(isinstance(value, bytes) for value in pairs[0]):
         return bool(abs(np.corrcoef(given, wanted)[0, 1]) > _SAME)
     repeats = 2 * num_given <= len(pairs)
     return repeats and len(set(pairs)) == num_given == num_wanted

@@ -63,12 +63,16 @@ class Pace:
         self._now_s = now_s
         self._then_s = now_s()
         self._is_warm = False
+        self._ending_s = 0.0
         # Totals before each of the latest calls.
         self._before: collections.deque[Part] = collections.deque()
 
     def start(self) -> None:
-        """Start the clock for the next steps."""
-        self._then_s = self._now_s()
+        """Start the clock for the next steps; since the last ones an epoch has ended."""
+        now_s = self._now_s()
+        if self._is_warm:
+            self._ending_s = now_s - self._then_s
+        self._then_s = now_s
 
     def add(self, steps: int, waiting_s: float | None) -> None:
         """Count steps since `start`, or since the last call."""
@@ -96,10 +100,13 @@ class Pace:
             figures["waiting_for_input"] = part.waiting
         return figures if part.steps else {}
 
-    def seconds_for(self, steps: int) -> float | None:
-        """Estimate the duration of further steps at the pace of the last seconds."""
+    def seconds_for(self, steps: int, epochs: int = 0) -> float | None:
+        """Estimate the duration of further steps, and of the ends of so many epochs.
+
+        Steps take as long as those of the last seconds, and the end of an epoch as the last one.
+        """
         part = self.recent
-        return steps / part.steps_per_s if part.steps_per_s else None
+        return steps / part.steps_per_s + epochs * self._ending_s if part.steps_per_s else None
 
     def facts(self, learning_rate: float, left_s: float | None) -> str:
         """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, as far as known."""

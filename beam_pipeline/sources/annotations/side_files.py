@@ -53,7 +53,7 @@ class TreeFacts:
     """What the folders of a tree tell of all its files.
 
     Attributes:
-        is_at_home: Whether annotations are below their `home` alone.
+        is_at_home: Whether annotations are only below their `home`.
         folders: The folders of images that have annotations.
         in_splits: Whether every annotation is in the folder of a split; or every image, where
             these need none.

@@ -5,12 +5,14 @@ import json
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from trainer.commands import as_json, main
+from trainer.runs.run_page import report_of
 
 STEPS = "--batch-size 8 --epochs 2 --steps-per-epoch 5 --learning-rate 0.01 --optimizer sgd"
 
@@ -57,8 +59,10 @@ def test_train_leaves_a_run(finished):
     with (run / "history.csv").open() as handle:
         rows = list(csv.DictReader(handle))
     assert list(rows[0]) == [
-        *("epoch", "step", "loss", "accuracy", "val_loss", "val_accuracy", "val_auc")
+        *("epoch", "step", "loss", "accuracy", "val_loss", "val_accuracy", "val_auc"),
+        "val_baseline_accuracy",
     ]
+    assert "trivial guess" in page
     assert [row["epoch"] for row in rows] == ["1", "2"]
     assert float(rows[1]["loss"]) < float(rows[0]["loss"])
 
@@ -73,11 +77,50 @@ def test_train_prints_the_best_metrics_and_says_the_rest_on_stderr(finished):
     best = max(rows, key=lambda row: (row["val_accuracy"], -row["val_loss"]))
     assert json.loads(line) == best
     assert f"best: epoch {best['epoch']:g}, accuracy" in done.stderr
+    assert "\nalways guessing " in done.stderr
+    assert "val_baseline" not in done.stderr
     assert "task classification: from image (image) to label (class_label)" in done.stderr
     assert "2 replicas," in done.stderr
     assert "epoch 2: loss" in done.stderr
     assert "Warning" not in done.stderr
     assert done.stderr.startswith("task ")  # no notes of TensorFlow's
+
+
+def test_a_page_links_to_the_report_of_a_local_dataset(tmp_path):
+    data, run = tmp_path / "new cells" / "1.0.0", tmp_path / "runs" / "first"
+    assert report_of(SimpleNamespace(path="s3://bucket/cells/1.0.0"), run) == ""
+    assert report_of(SimpleNamespace(path=data), run) == ""
+    data.mkdir(parents=True)
+    (data / "report.html").touch()
+    assert report_of(SimpleNamespace(path=data), run) == "../../new%20cells/1.0.0/report.html"
+
+
+@pytest.mark.slow
+def test_a_model_that_does_not_beat_a_guess_is_warned_of(colors, tmp_path, capsys):
+    arguments = [*options(colors, tmp_path / "run"), "--learning-rate", "1e-9", "--quiet"]
+    assert main([*arguments, "--epochs", "1", "--steps-per-epoch", "1"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["val_accuracy"] <= row["val_baseline_accuracy"]
+    warning = "warning: the model does not beat a trivial guess: "
+
+    assert main(arguments + ["--epochs", "1", "--steps-per-epoch", "1", "--overwrite"]) == 0
+    assert warning in capsys.readouterr().err
+    assert warning[9:] in (tmp_path / "run" / "report.html").read_text()
+    evaluate = ["evaluate", "--data", str(colors), "--run", str(tmp_path / "run")]
+    assert main([*evaluate, "--split", "validation"]) == 0
+    assert warning in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_json_only_if_asked(finished, colors, capsys, monkeypatch):
+    run, _ = finished
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    arguments = ["evaluate", "--data", str(colors), "--run", str(run)]
+
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == ""
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["num_records"] == 7
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from trainer.tasks.baselines import (
-    MeanOfTraining,
+    FrequentClasses,
+    Median,
     MedianBoxes,
     MostFrequent,
 )
@@ -30,8 +31,12 @@ def boxes(*rows):
             {"baseline_accuracy": 0.75},
             id="classes",
         ),
+        pytest.param(Median(), [[[0.0], [9.0]], [[1.0]]], {"baseline_mae": 3.0}, id="numbers"),
         pytest.param(
-            MeanOfTraining([1.0]), [[[0.0], [3.0]], [[1.0]]], {"baseline_mae": 1.0}, id="numbers"
+            FrequentClasses(["a", "b", "c"]),
+            [[[1, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 1, 1]]],
+            {"baseline_f1": (1 + 2 / 3 + 0 + 4 / 5) / 4},
+            id="several classes",
         ),
         pytest.param(
             MostFrequent("mIoU", ["a", "b"]),
@@ -57,7 +62,20 @@ def test_a_model_beside_a_guess():
     baseline = MostFrequent("accuracy", ["a", "b", "c"])
     baseline.update(np.array([1, 1, 0, 1]), {})
     found = baseline.result()
-    assert baseline.describe(0.75) == "always guessing b gives accuracy 0.75"
     assert baseline.missing == ["c"]
-    assert baseline.is_beaten_by(found | {"accuracy": 0.8})
-    assert not baseline.is_beaten_by(found | {"accuracy": 0.75})
+    guess = "always guessing b gives accuracy 0.75"
+    better, equal = found | {"accuracy": 0.8}, found | {"accuracy": 0.75}
+    assert baseline.compare(better) == f"accuracy 0.8; {guess}"
+    assert baseline.compare(better, stated="accuracy") == guess
+    assert baseline.compare(equal, stated="accuracy") == (
+        f"the model does not beat a trivial guess: {guess}"
+    )
+
+
+def test_of_several_classes_as_many_are_guessed_as_are_best():
+    baseline = FrequentClasses(["a", "b", "c"])
+    baseline.update(np.array([[1, 1, 0], [1, 1, 0], [0, 1, 0]]), {})
+    baseline.value()
+
+    assert baseline.guess == "always guessing b, a"
+    assert baseline.missing == ["c"]

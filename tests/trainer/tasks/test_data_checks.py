@@ -66,12 +66,20 @@ def warned(write_dataset, tmp_path):
                 "kind": (TEXT, [b"xy"[i % 2 : i % 2 + 1] for i in range(60)]),
                 "y": (TEXT, [b"no", b"si"] * 30),
             },
-            ["single inputs determine the target y: kind; leave out"],
+            ["target y is determined by one input: kind; leave out"],
             id="a class tells the class",
         ),
         pytest.param(
+            {
+                "code": (FLOAT, [[7.0, 3.0, 9.0][i % 3] for i in range(60)]),
+                "label": (LABEL, [i % 3 for i in range(60)]),
+            },
+            ["target label is determined by one input: code; leave out"],
+            id="a number tells the class",
+        ),
+        pytest.param(
             {"cents": (FLOAT, [100 * each for each in Y]), "y": (FLOAT, Y)},
-            ["single inputs determine the target y: cents; leave out"],
+            ["target y is determined by one input: cents; leave out"],
             id="a number tells the number",
         ),
         pytest.param(

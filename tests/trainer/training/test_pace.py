@@ -32,6 +32,20 @@ def test_facts_are_of_the_last_seconds():
     assert pace.total.steps == 220
 
 
+def test_what_is_left_has_the_ends_of_epochs():
+    clock = [0.0]
+    pace = Pace(10, "images", lambda: clock[0])
+    pace.add(1, 0.0)  # compiles
+    for seconds_of_end in (9.0, 3.0):
+        pace.start()
+        clock[0] += 2.0
+        pace.add(20, 0.0)
+        clock[0] += seconds_of_end
+    pace.start()
+
+    assert pace.seconds_for(40, 2) == pytest.approx(4.0 + 2 * 3.0)
+
+
 @pytest.mark.parametrize(
     ("waiting_s", "expected"),
     [

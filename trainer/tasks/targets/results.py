@@ -10,7 +10,8 @@ import numpy as np
 from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.baselines import (
     Baseline,
-    MeanOfTraining,
+    FrequentClasses,
+    Median,
     MedianBoxes,
     MostFrequent,
 )
@@ -194,6 +195,9 @@ class _OneClassResults(_ClassResults):
 
 
 class _ManyClassResults(_ClassResults):
+    def baseline(self) -> Baseline:
+        return FrequentClasses(self.goal.classes)
+
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         probabilities = _by_class(self.goal.classes, decoded["probabilities"])
         chosen = [name for name, probability in probabilities.items() if probability > 0.5]
@@ -264,7 +268,7 @@ class _NumberResults(Results):
         return [NumberFigures(self.goal.size)]
 
     def baseline(self) -> Baseline:
-        return MeanOfTraining(self.goal.mean)
+        return Median()
 
 
 def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:
