@@ -19,7 +19,7 @@ from beam_pipeline.sources.tables.fitting import (
 from beam_pipeline.sources.tables.labels import class_label
 from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.options import ValueOptions
-from beam_pipeline.sources.tables.types import convert
+from beam_pipeline.sources.tables.types import ListOf, convert
 from beam_pipeline.sources.tar.parts import (
     FIRST_DOT,
     LEFT_OUT,
@@ -108,7 +108,8 @@ def features_of_members(
 
 def _value_of_role(value: Any, role: Role, options: ValueOptions) -> Value:
     if role.form == "label":
-        return class_label(value, role.feature, None, options.classes)
+        has_several = isinstance(role.kind, ListOf)
+        return class_label(value, role.feature, None, options.classes, has_several=has_several)
     if role.form == "text":
         return value or ""
     if role.kind is str and isinstance(value, list | dict):
