@@ -89,6 +89,8 @@ def features_of_members(
     features: dict[str, Value] = {}
     for name, role in roles.items():
         part = parts.get(name)
+        if role.form == "label" and not part and "/" not in name:
+            continue  # the member is missing, not a value of its JSON
         if role.form not in OF_FILE:
             make = functools.partial(_value_of_role, role=role, options=options)
             features[role.feature] = _made(part, path, make)
