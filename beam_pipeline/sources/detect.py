@@ -1,5 +1,6 @@
 """Detect the layout of an input: the only best claim of all layouts."""
 
+import dataclasses
 import shlex
 from collections.abc import Sequence
 
@@ -93,15 +94,25 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     if problem := format_problem(files):
         raise ProblemError(problem)
     if tree.is_file:
-        named = f"the layout {config.layout} does not read"
-        reader = "no layout reads" if config.layout == AUTO else named
-        facts: dict[str, object] = {"path": tree.input, "reader": reader}
-        raise ProblemError(Problem(code="single file", facts=facts))
-    facts = {"path": config.input, "held": _held(tree, files)}
+        raise ProblemError(_single_file(tree, config))
+    facts: dict[str, object] = {"path": config.input, "held": _held(tree, files)}
     if config.layout == AUTO:
         raise ProblemError(Problem(code="unknown layout", facts=facts, option="layout"))
     facts |= {"layout": config.layout, "sign": candidates[0].sign}
     raise ProblemError(Problem(code="layout does not fit", facts=facts, option="layout"))
+
+
+def _single_file(tree: Tree, config: BuildConfig) -> Problem:
+    """The refusal of a file that the layout does not read, or that none does."""
+    facts = {"path": tree.input, "layout": config.layout, "reader": "no layout reads"}
+    if config.layout == AUTO:
+        return Problem(code="single file", facts=facts)
+    claims = _claims([*layouts().values()], tree, dataclasses.replace(config, layout=AUTO))
+    if claims:
+        reader = max(claims, key=lambda claim: claim.rank).layout
+        return Problem(code="file of another layout", facts=facts | {"reader": reader})
+    reader = f"the layout {config.layout} does not read"
+    return Problem(code="single file", facts=facts | {"reader": reader})
 
 
 def _held(tree: Tree, files: Sequence[str]) -> str:

@@ -39,6 +39,7 @@ class LabelMeFiles(SideFiles):
     suffix = "json"
     noun = "JSON file"
     naming = "imagePath"
+    is_anywhere = True  # paths are those of the machine that drew the shapes
     max_bytes = 8 * MAX_BYTES  # with imageData
 
     points: str = OBJECTS

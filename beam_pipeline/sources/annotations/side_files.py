@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import apache_beam as beam
@@ -28,6 +29,7 @@ from beam_pipeline.sources.paths import (
     folder,
     in_batches,
     input_folder,
+    joined,
     media_kind,
     place_of,
     shared_name,
@@ -36,6 +38,7 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.splits import lists_of_splits
+from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_folders
@@ -45,6 +48,7 @@ from tfrecord_dataset.store.threads import run_in_threads
 MAX_BYTES = 16 << 20
 
 _READ_THREADS = 16
+_NOWHERE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _MANY_FILES = 10_000_000
 
 
@@ -91,6 +95,7 @@ class SideFiles(abc.ABC):
         home: The folder of annotations, in lower case.
         image_home: The folder of images, in lower case, in the place of `home`; "" for none.
         naming: The part of an annotation that names its image, perhaps otherwise; "" for none.
+        is_anywhere: Whether the named image may be in any folder, if only one has its name.
         max_bytes: Of an annotation; 0 where `parse` needs nothing but its path.
         is_shared: Whether one annotation is of all images that have its name.
         is_needed: Whether an image without annotation is rejected.
@@ -105,6 +110,7 @@ class SideFiles(abc.ABC):
     home: ClassVar[str] = ""
     image_home: ClassVar[str] = ""
     naming: ClassVar[str] = ""
+    is_anywhere: ClassVar[bool] = False
     max_bytes: ClassVar[int] = MAX_BYTES
     is_shared: ClassVar[bool] = False
     is_needed: ClassVar[bool] = True
@@ -195,8 +201,20 @@ def pair(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Paired:
     return _paired(images, {path: path.rpartition("/")[2] for path in annotations}, files)
 
 
-def _paired(images: Sequence[str], names: Mapping[str, str], files: SideFiles) -> Paired:
-    """Pair images and annotations by what these call their images."""
+def _paired(
+    images: Sequence[str],
+    names: Mapping[str, str],
+    files: SideFiles,
+    anywhere: Mapping[str, Sequence[str]] = _NOWHERE,
+) -> Paired:
+    """Pair images and annotations by what these call their images.
+
+    Args:
+        images: The images to pair.
+        names: What each annotation calls its image.
+        files: Which files belong together.
+        anywhere: All images by name, for annotations whose image is in none of its usual places.
+    """
     by_key = defaultdict(list)
     for image in images:
         by_key[files.image_key(image)].append(image)
@@ -204,6 +222,10 @@ def _paired(images: Sequence[str], names: Mapping[str, str], files: SideFiles) -
     alone = []
     for annotation, name in names.items():
         found = next(filter(None, map(by_key.get, files.image_keys(annotation, name))), [])
+        if not found and anywhere:
+            index = FileIndex(anywhere.get(shared_name(name), ()))
+            only = index.find(joined(folder(annotation), name)) or ""
+            found = [only] if only in by_key.get(files.image_key(only), ()) else []
         if len(found) > 1 and not files.is_shared:
             file_name = name.rpartition("/")[2]
             found = ([each for each in found if each.rpartition("/")[2] == file_name] or found)[:1]
@@ -328,7 +350,11 @@ def pair_by_image(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterat
     pairs = [value for value in values if isinstance(value, Pair)]
     images = sorted(each.image for each in pairs if not each.annotation)
     names = {each.annotation: each.named for each in sorted(pairs) if not each.image and each.named}
-    paired = _paired(images, names, files)
+    anywhere: dict[str, list[str]] = {}
+    for each in pairs if files.is_anywhere else ():
+        if each.image:
+            anywhere.setdefault(shared_name(each.image), []).append(each.image)
+    paired = _paired(images, names, files, anywhere)
     alone = [each.annotation for each in pairs if not each.image and not each.named]
     whole = [each for each in pairs if each.image and each.annotation]
     rejected = [value for value in values if isinstance(value, Rejected)]
@@ -352,14 +378,21 @@ def pair_by_name(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterato
 
 def _judged(paired: Paired, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
     """Pairs and rejects, in packed batches."""
-    named = f", nor the one in its {files.naming}" if files.naming else ""
+    missing = f"no {files.media} has the {files.noun}'s name"
+    if files.is_anywhere:
+        missing = (
+            f"no {files.media} next to the {files.noun} has its name, and none or several have "
+            f"the one in its {files.naming}"
+        )
+    elif files.naming:
+        missing += f", nor the one in its {files.naming}"
     expected = [image for image in paired.images if files.is_expected(image, known)]
     without = [] if files.is_needed else [Pair(image, "") for image in expected]
     rejected = [
         Rejected(
             source=path,
             reason=f"missing {files.media}",
-            detail=f"no {files.media} has the {files.noun}'s name{named}",
+            detail=missing,
         )
         for path in paired.annotations
     ] + [

@@ -12,7 +12,7 @@ from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.fitting import OF_FILE, fit
-from beam_pipeline.sources.tables.labels import class_label, is_stated
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, class_label, is_stated
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import (
@@ -67,16 +67,17 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
         values = functools.partial(_each, value_of=fitted, may_lack=may_lack)
         main.append(FeatureColumn(feature.name, column, values))
     for name, column in roles.labels:
+        is_list = column in roles.lists or isinstance(kinds.get(column), ListOf)
         label = functools.partial(
             class_label,
             column=column,
             kind=kinds.get(column),
             classes=roles.classes,
             separator=roles.separator,
+            has_several=is_list or roles.separator not in ("", OF_COLUMNS),
         )
         classes = functools.partial(_each, value_of=label, may_lack=unlabelled)
-        is_list = bool(roles.separator) or isinstance(kinds.get(column), ListOf)
-        main.append(FeatureColumn(name, column, classes, may_be_long=is_list))
+        main.append(FeatureColumn(name, column, classes, bool(roles.separator) or is_list))
     return main
 
 

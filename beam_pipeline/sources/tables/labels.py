@@ -70,6 +70,7 @@ def class_label(
     classes: Sequence[str] = (),
     separator: str = "",
     names: Mapping[str, str] = _NO_NAMES,
+    has_several: bool = False,
 ) -> ClassLabel | ClassLabels:
     """Return the class, or classes, that a value names.
 
@@ -80,11 +81,13 @@ def class_label(
         classes: Names of classes that are written as numbers.
         separator: Separates the classes in a text; "" if it is one class.
         names: Names of classes by their abbreviation.
+        has_several: Whether a record may have several classes, so that a missing value is none.
 
     Raises:
-        RecordError: "missing value": there is none, or a name in the list is missing. A blank
-            text where others have several classes has none of them.
+        RecordError: "missing value": there is none, or a name in the list is missing.
     """
+    if has_several and not is_stated(value):
+        return ClassLabels(())
     is_divided = separator and isinstance(value, str)
     if is_divided and (value or separator != OF_COLUMNS):
         value = list(filter(None, map(str.strip, value.split(separator))))

@@ -91,7 +91,11 @@ class _Tables:
             return self._claim(tree, at_top or tables, Rank.TABLE, config)
         naming: list[str] = []
         if any(map(media_kind, names)):
-            naming = self._naming(tree, at_top, config) or self._naming(tree, tables, config)
+            # A schema without the column of the files leaves the table the one that names them.
+            configs = [config, dataclasses.replace(config, schema=())][: 2 if config.schema else 1]
+            tries = itertools.product(configs, (at_top, tables))
+            named = (self._naming(tree, among, each) for each, among in tries)
+            naming = next(filter(None, named), [])
         if not naming and config.layout == self.name:
             naming = at_top or tables
         if not naming and config.layout == AUTO:

@@ -112,6 +112,7 @@ class Roles:
         labels: (feature, column) of the record's classes.
         separator: What is between the classes of a record in the text of its label; "" if a text
             is one class.
+        lists: Columns of these whose first rows have lists of classes.
         classes: The user's names of classes, for labels that are their numbers.
         unlabelled: Tables, by their relative path, whose records may lack classes.
         split: The split.
@@ -134,6 +135,7 @@ class Roles:
     media: tuple[Media, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     separator: str = ""
+    lists: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
     unlabelled: frozenset[str] = frozenset()
     split: str = ""
@@ -336,16 +338,17 @@ class _Chooser:
                 )
             return _with_boxes(roles, labels="".join(names))
         label = names[0] if len(names) == 1 else ""
-        column = self._column(label)
+        lists = frozenset(name for name in names if self._column(name).has_lists)
         if any(label and label == table.cells.label for table in self._sample.tables):
             separator = OF_COLUMNS
         elif options.label_separator:
             separator = options.label_separator.removeprefix(NO_LABEL)
         else:
-            is_list = column.is_list or column.is_nested
-            separator = "" if is_list else _separator_of(label, column.texts)
+            separator = "" if lists else _separator_of(label, self._column(label).texts)
         labels = tuple((name if names[1:] else "label", name) for name in names)
-        return dataclasses.replace(roles, labels=labels, separator=separator, optional=optional)
+        return dataclasses.replace(
+            roles, labels=labels, separator=separator, lists=lists, optional=optional
+        )
 
     def _label(self, roles: Roles, free: Mapping[str, str]) -> tuple[list[str], str]:
         """Return the column of classes by its name or values, and an optional number to predict."""

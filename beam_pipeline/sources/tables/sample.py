@@ -79,6 +79,11 @@ class ColumnSample:
         return are_known and isinstance(functools.reduce(wider, kinds), ListOf)  # type: ignore[arg-type]
 
     @property
+    def has_lists(self) -> bool:
+        """Whether values are lists, or objects of JSON."""
+        return self.is_list or self.is_nested
+
+    @property
     def repeats(self) -> bool:
         """Whether files are in several rows."""
         return bool(self.media) and len(set(self.values)) < len(self.values)

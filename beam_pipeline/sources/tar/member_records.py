@@ -19,7 +19,7 @@ from beam_pipeline.sources.tables.fitting import (
 from beam_pipeline.sources.tables.labels import class_label
 from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.options import ValueOptions
-from beam_pipeline.sources.tables.types import convert
+from beam_pipeline.sources.tables.types import ListOf, convert
 from beam_pipeline.sources.tar.parts import (
     FIRST_DOT,
     LEFT_OUT,
@@ -89,6 +89,8 @@ def features_of_members(
     features: dict[str, Value] = {}
     for name, role in roles.items():
         part = parts.get(name)
+        if role.form == "label" and not part and "/" not in name:
+            continue  # the member is missing, not a value of its JSON
         if role.form not in OF_FILE:
             make = functools.partial(_value_of_role, role=role, options=options)
             features[role.feature] = _made(part, path, make)
@@ -108,7 +110,8 @@ def features_of_members(
 
 def _value_of_role(value: Any, role: Role, options: ValueOptions) -> Value:
     if role.form == "label":
-        return class_label(value, role.feature, None, options.classes)
+        has_several = isinstance(role.kind, ListOf)
+        return class_label(value, role.feature, None, options.classes, has_several=has_several)
     if role.form == "text":
         return value or ""
     if role.kind is str and isinstance(value, list | dict):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import Problem
 from beam_pipeline.sources.annotations.image_files import (
     NEXT_TO_IMAGES,
     AnnotationFile,
@@ -42,6 +43,8 @@ _IMAGE_SET = re.compile("^(instances|person_keypoints|stuff|panoptic|captions|im
 # videos, and of the one image of a file, name no image by its id.
 _IMAGES = re.compile(rb'"images"\s*:\s*\[\s*[{\]]')
 _ANNOTATIONS = re.compile(rb'"annotations"\s*:\s*\[\s*(\]|\{[^\0]*?"image_id"\s*:)')
+# The videos of YouTube-VIS have the names of their frames; annotations follow.
+_VIDEOS = re.compile(rb'"videos"\s*:\s*\[\s*\{[^\0]*?"(file_names|annotations)"\s*:')
 # Karpathy's lists of images begin as COCO's, but each image has its captions in it.
 SENTENCES = re.compile(rb'"sentids"\s*:\s*\[|"sentences"\s*:\s*\[\s*\{\s*"(tokens|raw)"\s*:')
 _FILES_LOOKED_INTO = 20
@@ -75,7 +78,7 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
     else:
         reads = []
     if not reads:
-        return None
+        return _claim_of_videos(tree)
     files = coco_files(tree.input, reads, config)
     what = ", ".join(map(_described, (file for file in files if not file.captions_of)))
     return Claim(
@@ -85,6 +88,28 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
         reads=tuple(reads),
         understood=(("files", what),),
     )
+
+
+def _claim_of_videos(tree: Tree) -> Claim | None:
+    """Claim annotations of videos, which are not read, so that their frames are not classes."""
+    path = next(filter(lambda each: _is_of_videos(tree.path(each)), _json_files(tree)), "")
+    if not path or not tree.files_of("image"):
+        return None
+    facts = {
+        "path": path,
+        "what": "a COCO file of videos, without images",
+        "remedy": "list the frames as its images (docs/from/convert.md), or leave it out with "
+        "--ignore",
+    }
+    problem = Problem(code="format not read", facts=facts)
+    return Claim(layout="coco", rank=Rank.TABLE, path=tree.input, reads=(path,), problem=problem)
+
+
+def _is_of_videos(path: str) -> bool:
+    with contextlib.suppress(RecordError):
+        start = storage.read_start(path, _START_BYTES)
+        return bool(_VIDEOS.search(start)) and not _IMAGES.search(start)
+    return False
 
 
 def _described(file: CocoFile) -> str:
