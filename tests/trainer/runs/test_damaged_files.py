@@ -146,5 +146,9 @@ def test_a_config_may_be_edited(finished, tmp_path):
     assert RunDirectory(str(tmp_path)).read_config().options.epochs == 77
 
     (tmp_path / CONFIG).write_text(re.sub(r'"epochs": \d+', '"epochs": "many"', text))
-    with pytest.raises(RunDamagedError, match="epochs"):
+    with pytest.raises(RunDamagedError) as caught:
         RunDirectory(str(tmp_path)).read_config()
+    assert str(caught.value) == (
+        f'{tmp_path / CONFIG}: options.epochs is "many", not a whole number or null; correct it, '
+        "or train again with --overwrite"
+    )
