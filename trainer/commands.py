@@ -87,7 +87,8 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
             return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
             where = f": {file}" if file else ""
-            return f"error: {reason}{where}; fix that, and continue with --resume", 1
+            advice = "fix that, and start again (a training with --resume)"
+            return f"error: {reason}{where}; {advice}", 1
         case KeyboardInterrupt():
             return "interrupted", 130
     return None
