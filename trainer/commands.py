@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:
-        failure = _failure(error, argv[:1] == ["train"])
+        failure = _failure(error)
         if failure is None:
             raise
         if "--debug" in argv:
@@ -81,7 +81,7 @@ def _run(parsed: Command) -> Any:
         return function(**vars(given)) if command == "export" else function(given)
 
 
-def _failure(error: BaseException, can_continue: bool) -> tuple[str, int] | None:
+def _failure(error: BaseException) -> tuple[str, int] | None:
     """(message, exit code) of an error that a user can do something about; None for a bug."""
     match error:
         case TrainerError():
@@ -94,8 +94,8 @@ def _failure(error: BaseException, can_continue: bool) -> tuple[str, int] | None
             return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
             where = f": {file}" if file else ""
-            remedy = "continue with --resume" if can_continue else "run the command again"
-            return f"error: {reason}{where}; fix that, and {remedy}", 1
+            advice = "fix that, and start again (a training with --resume)"
+            return f"error: {reason}{where}; {advice}", 1
         case KeyboardInterrupt():
             return "interrupted", 130
     return None

@@ -106,7 +106,7 @@ def _of_records(
         shown = ", ".join(f"{rate} Hz ({number})" for rate, number in rates)
         yield Warned(
             f"{name} has several sample rates: {shown}; "
-            "set audio: {sample_rate: 16000} in a recipe to resample it"
+            "pass --audio-sample-rate 16000 to resample it"
         )
     yield from _without_boxes(facts.get("without_boxes", {}), num_records)
     if duplicates := facts.get("duplicates"):  # an adopted dataset has none

@@ -39,11 +39,22 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
         _check_options(config, layout_named(config.layout))
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
+    _check_allowed(config)
     config = through_archives(config, scratch)
     claim = detect(config)
     _check_options(config, layout_named(claim.layout))
     _check_ignored(config)
     return claim
+
+
+def _check_allowed(config: BuildConfig) -> None:
+    """Raise ConfigError for a folder of `--allow-outside` that does not exist; stores pass."""
+    for folder in config.allow_outside:
+        if not storage.is_remote(folder) and not storage.exists(folder):
+            raise ConfigError(
+                f"--allow-outside {folder} does not exist; give the folder of the files that the "
+                "annotations name"
+            )
 
 
 def _check_ignored(config: BuildConfig) -> None:

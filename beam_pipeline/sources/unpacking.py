@@ -8,6 +8,7 @@ or a resumed build finds them.
 import contextlib
 import hashlib
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from beam_pipeline.media import hdf5, npz
 from beam_pipeline.media.arrays import array_header
 
 _BLOCK_BYTES = 1 << 20
+_PACKED_BYTES = 1 << 14
+_GZIP = 31  # zlib's wbits
 _PACKED_TAR = re.compile(r"(.+)\.(?:tar\.|t)(gz|bz2?|xz|zst)", re.IGNORECASE | re.DOTALL)
 
 
@@ -29,6 +32,35 @@ def unpack_gzip(path: str, scratch: str) -> str:
             "damaged file" if it is not a whole gzip file or a checksum is wrong.
     """
     return unpacked(path, "", scratch, blocks_of(path, "gz"))
+
+
+def unpack_damaged_gzip(path: str, scratch: str) -> str:
+    """Unpack a gzip file up to its damage, as `unpack_gzip`."""
+    return unpacked(path, "before the damage", scratch, _before_damage(path))
+
+
+def _before_damage(path: str) -> Iterator[bytes]:
+    """Yield the content of a gzip file up to the byte where it is damaged or cut off."""
+    unpacking = zlib.decompressobj(_GZIP)
+    with storage.opened(path) as handle:
+        while packed := handle.read(_PACKED_BYTES):
+            while packed:
+                if unpacking.eof:  # another member, or padding
+                    unpacking = zlib.decompressobj(_GZIP)
+                before = unpacking.copy()
+                try:
+                    yield unpacking.decompress(packed)
+                except zlib.error:
+                    yield from _bytewise(before, packed)
+                    return
+                packed = unpacking.unused_data.lstrip(b"\0")
+
+
+def _bytewise(unpacking: Any, packed: bytes) -> Iterator[bytes]:
+    # An error discards what the same call has unpacked.
+    with contextlib.suppress(zlib.error):
+        for place in range(len(packed)):
+            yield unpacking.decompress(packed[place : place + 1])
 
 
 def with_ranges(path: str, scratch: str) -> str:

@@ -53,6 +53,20 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
             offset, number = end, number + 1
 
 
+def spans_before(handle: Any, damage: RecordError) -> Iterator[tuple[int, int]]:
+    """(offset, length) of every whole frame of content that ends at this damage to its gzip file.
+
+    Raises:
+        RecordError: The damage, with the record and byte where it is.
+    """
+    number = end = 0
+    with contextlib.suppress(RecordError):
+        for offset, length in spans(handle):
+            yield offset, length
+            number, end = number + 1, offset + length
+    raise RecordError(damage.reason, f"{damage.detail}, at record {number}, byte {end}")
+
+
 def read(handle: Any) -> Iterator[tuple[int, bytes]]:
     """(offset, frame) of every frame of a stream; `payload_of` checks their payloads.
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from file_bytes import zip_bytes
 from hostile_files import jpeg_of_scans
 
 
@@ -25,3 +26,13 @@ def test_a_slow_image_costs_itself_alone(class_folders, tmp_path, threads):
     assert (reject["source"], reject["reason"]) == ("cat/000slow.jpg", "took too long")
     metadata = json.loads((tmp_path / "out/d/1.0.0/metadata.json").read_text())
     assert metadata["splits"]["train"]["num_records"] == 600
+
+
+@pytest.mark.slow
+def test_a_zip_of_300_000_empty_members_is_refused_by_name(tmp_path):
+    (tmp_path / "x.zip").write_bytes(zip_bytes({f"a/{n}.jpg": b"" for n in range(300_000)}))
+    options = ("--one-class", "--output", tmp_path / "out")
+    command = [sys.executable, "-m", "beam_pipeline", "build", tmp_path / "x.zip", *options]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert done.returncode == 3, done.stderr
+    assert "300000 of 300000 records invalid (limit: 0); first: a/0.jpg: empty" in done.stderr

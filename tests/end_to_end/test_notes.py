@@ -38,7 +38,7 @@ def deep_images(root, write_image):
     ("make", "note"),
     [
         (landmarks, "set points: landmarks, which makes keypoints of them: left eye, right eye"),
-        (sample_rates, "audio has several sample rates: 8000 Hz (4), 44100 Hz (2)"),
+        (sample_rates, "8000 Hz (4), 44100 Hz (2); pass --audio-sample-rate 16000 to resample it"),
         (deep_images, "2 images with 16 bits, of which readers take the upper 8"),
     ],
 )

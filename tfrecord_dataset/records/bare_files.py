@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.format import metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.shard_numbers import check_all_shards
@@ -117,12 +118,19 @@ def _matching(patterns: Iterable[str]) -> list[str]:
     """Return the files that match paths and globs, without duplicates.
 
     Raises:
-        NotADatasetError: A pattern matches nothing.
+        NotADatasetError: A pattern matches nothing, or the metadata of a dataset.
     """
     files: dict[str, None] = {}
     for pattern in patterns:
         if not (matching := storage.matching(pattern)):
             raise NotADatasetError(f"no file or directory {pattern}; check the path")
+        for file in matching:
+            folder, name = os.path.split(file)
+            if name == metadata.FILE:
+                raise NotADatasetError(
+                    f"{pattern} matches {name} of a dataset, not only TFRecord files; give the "
+                    f"dataset's folder, {folder or '.'}"
+                )
         files |= dict.fromkeys(matching)
     return list(files)
 

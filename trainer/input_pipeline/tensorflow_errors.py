@@ -99,7 +99,9 @@ def readable_errors() -> Iterator[None]:
         yield
     except tf.errors.ResourceExhaustedError as error:
         if _FULL_DISK.search(error.message):
-            raise TrainerError(f"{brief(error)}; free space, and continue with --resume") from error
+            raise TrainerError(
+                f"{brief(error)}; free space, and start again (a training with --resume)"
+            ) from error
         raise TrainerError(
             f"out of memory: {error.message.splitlines()[0]}; lower --batch-size or --image-size"
         ) from error

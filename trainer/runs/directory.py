@@ -7,9 +7,9 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import keras
 
@@ -75,7 +75,6 @@ def damaged(file: Path, error: Exception, remedy: str = _COPY_BACK) -> RunDamage
 
 
 Row = dict[str, float]
-_Read = TypeVar("_Read")
 
 _MAX_HISTORY_BYTES = 1 << 30
 
@@ -174,26 +173,34 @@ class RunDirectory:
             ConfigError: There is no run here.
             RunDamagedError: A value in it is missing or wrong, or it cannot be read.
         """
-        return self._read(self.config_file, run_config, is_sealed=False)
+        record = self._read(self.config_file, is_sealed=False)
+        try:
+            return run_config(record)
+        except (ValueError, ConfigError) as error:
+            raise RunDamagedError(
+                f"{self.config_file}: {error}; correct it, or train again with --overwrite"
+            ) from error
 
     def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
         """The task in task.json, and its features; errors are those of `read_config`."""
-        return self._read(self.task_file, task_from_json, is_sealed=True)
+        record = self._read(self.task_file, is_sealed=True)
+        try:
+            return task_from_json(record)
+        except (ValueError, ConfigError) as error:
+            raise damaged(self.task_file, error) from error
 
-    def _read(
-        self, file: Path, parse: Callable[[Mapping[str, Any]], _Read], *, is_sealed: bool
-    ) -> _Read:
+    def _read(self, file: Path, *, is_sealed: bool) -> Mapping[str, Any]:
         try:
             data = regular_files.read(file, _MAX_BYTES)
             record = parse_object(data)
             if is_sealed:
                 sealed_json.check_seal(data)
-            return parse(record)
+            return record
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{self.path} does not hold a run: it has no {file.name}; check its path"
             ) from error
-        except (OSError, ValueError, ConfigError) as error:
+        except (OSError, ValueError) as error:
             raise damaged(file, error) from error
 
     def trained_model(self, which: str) -> Path:

@@ -388,7 +388,7 @@ def build(prepared: Prepared) -> Plan:
         if own.model is None:
             model = task.model(config.model.lower())
         else:
-            model = models.model_from_function(task, own.model)
+            model = models.model_from_function(task, own.model, config.model_fn)
         backbones = fine_tuning.backbones(model) if config.weights else []
         optimizer = _optimizer(prepared)
         optimizer.build(model.trainable_variables)

@@ -16,18 +16,18 @@ from trainer.tasks.task import Task
 ModelFn = Callable[[Task], keras.Model]
 
 
-def model_from_function(task: Task, model_fn: ModelFn) -> keras.Model:
+def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) -> keras.Model:
     """The model that the user's function returns for the task, checked.
 
     Batch normalisation is changed to run over the global batch, and outputs of another dtype,
     as with mixed precision, to float32, in which the loss is computed. Errors of the function
-    itself are not caught.
+    itself are not caught. Messages name it as `path`, by default by its own module.
 
     Raises:
         ConfigError: It does not return a model, or the model does not take the task's inputs,
             has another number of outputs, or cannot be saved.
     """
-    path = path_of(model_fn)
+    path = path or path_of(model_fn)
     try:
         model = model_fn(task)
     except Exception as error:

@@ -24,7 +24,7 @@ from beam_pipeline.sources.tfrecord.record_files import (
     kind_of_file,
 )
 from beam_pipeline.sources.tree import Tree
-from beam_pipeline.sources.unpacking import unpack_gzip, with_ranges
+from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import feature_keys
 from tfrecord_dataset.format.feature import Feature
@@ -37,6 +37,9 @@ _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
 
 _FILES_LOOKED_INTO = 5
+
+# Damage to gzip; a file that is missing or too large has no records before it.
+_DAMAGES = ("truncated file", "damaged file")
 
 
 def refuse_conversions(config: BuildConfig) -> None:
@@ -90,8 +93,8 @@ class ReadTFRecords(beam.PTransform):
     """Records of TFRecord files, plain or gzip: `<file>:<number>`, Examples that stay as they are.
 
     Yields a Record for every frame after reading its length; the split is that of the
-    file's name. A file that ends too early gives its whole records and one Rejected, a
-    damaged gzip file only a Rejected; files of another kind are Rejected.
+    file's name. A file that ends too early or is damaged gives the whole records before the
+    damage and one Rejected; files of another kind are Rejected.
 
     Attributes:
         path: A folder, a file, or a pattern of files.
@@ -128,10 +131,10 @@ def list_records(
         return
     number = -1
     try:
-        unpack = unpack_gzip if file.compressed else with_ranges
-        path = unpack(file.path, scratch)
+        path, damage = _with_ranges(file, scratch)
         with storage.opened(path) as handle:
-            for number, (offset, length) in enumerate(frames.spans(handle)):
+            spans = frames.spans_before(handle, damage) if damage else frames.spans(handle)
+            for number, (offset, length) in enumerate(spans):
                 yield Record(
                     key=f"{file.relative}:{number}",
                     features={},
@@ -144,6 +147,18 @@ def list_records(
     else:
         if number < 0:
             yield left_out(file.relative, "no records", "the file is empty")
+
+
+def _with_ranges(file: RecordFile, scratch: str) -> tuple[str, RecordError | None]:
+    """Return the path of the uncompressed content, and the damage to gzip that cuts it off."""
+    if not file.compressed:
+        return with_ranges(file.path, scratch), None
+    try:
+        return unpack_gzip(file.path, scratch), None
+    except RecordError as error:
+        if error.reason not in _DAMAGES:
+            raise
+        return unpack_damaged_gzip(file.path, scratch), error
 
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:

@@ -10,6 +10,7 @@ import tensorflow as tf
 from sealing import edit
 from tensorflow_examples import example as tensorflow_example
 
+import tfrecord_dataset
 import trainer
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.sealed_json import sealed
@@ -78,6 +79,21 @@ def test_what_is_no_dataset_is_told(tmp_path, files, path, error, message):
 
     with pytest.raises(error, match=message):
         trainer.open(tmp_path / path)
+
+
+@pytest.mark.parametrize("pattern", ["**", "tiny/1.0.0/*", "tiny/1.0.0/metadata.json"])
+@pytest.mark.parametrize("opened", [trainer.open, tfrecord_dataset.open])
+def test_a_pattern_that_matches_a_whole_dataset_is_answered_with_its_folder(
+    colors, tmp_path, pattern, opened
+):
+    folder = shutil.copytree(colors, tmp_path / "tiny/1.0.0")
+
+    with pytest.raises(NotADatasetError, match=rf"metadata\.json .*; .*, {folder}$"):
+        opened(f"{tmp_path}/{pattern}")
+
+
+def test_shards_of_a_dataset_open_by_a_pattern(colors):
+    assert trainer.open(f"{colors}/tiny-*.tfrecord-*").num_records("test") > 0
 
 
 def test_missing_shards_are_named(colors, tmp_path):

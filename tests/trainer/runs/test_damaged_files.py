@@ -59,6 +59,25 @@ def test_every_command_names_the_file(run, command, capsys, name, commands, dama
             assert re.fullmatch(rf"error: .*\b{re.escape(name)}\b.*; .+\n", message)
 
 
+@pytest.mark.parametrize("name", COMMANDS[1:])
+def test_a_run_that_was_stopped_before_its_first_model(run, command, capsys, name):
+    for model in ("model.keras", "last.keras"):
+        (run / model).unlink()
+
+    assert command(name, run) == 2
+    assert capsys.readouterr().err == (
+        f"error: {run} has no model.keras: its training did not finish; continue it with "
+        "`beam-tfrecords-train train --resume`\n"
+    )
+
+
+def test_the_advice_on_a_failed_write_fits_a_command_without_resume(run, command, capsys):
+    assert command("evaluate", run, "--report", "/dev/full") == 1
+    assert capsys.readouterr().err.endswith(
+        "error: No space left on device; fix that, and start again (a training with --resume)\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -146,5 +165,9 @@ def test_a_config_may_be_edited(finished, tmp_path):
     assert RunDirectory(str(tmp_path)).read_config().options.epochs == 77
 
     (tmp_path / CONFIG).write_text(re.sub(r'"epochs": \d+', '"epochs": "many"', text))
-    with pytest.raises(RunDamagedError, match="epochs"):
+    with pytest.raises(RunDamagedError) as caught:
         RunDirectory(str(tmp_path)).read_config()
+    assert str(caught.value) == (
+        f'{tmp_path / CONFIG}: options.epochs is "many", not a whole number or null; correct it, '
+        "or train again with --overwrite"
+    )

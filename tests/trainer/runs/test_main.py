@@ -103,7 +103,7 @@ def test_a_model_that_does_not_beat_a_guess_is_warned_of(colors, tmp_path, capsy
     assert row["val_accuracy"] <= row["val_baseline_accuracy"]
     warning = "warning: the model does not beat a trivial guess: "
 
-    assert main(arguments + ["--epochs", "1", "--steps-per-epoch", "1", "--overwrite"]) == 0
+    assert main([*arguments, "--epochs", "1", "--steps-per-epoch", "1", "--overwrite"]) == 0
     assert warning in capsys.readouterr().err
     assert warning[9:] in (tmp_path / "run" / "report.html").read_text()
     evaluate = ["evaluate", "--data", str(colors), "--run", str(tmp_path / "run")]

@@ -181,14 +181,14 @@ def test_mixed_precision_ends_in_a_float32_loss(own_module, numbers, bfloat16, g
         pytest.param("own:unsaved", "own:unsaved cannot be saved", id="cannot be saved"),
         pytest.param("own:god", "no function 'god'; it has .*good", id="no such function"),
         pytest.param("own:FACTOR", "no function 'FACTOR'", id="no function"),
-        pytest.param("os:system", "system makes no model of a task", id="of Python"),
+        pytest.param("os:system", "--model-fn os:system makes no model of a task", id="of Python"),
         pytest.param("own", "give package.module:function", id="no colon"),
         pytest.param("nowhere.to:be", "No module named 'nowhere'", id="no such module"),
     ],
 )
 def test_functions_that_do_not_suit(own_module, numbers, path, message):
     with pytest.raises(ConfigError, match=message):
-        models.model_from_function(numbers, models.find_function(path))
+        models.model_from_function(numbers, models.find_function(path), path)
 
 
 def test_what_a_function_itself_raises_passes(own_module, numbers):

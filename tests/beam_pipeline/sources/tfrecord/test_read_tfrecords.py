@@ -1,7 +1,10 @@
 """Every whole frame of a TFRecord file becomes a record; what is not whole is rejected."""
 
+import contextlib
 import gzip
+import zlib
 
+import numpy as np
 import pytest
 from eager_runner import yielded
 
@@ -58,15 +61,63 @@ def test_whole_records_before_the_damage_are_used(listed, data, reason, detail, 
     assert detail in rejected.detail
 
 
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [(lambda data: data[:-20], "truncated file"), (lambda data: data[:-8] + bytes(8), "damaged")],
-)
-def test_a_damaged_gzip_file_is_rejected(listed, damage, reason):
-    payloads, (rejected,) = listed(damage(gzip.compress(WHOLE, mtime=0)), compressed="already")
+def _flipped(data, place):
+    return data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
 
-    assert payloads == []
-    assert rejected.reason.startswith(reason)
+
+# Random bytes do not compress: each byte of the gzip file has about one of the content.
+_LONG = [encode({"x": [np.random.default_rng(number).bytes(3000)]}) for number in range(5)]
+_PACKED = gzip.compress(b"".join(map(framed, _LONG)), mtime=0)
+_COMPRESSIBLE = [encode({"x": [f"text {number} ".encode() * 500]}) for number in range(5)]
+_DENSE = gzip.compress(b"".join(map(framed, _COMPRESSIBLE)), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("data", "whole", "reason", "record"),
+    [
+        pytest.param(_PACKED[:-200], _LONG[:4], "truncated file", 4, id="cut in the last record"),
+        pytest.param(_PACKED[:-4], _LONG, "truncated file", 5, id="cut in the trailer"),
+        pytest.param(_PACKED[:12], [], "truncated file", 0, id="cut in the first record"),
+        pytest.param(_PACKED[:-8] + bytes(8), _LONG, "damaged file", 5, id="wrong checksum"),
+        pytest.param(
+            gzip.compress(framed(_LONG[0]), mtime=0) + _PACKED[:-200],
+            [_LONG[0], *_LONG[:4]],
+            "truncated file",
+            5,
+            id="cut in a second member",
+        ),
+    ],
+)
+def test_whole_records_before_damage_to_gzip_are_used(listed, data, whole, reason, record):
+    payloads, (rejected,) = listed(data, compressed="already")
+
+    assert payloads == whole
+    assert (rejected.source, rejected.reason) == ("in/a.tfrecord", reason)
+    assert f"at record {record}, byte {len(b''.join(map(framed, whole)))}" in rejected.detail
+
+
+@pytest.mark.parametrize("place", range(20, len(_DENSE), 7))
+def test_a_flipped_byte_costs_no_record_before_it(place, tmp_path):
+    data = _flipped(_DENSE, place)
+    unpacking, content = zlib.decompressobj(31), b""
+    with contextlib.suppress(zlib.error):
+        for byte in data:
+            content += unpacking.decompress(bytes([byte]))
+    framed_ones = list(map(framed, _COMPRESSIBLE))
+    expected = sum(content.startswith(b"".join(framed_ones[: n + 1])) for n in range(5))
+
+    path = tmp_path / "a.tfrecord.gz"
+    path.write_bytes(data)
+    file = RecordFile(path=str(path), relative=path.name, split="train", compressed=True)
+    *records, rejected = list_records(file, str(tmp_path / "scratch"), {})
+
+    frames = [storage.read_bytes(record.example) for record in records[:expected]]
+    assert frames == framed_ones[:expected]
+    assert isinstance(rejected, Rejected)
+
+
+def test_the_listing_of_a_damaged_gzip_file_is_repeatable(listed):
+    assert listed(_PACKED[:-200], "already") == listed(_PACKED[:-200], "already")
 
 
 def test_an_empty_file(listed):
