@@ -277,13 +277,10 @@ def measure(
     if not measured.shape:
         number = _values(measured, data)[0].item()
         return int(number) if isinstance(number, bool) else number, 8
-    if array.num_rounded:
-        rounded = Rounding(array.num_rounded, array.rounded)
-    elif np.can_cast(measured.dtype, np.float32):
-        rounded = Rounding()
-    else:
+    if not np.can_cast(measured.dtype, np.float32):
         rounded = rounding(_values(measured, data))
-    return dataclasses.replace(measured, **rounded._asdict()), _stored_bytes(measured)
+        measured = dataclasses.replace(measured, **rounded._asdict())
+    return measured, _stored_bytes(measured)
 
 
 def _values(array: Array, data: bytes) -> np.ndarray[Any, Any]:
@@ -324,6 +321,8 @@ def _measured_values(array: Array, data: bytes) -> Array:
         shape=array.shape,
         data=array.data,
         file=hashed(array.file, data) if array.file else None,
+        num_rounded=array.num_rounded,
+        rounded=array.rounded,
         **arrays.value_range(arrays.raw_values(data, dtype))._asdict(),
     )
 

@@ -133,7 +133,7 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         if (np.abs(wide) >= FIRST_SKIPPED_BY_FLOAT64).any():
             pairs = zip(_as_python(numbers), wide.tolist(), strict=True)
             is_changed |= [number != rounded for number, rounded in pairs] & np.isfinite(wide)
-    changed = np.flatnonzero(is_changed)
+    (changed,) = is_changed.nonzero()
     if not changed.size:
         return Rounding()
     distances = np.abs(wide[changed])
@@ -151,10 +151,10 @@ def _is_short(wide: Array, stored: Array) -> Array:
     """Tell which numbers have so few digits that `stored`, in float32, keeps them."""
     sizes = np.abs(wide)
     exponents = np.floor(np.log10(sizes)) - (_DIGITS - 1 + _LOWEST_POWER)
-    step = np.take(_POWERS, np.nan_to_num(exponents).astype(np.int64), mode="clip")
+    step = _POWERS.take(exponents.astype(np.int64), mode="clip")
     is_exact = (sizes >= FIRST_SKIPPED) & (sizes < _EXACT)
     allowed = np.where(is_exact, 0, _SAME * sizes)
-    is_short: Array = np.abs(np.round(wide / step) * step - wide) <= allowed
+    is_short: Array = np.abs(np.rint(wide / step) * step - wide) <= allowed
     is_short &= np.abs(stored - wide) < 10.0**-_DIGITS * sizes  # float32 has no tiny numbers
     return is_short
 

@@ -97,7 +97,7 @@ def numbers(dtype, *values):
     return Array(
         **{"dtype": dtype, "shape": array.shape, "data": array.tobytes()},
         **{"minimum": low, "maximum": high},
-        **rounding(array)._asdict(),
+        **rounding(array.ravel())._asdict(),
     )
 
 
