@@ -236,6 +236,8 @@ class Array:
         minimum, maximum: Of the values, once inspected; None where there are none, or no number.
         finite_range: The same of finite values, where some are infinite.
         not_finite: How many values are NaN or infinite, once inspected.
+        num_rounded: How many values change in float32, or changed when they were made float32.
+        rounded: The one of these nearest to 0; None if there is none.
         conversions: Why the stored values are not a range of the file: "compressed".
     """
 
@@ -247,6 +249,8 @@ class Array:
     maximum: float | int | None = None
     finite_range: tuple[float | None, float | None] | None = None
     not_finite: int = 0
+    num_rounded: int = 0
+    rounded: float | int | None = None
     conversions: tuple[str, ...] = ()
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -164,14 +164,18 @@ def several_sample_rates(statistics: Statistics) -> dict[str, list[tuple[int, in
     }
 
 
-def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, float]:
-    """By feature stored as float32 the smallest number that is rounded, if there is any."""
+def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, dict[str, Any]]:
+    """By feature stored as float32 how many of its values change in it, if any do, and one."""
     features = statistics.features()
     return {
-        feature.name: observed.rounded
+        feature.name: {
+            "values": observed.num_numbers,
+            "changed": observed.rounding.num_rounded,
+            "example": observed.rounding.rounded,
+        }
         for feature in schema
         if feature.dtype == "float32"
-        if (observed := features.get(feature.name)) and observed.rounded is not None
+        if (observed := features.get(feature.name)) and observed.rounding.num_rounded
     }
 
 

@@ -1,5 +1,6 @@
 """Arrays of numbers, inline or in files, and lists of strings: tensors and sequences."""
 
+import dataclasses
 import functools
 import hashlib
 import math
@@ -15,12 +16,14 @@ from beam_pipeline.kinds.example_lists import one, range_problem, values
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.media_kind import hashed, one_shape, read_file
 from beam_pipeline.kinds.numbers import (
+    Rounding,
     cast,
     casts,
     check_number,
     expected_numbers,
     in_range,
     little_endian,
+    rounding,
 )
 from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
 from beam_pipeline.kinds.rules import Rules
@@ -94,7 +97,9 @@ class ArrayKind(Kind[Array | _Strings]):
         observed.array_dtypes[value.dtype] += 1
         observed.add_shape(value.shape)
         observed.measure("length", value.shape[0])
-        observed.add_array(value)
+        observed.add_list(value)
+        rounded = Rounding(value.num_rounded, value.rounded)
+        observed.add_rounding(math.prod(value.shape), rounded)
         if len(value.shape) == 1 and value.shape[0] <= MAX_COLUMNS and value.data:
             dtype = "uint8" if value.dtype == "bool" else value.dtype
             observed.add_row(np.frombuffer(value.data, little_endian(dtype)).tolist())
@@ -269,11 +274,17 @@ def measure(
             measured = _measured_values(array, data)
         else:
             measured, data = _measured_file(array.file, data)
-    if measured.shape:
-        return measured, _stored_bytes(measured)
-    value = np.frombuffer(arrays.encode_array(data, measured), little_endian(measured.dtype))[0]
-    number = value.item()
-    return int(number) if isinstance(number, bool) else number, 8
+    if not measured.shape:
+        number = _values(measured, data)[0].item()
+        return int(number) if isinstance(number, bool) else number, 8
+    if not np.can_cast(measured.dtype, np.float32):
+        rounded = rounding(_values(measured, data))
+        measured = dataclasses.replace(measured, **rounded._asdict())
+    return measured, _stored_bytes(measured)
+
+
+def _values(array: Array, data: bytes) -> np.ndarray[Any, Any]:
+    return np.frombuffer(arrays.encode_array(data, array), little_endian(array.dtype))
 
 
 def _measured_file(file: FileRef, data: bytes) -> tuple[Array, bytes]:
@@ -310,6 +321,8 @@ def _measured_values(array: Array, data: bytes) -> Array:
         shape=array.shape,
         data=array.data,
         file=hashed(array.file, data) if array.file else None,
+        num_rounded=array.num_rounded,
+        rounded=array.rounded,
         **arrays.value_range(arrays.raw_values(data, dtype))._asdict(),
     )
 

@@ -1,10 +1,9 @@
 """Numbers in the type that a feature declares: whether they fit it, and how they are cast to it."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-import numpy
 import numpy as np
 import numpy.typing as npt
 
@@ -93,42 +92,99 @@ def _range_text(feature: Feature) -> str:
     return f" of {high:g} or less" if high is not None else ""
 
 
-# From this number on, float32 cannot represent all whole numbers.
+# From this number on, float32 cannot represent all whole numbers, and float64 not from the other.
 FIRST_SKIPPED = 2**24
-_LARGEST = float(numpy.finfo(numpy.float32).max)
+FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
+_DIGITS = 7  # that float32 keeps of any number
+_SAME = 1e-12  # relative difference that float64 itself may cause in a fraction
+_EXACT = 1e22  # the largest power of ten in float64 without a difference
+_LOWEST_POWER = -323
+_POWERS = np.array([float(f"1e{exponent}") for exponent in range(_LOWEST_POWER, 309)])
 _REMEDIES = {
-    "scalar": "int64 or text",
+    "scalar": "a float64 tensor of encoding bytes",
     "tensor": "float64 and encoding bytes",
-    "sequence": "int64",
+    "sequence": "text (in tables)",
 }
 
 
-def is_rounded(number: float) -> bool:
-    """Whether float32 loses digits of `number`, if its absolute value is at least `FIRST_SKIPPED`.
+class Rounding(NamedTuple):
+    """Numbers that change in float32.
 
-    1e20 is not a float32, but the shortest decimal of the nearest one, so nothing is lost.
+    Attributes:
+        num_rounded: How many change.
+        rounded: The one nearest to 0; None if there is none.
     """
-    if not FIRST_SKIPPED <= abs(number) <= _LARGEST:
-        return False
-    wide, stored = float(number), numpy.float32(number)
-    return float(stored) != wide and float(str(stored)) != wide
+
+    num_rounded: int = 0
+    rounded: Number | None = None
 
 
-def describe_rounding(schema: Iterable[Feature], rounded: Mapping[str, float]) -> list[str]:
-    """One message for each feature with numbers that float32 rounds.
+def rounding(numbers: Sequence[Number] | Array) -> Rounding:
+    """Find the numbers that change in float32; those of 7 digits, NaN and infinity do not."""
+    values = np.asarray(numbers)
+    if np.can_cast(values.dtype, np.float32):
+        return Rounding()
+    wide = values.astype(np.float64)
+    with np.errstate(all="ignore"):
+        stored = wide.astype(np.float32).astype(np.float64)
+        is_changed = (stored != wide) & np.isfinite(stored)
+        if is_changed.any():
+            is_changed &= ~_is_short(wide, stored)
+        if (np.abs(wide) >= FIRST_SKIPPED_BY_FLOAT64).any():
+            pairs = zip(_as_python(numbers), wide.tolist(), strict=True)
+            is_changed |= [number != rounded for number, rounded in pairs] & np.isfinite(wide)
+    (changed,) = is_changed.nonzero()
+    if not changed.size:
+        return Rounding()
+    distances = np.abs(wide[changed])
+    nearest = changed[distances == distances.min()]
+    first = nearest[np.argmin(wide[nearest])]
+    (number,) = _as_python(numbers[first : first + 1])
+    return Rounding(changed.size, float(number) if float(number) == number else int(number))
+
+
+def _as_python(numbers: Sequence[Number] | Array) -> Sequence[Number]:
+    return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+
+
+def _is_short(wide: Array, stored: Array) -> Array:
+    """Tell which numbers have so few digits that `stored`, in float32, keeps them."""
+    sizes = np.abs(wide)
+    exponents = np.floor(np.log10(sizes)) - (_DIGITS - 1 + _LOWEST_POWER)
+    step = _POWERS.take(exponents.astype(np.int64), mode="clip")
+    is_exact = (sizes >= FIRST_SKIPPED) & (sizes < _EXACT)
+    allowed = np.where(is_exact, 0, _SAME * sizes)
+    is_short: Array = np.abs(np.rint(wide / step) * step - wide) <= allowed
+    is_short &= np.abs(stored - wide) < 10.0**-_DIGITS * sizes  # float32 has no tiny numbers
+    return is_short
+
+
+def describe_rounding(
+    schema: Iterable[Feature], facts: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return one message for each feature with numbers that change in float32.
 
     Args:
-        rounded: By name of such features, a number that float32 rounds.
+        facts: By name of such features `changed` of how many `values`, and an `example`.
     """
     return [
-        f"{feature.name}: float32 has 7 digits: {_digits(number)} is stored as "
-        f"{_digits(float(numpy.float32(number)))}; store the difference from a number near it, or "
-        f"declare {_REMEDIES[feature.kind]} with --schema"
+        f"{feature.name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
+        f"which keeps {_DIGITS} digits: {_remedy(feature, fact['example'])} with --schema"
         for feature in schema
-        if (number := rounded.get(feature.name)) is not None
+        if (fact := facts.get(feature.name))
     ]
 
 
-def _digits(number: float) -> str:
-    whole = number == int(number)
-    return str(int(number)) if whole and abs(number) < 1e21 else str(number)
+def _remedy(feature: Feature, number: Number) -> str:
+    large = "store the difference from a number near it, or "
+    stored = np.float32(number)
+    shown = _digits(float(stored), float(str(stored)))
+    return (
+        f"{_digits(number)} is stored as {shown}; "
+        f"{large if abs(number) >= FIRST_SKIPPED else ''}declare {_REMEDIES[feature.kind]}"
+    )
+
+
+def _digits(number: Number, shown: Any = None) -> str:
+    is_short = number == int(number) and abs(number) < 1e21
+    return str(int(number)) if is_short else str(shown or number)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from beam_pipeline.kinds.numbers import FIRST_SKIPPED, is_rounded
+from beam_pipeline.kinds.numbers import Rounding
 from beam_pipeline.records import Array, ListSummary
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
@@ -189,8 +189,8 @@ class Observed:
         list_minimum, list_maximum: Of the finite numbers in arrays and lists; None without any.
         list_not_finite: Numbers in arrays and lists that are NaN or infinite.
         nans: Records whose number is NaN.
-        rounded: The smallest number, or minimum or maximum of an array, of which float32 loses
-            digits; None if there is none.
+        num_numbers: Single numbers, and those in arrays.
+        rounding: Those of them that change in float32.
         columns: Moments of a number one; of an array of one axis, one by number; none where there
             are more than `MAX_COLUMNS`, or where arrays differ in length.
         has_columns: Whether `columns` still count.
@@ -223,7 +223,8 @@ class Observed:
     list_maximum: Number | None = None
     list_not_finite: int = 0
     nans: int = 0
-    rounded: float | None = None
+    num_numbers: int = 0
+    rounding: Rounding = dataclasses.field(default_factory=Rounding)
     columns: list[Moments] = dataclasses.field(default_factory=list)
     has_columns: bool = True
     strings: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -305,9 +306,6 @@ class Observed:
         self.nans += len(numbers) - len(known_numbers)
         if known_numbers:
             self._add_range(min(known_numbers), max(known_numbers))
-        for number in known_numbers:
-            if not -FIRST_SKIPPED < number < FIRST_SKIPPED:
-                self._add_rounded(number)
 
     def add_list(self, value: Array | ListSummary) -> None:
         """Adds the range of a value that holds several numbers."""
@@ -315,11 +313,13 @@ class Observed:
         self._add_list_range(*(value.finite_range or (value.minimum, value.maximum)))
         self.list_not_finite += value.not_finite
 
-    def add_array(self, value: Array) -> None:
-        """The same for numbers that float32 may round."""
-        self.add_list(value)
-        self._add_rounded(value.minimum)
-        self._add_rounded(value.maximum)
+    def add_rounding(self, num_numbers: int, rounding: Rounding) -> None:
+        """Adds numbers, of which some change in float32."""
+        self.num_numbers += num_numbers
+        self.rounding = Rounding(
+            self.rounding.num_rounded + rounding.num_rounded,
+            known(_nearest, self.rounding.rounded, rounding.rounded),
+        )
 
     def add_row(self, numbers: list[Any]) -> None:
         """Adds numbers, one a column."""
@@ -385,7 +385,7 @@ class Observed:
         self._add_list_range(other.list_minimum, other.list_maximum)
         self.list_not_finite += other.list_not_finite
         self.nans += other.nans
-        self._add_rounded(other.rounded)
+        self.add_rounding(other.num_numbers, other.rounding)
         self.add_attributes(other.attributes)
         self.keypoints = max(self.keypoints, other.keypoints)
         for naming, source in other.keypoint_naming.items():
@@ -418,12 +418,10 @@ class Observed:
         self.list_minimum = known(min, self.list_minimum, minimum)
         self.list_maximum = known(max, self.list_maximum, maximum)
 
-    def _add_rounded(self, number: Number | None) -> None:
-        if number is None or -FIRST_SKIPPED < number < FIRST_SKIPPED:
-            return
-        smallest = self.rounded
-        if smallest is None or (abs(number), number) < (abs(smallest), smallest):
-            self.rounded = float(number) if is_rounded(number) else smallest
+
+def _nearest(one: Number, other: Number) -> Number:
+    """The number nearer to 0, whatever the order of merging."""
+    return min(one, other, key=lambda number: (abs(number), number))
 
 
 def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:

@@ -5,7 +5,13 @@ from typing import Any
 
 from beam_pipeline.kinds.example_lists import one, range_problem, text_problem, values
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored
-from beam_pipeline.kinds.numbers import FIRST_SKIPPED, check_number, expected_numbers, in_range
+from beam_pipeline.kinds.numbers import (
+    FIRST_SKIPPED,
+    check_number,
+    expected_numbers,
+    in_range,
+    rounding,
+)
 from beam_pipeline.kinds.observed import Number, Observed
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.format.example import FeatureValue, Singles
@@ -41,6 +47,7 @@ class ScalarKind(Kind[Number]):
         self, values: Sequence[Number], sources: Sequence[str], observed: Observed
     ) -> None:
         observed.add_numbers(values)
+        observed.add_rounding(len(values), rounding(values))
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
         dtype = "float32" if "float32" in observed.types else "int64"

@@ -1,4 +1,4 @@
-"""What the rows of all tables hold: types of columns, numbers that lose digits, kinds of labels."""
+"""What the rows of all tables hold: types of columns, very large numbers, kinds of labels."""
 
 import contextlib
 import dataclasses
@@ -7,10 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.numbers import FIRST_SKIPPED  # Inspect reports larger ones
 from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
 from beam_pipeline.sources.tables.convert import Kinds, kinds_of
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
@@ -32,25 +29,21 @@ _LOG = logging.getLogger(__name__)
 _FEW_CLASSES = 1_000
 _MANY_CLASSES = 100_000
 _ROWS_OF_A_CLASS = 10
-_DIGITS = 7  # that float32 keeps of any number
-_SAME = 1e-12  # of a number, which float64 itself may change
 
 # What goes along with tables.
 Other = Rejected | DeclaredClasses | Consumed
 
 
 class Digits(NamedTuple):
-    """What the numbers of a column are.
+    """What the whole numbers of a column are.
 
     Attributes:
         number: How many there are.
-        lost: Those that change in float32, except those above `FIRST_SKIPPED`.
         large: Those that need over 64 bits.
         are_whole: Whether all values are whole numbers.
     """
 
     number: int
-    lost: int = 0
     large: int = 0
     are_whole: bool = False
 
@@ -58,35 +51,20 @@ class Digits(NamedTuple):
 def digits_of(
     columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind | None]
 ) -> dict[str, Digits]:
-    """Count the numbers of some rows, by column of fractions or of large whole numbers."""
+    """Count the whole numbers of some rows by column; those too large are text."""
     found = {}
     for name, values in columns.items():
         kind, are_whole = kinds.get(name), False
         stated = [value for value in values if value not in (None, "")]
-        lost = _num_lost(stated) if kind is float else 0
         if kind in (int, str):
             are_whole = kind is int or all(map(is_whole, stated))
         large = sum(map(_is_large, stated)) if are_whole and kind is str else 0
-        found[name] = Digits(len(stated), lost, large, are_whole)
+        found[name] = Digits(len(stated), large, are_whole)
     return found
 
 
 def _is_large(value: Any) -> bool:
     return not -(2**63) <= int(value) < 2**63
-
-
-def _num_lost(values: Sequence[Any]) -> int:
-    try:
-        numbers = np.array(values, np.float64)
-    except (ValueError, OverflowError):  # blanks, or true and false, which lose nothing
-        return 0
-    with np.errstate(all="ignore"):
-        scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.abs(numbers))))
-        short = np.round(numbers * scale) / scale
-        is_short = (np.abs(short - numbers) <= _SAME * np.abs(numbers)) | ~np.isfinite(short)
-        stored = numbers.astype(np.float32)
-        is_rounded = (~is_short & (stored != numbers)) | ((stored == 0) & (numbers != 0))
-        return int(np.count_nonzero(is_rounded & (np.abs(numbers) < FIRST_SKIPPED)))
 
 
 def merge_digits(one: Mapping[str, Digits], other: Mapping[str, Digits]) -> dict[str, Digits]:
@@ -96,7 +74,6 @@ def merge_digits(one: Mapping[str, Digits], other: Mapping[str, Digits]) -> dict
     return {
         name: Digits(
             one[name].number + other[name].number,
-            one[name].lost + other[name].lost,
             one[name].large + other[name].large,
             one[name].are_whole and other[name].are_whole,
         )
@@ -105,13 +82,8 @@ def merge_digits(one: Mapping[str, Digits], other: Mapping[str, Digits]) -> dict
 
 
 def digits_lost(found: Mapping[str, Digits], kinds: Mapping[str, Kind | None]) -> Iterator[str]:
-    """Yield a message for each column whose numbers are not stored as they are."""
-    for name, (number, lost, large, are_whole) in sorted(found.items()):
-        if kinds.get(name) is float and lost:
-            yield (
-                f"column {name!r}: {lost:,} of {number:,} numbers change in float32, which keeps "
-                f"{_DIGITS} digits; declare text with --schema to keep them"
-            )
+    """Yield a message for each column that is text for its large whole numbers."""
+    for name, (number, large, are_whole) in sorted(found.items()):
         if kinds.get(name) is str and are_whole and large:
             yield (
                 f"column {name!r} is text: {large:,} of {number:,} whole numbers need over 64 bits"
@@ -127,7 +99,7 @@ class Survey:
         has_several: Whether a row has several, or none, of the classes with columns of their own.
         num_labels: How many rows state `Roles.doubtful`.
         labels: Its distinct values, or the first few of very many.
-        digits: Digits that numbers lose in their stored types, by column.
+        digits: The whole numbers by column.
         too_large: Why no row of a table is read, by the path of its file.
     """
 

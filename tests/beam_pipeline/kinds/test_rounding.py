@@ -1,8 +1,13 @@
-"""Which numbers lose digits as float32, and what is said of them."""
+"""Which numbers change in float32, and what is said of them."""
 
+import numpy as np
 import pytest
 
-from beam_pipeline.kinds.numbers import describe_rounding, is_rounded
+from beam_pipeline.kinds.array import measure
+from beam_pipeline.kinds.numbers import Rounding, describe_rounding, rounding
+from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.records import Array
+from beam_pipeline.sources.tables.types import ListOf, convert, convert_column
 from tfrecord_dataset.format.feature import Feature
 
 
@@ -11,21 +16,80 @@ from tfrecord_dataset.format.feature import Feature
     [
         pytest.param(1700000061.5, True, id="a time"),
         pytest.param(-1700000061.5, True, id="a negative one"),
+        pytest.param(1700000000001.0, True, id="a time in ms"),
+        pytest.param(1e15 + 1, True, id="sixteen digits"),
         pytest.param(2.0**24, False, id="held"),
         pytest.param(2.0**24 + 1, True, id="the first whole number that is skipped"),
         pytest.param(2**24 + 1, True, id="as an int"),
         pytest.param(2.0**24 + 2, False, id="the next is held"),
-        pytest.param(2.0**24 - 0.4, False, id="smaller ones lose fractions alone"),
+        pytest.param(2.0**24 - 0.4, True, id="a fraction is skipped"),
+        pytest.param(2**53 + 1, True, id="the first whole number that float64 skips"),
+        pytest.param(2**53, False, id="one that float32 holds"),
         pytest.param(0.1, False, id="a fraction"),
+        pytest.param(0.1 + 0.2, False, id="a fraction that float64 changes"),
+        pytest.param(1234.567, False, id="seven digits"),
+        pytest.param(0.12345678, True, id="eight digits"),
+        pytest.param(0.10000000149011612, False, id="a fraction of float32"),
+        pytest.param(1e-9, False, id="small"),
+        pytest.param(1e-300, True, id="too small"),
+        pytest.param(5e-324, True, id="the smallest of float64"),
         pytest.param(1e20, False, id="few digits"),
+        pytest.param(1.23e30, False, id="few digits of a larger one"),
         pytest.param(1.23456789e20, True, id="many digits"),
         pytest.param(1e39, False, id="beyond float32, an error elsewhere"),
-        pytest.param(10**400, False, id="beyond all floats"),
+        pytest.param(0.0, False, id="zero"),
+        pytest.param(float("nan"), False, id="no number"),
         pytest.param(float("inf"), False, id="infinity"),
     ],
 )
-def test_is_rounded(number, expected):
-    assert is_rounded(number) is expected
+def test_rounding(number, expected):
+    assert rounding([number, 0.5]) == (Rounding(1, number) if expected else Rounding())
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([16777217, 0.5, 2**53 + 1], Rounding(2, 16777217)),
+        ([-0.123456789, 0.123456789, 2.0], Rounding(2, -0.123456789)),
+        (np.array([16777217, 3], np.int64), Rounding(1, 16777217)),
+        (np.array([2**53 + 1, 3], np.int64), Rounding(1, 2**53 + 1)),
+        (np.array([0.123456789], np.float32), Rounding()),
+        ([], Rounding()),
+    ],
+)
+def test_how_many_change(numbers, expected):
+    assert rounding(numbers) == expected
+
+
+def test_counts_merge_in_any_order():
+    parts = [Rounding(1, 0.123456789), Rounding(), Rounding(2, -0.123456789)]
+    for order in (parts, parts[::-1]):
+        observed = Observed()
+        for part in order:
+            other = Observed()
+            other.add_rounding(4, part)
+            observed.merge(other)
+        assert (observed.num_numbers, observed.rounding) == (12, Rounding(3, -0.123456789))
+
+
+def test_arrays_are_counted_as_they_are_measured():
+    values = np.array([[1234567.89, 0.5], [1e-300, 2.0]])
+    array, _ = measure(Array(dtype="float64", shape=(2, 2), data=values.tobytes()))
+    assert (array.num_rounded, array.rounded) == (2, 1e-300)
+
+
+def test_lists_of_tables_are_counted_as_they_are_converted():
+    made = convert("x", [1234567.89, 1e-300, 0.5], ListOf(float))
+    array, _ = measure(made)
+    assert array.dtype == "float32"
+    assert (array.num_rounded, array.rounded) == (2, 1e-300)
+
+
+@pytest.mark.parametrize("values", [["9007199254740993", "0.5"], ["9007199254740993", ""]])
+def test_whole_numbers_of_a_table_that_float64_changes_stay(values):
+    made = convert_column(values, "x", float, missing_number=0.5)
+    assert made == [9007199254740993, 0.5]
+    assert rounding(made).num_rounded == 1
 
 
 @pytest.mark.parametrize(
@@ -34,16 +98,22 @@ def test_is_rounded(number, expected):
         pytest.param(
             "scalar",
             1700000061.5,
-            "x: float32 has 7 digits: 1700000061.5 is stored as 1700000000; store the difference "
-            "from a number near it, or declare int64 or text with --schema",
+            "1700000061.5 is stored as 1700000000; store the difference from a number near it, or "
+            "declare a float64 tensor of encoding bytes with --schema",
             id="a time",
         ),
         pytest.param(
             "tensor",
             -16777217.0,
-            "x: float32 has 7 digits: -16777217 is stored as -16777216; store the difference from "
-            "a number near it, or declare float64 and encoding bytes with --schema",
+            "-16777217 is stored as -16777216; store the difference from a number near it, or "
+            "declare float64 and encoding bytes with --schema",
             id="a whole number",
+        ),
+        pytest.param(
+            "sequence",
+            1234567.89,
+            "1234567.89 is stored as 1234567.9; declare text (in tables) with --schema",
+            id="a fraction",
         ),
     ],
 )
@@ -51,4 +121,6 @@ def test_describe(kind, number, sentence):
     schema = [
         Feature(name=name, kind=kind, dtype="float32", shape=(), key=name) for name in ("w", "x")
     ]
-    assert describe_rounding(schema, {"x": number}) == [sentence]
+    facts = {"x": {"values": 3000, "changed": 2, "example": number}}
+    start = "x: 2 of 3,000 values change in float32, which keeps 7 digits: "
+    assert describe_rounding(schema, facts) == [start + sentence]

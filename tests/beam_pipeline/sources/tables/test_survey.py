@@ -1,4 +1,4 @@
-"""What all rows of tables hold: types, and numbers that lose digits, batch by batch."""
+"""What all rows of tables hold: types, and numbers of over 64 bits, batch by batch."""
 
 import pytest
 
@@ -11,13 +11,7 @@ LARGE = str(2**64)
 @pytest.mark.parametrize(
     ("batches", "kind", "message"),
     [
-        pytest.param([["0.5", "1234.567", ""]], float, "", id="seven digits"),
-        pytest.param([["0.5", "0.12345678", ""]], float, "1 of 2 numbers change", id="eight"),
-        pytest.param([["1e-300", "1"]], float, "1 of 2 numbers change", id="too small"),
-        pytest.param([["0.1234567891"], ["1e-9", "3"]], float, "1 of 3 numbers", id="two batches"),
-        pytest.param([[0.10000000149011612]], float, "", id="of float32"),
-        pytest.param([["nan", "inf", "0", "true"]], float, "", id="no digits"),
-        pytest.param([["123456789.5"]], float, "", id="large ones are said elsewhere"),
+        pytest.param([["0.123456789"]], float, "", id="fractions are counted by Inspect"),
         pytest.param([[LARGE, "3"], ["4"]], str, "1 of 3 whole numbers need over", id="64 bits"),
         pytest.param([[2**64, 1]], str, "1 of 2 whole numbers need over 64 bits", id="of JSON"),
         pytest.param([[LARGE], ["cat"]], str, "", id="text"),
