@@ -103,6 +103,23 @@ def keras_texts(folder):
     return classified(model, train, test, 50)
 
 
+def series(folder, split):
+    """(lists of numbers, numbers of their classes)."""
+    rows = pd.read_json(folder / f"{split}.jsonl", lines=True)
+    return rows["series"].tolist(), rows["target"].astype("category").cat.codes.to_numpy(int)
+
+
+def keras_series(folder):
+    """A GRU that skips the padding, as in Keras's guide on masking."""
+    padded = {"dtype": "float32", "padding": "post", "value": -100.0}
+    train, test = (
+        (keras.utils.pad_sequences(x, maxlen=40, **padded)[..., None], y)
+        for x, y in (series(folder, "train"), series(folder, "test"))
+    )
+    model = keras.Sequential([layers.Masking(-100.0), layers.GRU(64), layers.Dense(4)])
+    return classified(model, train, test, 100)
+
+
 def numbers(folder):
     """((x, y) of the train split, of the test split): texts one-hot, columns standardised."""
     (x, y), (x_test, y_test) = table(folder, "train"), table(folder, "test")
@@ -191,6 +208,23 @@ def sklearn_texts(folder):
     (x, y), (x_test, y_test) = table(folder, "train"), table(folder, "test")
     model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression())
     return float(model.fit(x["text"], y).score(x_test["text"], y_test))
+
+
+def sklearn_series(folder):
+    """Boosted trees on six figures of a series."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    def figures(values):
+        slope, _ = np.polyfit(np.linspace(0, 1, len(values)), values, 1)
+        steps = np.abs(np.diff(values))
+        return [len(values), slope, np.std(values), np.ptp(values), steps.mean(), steps.max()]
+
+    (x, y), (x_test, y_test) = (
+        (np.array([*map(figures, lists)]), labels)
+        for lists, labels in (series(folder, "train"), series(folder, "test"))
+    )
+    model = HistGradientBoostingClassifier(random_state=0).fit(x, y)
+    return float(model.score(x_test, y_test))
 
 
 def sklearn_files(folder, read):

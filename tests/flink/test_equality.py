@@ -55,6 +55,31 @@ def tar(root):
     return root
 
 
+def uneven(root):
+    for label, count in (("red", 30), ("white", 10), ("rare", 5)):
+        for n in range(count):
+            write_jpeg(root / f"{label}/{n:03d}.jpg", 100 * count + n)
+    return root
+
+
+def test_splits_stratified_by_class(launch, tmp_path, digests):
+    source, there = uneven(tmp_path / "input"), tmp_path / "there"
+    launcher = launch(source, there, "--name=data", "--split=train=0.8,test=0.2")
+    here = beam_pipeline.build(
+        beam_pipeline.BuildConfig(
+            input=str(source),
+            output=str(tmp_path / "here"),
+            name="data",
+            split={"train": 0.8, "test": 0.2},
+        )
+    )
+    code, text = launcher.finish()
+
+    assert code == 0, text
+    assert digests(there / "data/1.0.0") == digests(here.path)
+    assert sum(shard.num_records for shard in here.splits["test"]) == 9
+
+
 @pytest.mark.parametrize(
     ("write", "records"),
     [

@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from runners.conftest import SPARK_JAR
 
 ROOT = Path(__file__).parents[2]
@@ -54,6 +56,28 @@ def test_images_with_boxes(options, build, tmp_path, digests):
     assert there.returncode == 0, there.stderr
     assert there.stdout == f"{tmp_path}/there/blood/1.0.0\n"
     assert digests(tmp_path / "there") == digests(tmp_path / "here"), here.stderr
+
+
+@pytest.fixture
+def uneven(tmp_path):
+    """A folder for each of three classes, of 30, 10 and 5 images."""
+    for label, count in (("red", 30), ("white", 10), ("rare", 5)):
+        (tmp_path / "uneven" / label).mkdir(parents=True)
+        for number in range(count):
+            pixels = np.random.default_rng([count, number]).integers(0, 256, (8, 8, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "uneven" / label / f"{number}.png")
+    return tmp_path / "uneven"
+
+
+@pytest.mark.parametrize("options", ["spark", *map(nightly, OTHERS)], indirect=True)
+def test_splits_stratified_by_class(options, build, uneven, tmp_path, digests):
+    splits = ("--split", "train=0.8,test=0.2", "--num-shards=3")
+    there = build(uneven, "there", *splits, *options)
+    here = build(uneven, "here", *splits)
+
+    assert there.returncode == 0, there.stderr
+    assert digests(tmp_path / "there") == digests(tmp_path / "here"), here.stderr
+    assert "test: 9 records" in there.stderr
 
 
 @pytest.mark.nightly

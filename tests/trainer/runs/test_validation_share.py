@@ -1,5 +1,6 @@
 """Runs on data without a split to validate on."""
 
+import csv
 import json
 
 import pytest
@@ -20,14 +21,14 @@ def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
     assert "validation: 10 % of train, 4 records, by their hashes" in err
     stated = json.loads((run / "config.json").read_text())["options"]
     assert (stated["validation_share"], stated["validation_split"]) == (0.1, None)
-    trained = json.loads(out)
-    code, out, err = start(
-        *("evaluate", "--data", table, "--run", run, "--split", "validation", "--which", "last")
-    )
-    found = json.loads(out)
-    assert found["num_records"] == 4
-    if trained["epoch"] == 2:
-        assert found["loss"] == pytest.approx(trained["val_loss"])
+    best = json.loads(out)["epoch"]
+    with (run / "history.csv").open() as file:
+        losses = {int(row["epoch"]): float(row["val_loss"]) for row in csv.DictReader(file)}
+    on_share = ("evaluate", "--data", table, "--run", run, "--split", "validation", "--which")
+    for which, epoch in (("best", best), ("last", 2)):
+        found = json.loads(start(*on_share, which)[1])
+        assert found["num_records"] == 4
+        assert found["loss"] == pytest.approx(losses[epoch])
     assert json.loads(start("evaluate", "--data", table, "--run", run)[1])["num_records"] == 13
 
 

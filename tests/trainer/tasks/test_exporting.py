@@ -1,5 +1,6 @@
 """Exported models say what `predict` says, in a process that has TensorFlow alone."""
 
+import functools
 import json
 import os
 import subprocess
@@ -21,6 +22,7 @@ from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.detection.suppression import candidates
+from trainer.tasks.inputs import single_or_dict
 from trainer.tasks.reading import decoding_arguments, evaluation_batches
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_to_json
@@ -178,6 +180,15 @@ def run_onnx(file, inputs):
     return dict(zip(names, session.run(None, inputs), strict=True))
 
 
+def run_keras(file, inputs, task):
+    """What Keras's model returns, logits as probabilities, by name."""
+    model = keras.models.load_model(file, compile=False)
+    return {
+        name: np.asarray(values)
+        for name, values in task.goal.export_numbers(model(single_or_dict(inputs))).items()
+    }
+
+
 def decoded(task, numbers):
     """What `predict` makes rows of, from the numbers of other runtimes."""
     names = np.array([name.encode() for name in task.classes], object)
@@ -192,8 +203,9 @@ def decoded(task, numbers):
     [
         (kind, format)
         for kind in KINDS
-        for format in ("tflite", "onnx")
+        for format in ("keras", "tflite", "onnx")
         if (kind, format) != ("audio", "onnx")  # below
+        and (kind, format) != ("boxes", "keras")  # it would be compared with itself
     ],
 )
 def test_every_kind_of_learning_is_run_as_predicted(predicted, directory_of, kind, format):
@@ -201,7 +213,8 @@ def test_every_kind_of_learning_is_run_as_predicted(predicted, directory_of, kin
     folder, task, rows = predicted(kind)
     file = folder / f"model.{format}"
     export(str(folder / "run"), str(file))
-    run = {"tflite": run_tflite, "onnx": run_onnx}[format]
+    run_of_task = functools.partial(run_keras, task=task)
+    run = {"keras": run_of_task, "tflite": run_tflite, "onnx": run_onnx}[format]
     dataset = trainer.open(directory_of(kind))
     ((columns, *_),) = evaluation_batches(task, dataset, "test", batch_size=len(rows))
     prepared = task.prepare(columns)

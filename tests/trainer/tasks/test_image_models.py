@@ -1,5 +1,6 @@
 """Models by name: sizes, preprocessing, weights, saving."""
 
+import json
 from urllib.error import URLError
 
 import h5py
@@ -54,6 +55,25 @@ def test_an_application_is_saved_and_loaded(mobilenet, tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
 
     np.testing.assert_allclose(loaded(image), mobilenet(image), atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["MobileNetV2", "EfficientNetB0"])
+def test_an_application_learns_from_random_weights(
+    start, write_dataset, colored_records, schema, tmp_path, name
+):
+    features = [schema[each] for each in ("image", "label", "number")]
+    splits = {"train": colored_records(81), "validation": colored_records(39, first=81)}
+    data = write_dataset(tmp_path / "colors/1.0.0", features, splits)
+    options = "--image-size 32 --batch-size 8 --epochs 2 --steps-per-epoch 75 --seed 1"
+
+    code, out, err = start(
+        *("train", "--data", data, "--output", tmp_path / "run", "--model", name),
+        *(*options.split(), "--devices", "cpu"),
+    )
+
+    assert code == 0, err
+    assert json.loads(out)["val_accuracy"] > 0.8
 
 
 def momenta(model):
