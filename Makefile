@@ -4,20 +4,27 @@ PYTHON ?= python3
 # TensorFlow for this machine; the package itself asks for `tensorflow`.
 TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-cuda]' || echo tensorflow-cpu)
 BIN := .venv/bin
+# What the commands need, and what tests and checks need besides.
+INSTALLED := .venv/installed
 READY := .venv/ready
 
-.PHONY: setup demo test test-slow nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format docs pictures dist constraints clean
+.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format docs pictures dist constraints clean
 
-setup: $(READY)
+setup: $(INSTALLED)
 
 # TENSORFLOW decides which TensorFlow goes in, so the extra `trainer` is left out.
-$(READY): pyproject.toml constraints.txt
-	@echo 'Making .venv with $(TENSORFLOW) and all else that tests need; this takes minutes.'
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]' '$(TENSORFLOW)'
+	$(BIN)/pip install --constraint constraints.txt --editable . keras tensorboard '$(TENSORFLOW)'
 	touch $@
 
-demo: $(READY)
+dev: $(READY)
+
+$(READY): $(INSTALLED)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(INSTALLED)
 	PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # Arguments of pytest, as in `make test PYTEST_ARGS='-k names'`.
@@ -182,7 +189,7 @@ dist: .venv-docs/ready
 constraints:
 	$(PYTHON) -m venv .venv-constraints
 	.venv-constraints/bin/pip install --quiet --editable '.[dev,dist,docker,docs,gcp,mutations,notebook,readers]' tensorflow-cpu
-	{ echo '# The versions that `make setup` installs; made by `make constraints`.'; \
+	{ echo '# The versions that `make setup` and `make dev` install; made by `make constraints`.'; \
 	  { .venv-constraints/bin/pip freeze --exclude-editable; \
 	    .venv-constraints/bin/pip freeze | sed -n 's/^tensorflow_cpu==/tensorflow==/p'; } \
 	  | LC_ALL=C sort -u -f; } > constraints.txt

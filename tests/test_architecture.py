@@ -168,7 +168,7 @@ def test_imports_point_one_way(package):
     assert wrong == []
 
 
-def test_the_packages_share_tfrecord_dataset_alone():
+def test_the_packages_share_only_tfrecord_dataset():
     others = {
         "tfrecord_dataset": {"beam_pipeline", "trainer"},
         "beam_pipeline": {"trainer"},

@@ -121,6 +121,8 @@ def test_the_version_is_stated_alike():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
+    manifests = "".join(path.read_text() for path in (ROOT / "docker/k8s").glob("*.yaml"))
+    assert {*re.findall(r"/beam-tfrecords-[\w-]+:(\S+)", manifests)} == {project["version"]}
 
 
 def _clone(folder):

@@ -102,6 +102,6 @@ def test_every_thread_and_process_counts(tmp_path):
     assert disk.files == {"old/file": b"old", "a": b"1", "b": b"2", "c": b"3"}
 
 
-def test_a_program_that_fails_is_told(tmp_path):
+def test_a_program_that_fails_is_reported(tmp_path):
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         power_cut.record([sys.executable, "-c", "1 / 0"], tmp_path)

@@ -46,7 +46,7 @@ def train(
 ) -> dict[str, float]:
     """Train a model like `beam-tfrecords-train train`, to the same bits with the same options.
 
-    A run that is in `output` goes on with the same call.
+    The same call continues a run that is in `output`.
 
         >>> row = trainer.train("data/cells", "runs/cells", epochs=1, image_size=16, batch_size=9)
         >>> row["epoch"], row["step"]
@@ -65,7 +65,7 @@ def train(
             rate and returns one.
         schedule: A name as for `--schedule`, or a learning rate by step; None for the plan's.
         callbacks: Called as by `Model.fit`.
-        **options: The command's other options, such as `batch_size=64`: see below.
+        **options: Other options of the command, listed below, such as `batch_size=64`.
 
     Returns:
         The last row of the run's history: epoch, step, loss, metrics.

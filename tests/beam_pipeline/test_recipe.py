@@ -204,7 +204,7 @@ def test_a_recipe_is_not_overwritten(pets):
     assert (pets / "recipe.yaml").read_text() == "input: pets\n"
 
 
-def test_a_recipe_of_a_dataset_has_paths_of_the_input_alone(tmp_path):
+def test_a_recipe_of_a_dataset_has_only_paths_of_the_input(tmp_path):
     (tmp_path / "in").mkdir()
     for name in ("in/val.txt", "test.txt"):
         (tmp_path / name).write_text("a.jpg\n")

@@ -39,7 +39,7 @@ def test_rows_are_the_records_that_they_were_made_of():
         pytest.param(["a", "\udcff"], id="no UTF-8"),
     ],
 )
-def test_other_values_are_no_rows(values):
+def test_other_values_are_not_rows(values):
     assert rows_of(KEYS, KEYS, [None, None], {"x": values}) is None
 
 

@@ -145,7 +145,7 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
     assert differ == []
 
 
-def test_images_of_a_table_lie_in_a_zip(tmp_path):
+def test_images_of_a_table_are_in_a_zip(tmp_path):
     folder = tmp_path / "images"
     folder.mkdir()
     for name in "abc":
@@ -192,7 +192,7 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize("how", COMPRESSIONS)
-def test_a_tar_of_a_tree_is_told_and_unpacked_once(tree, tmp_path, how):
+def test_a_tar_of_a_tree_is_named_and_unpacked_once(tree, tmp_path, how):
     of_files = read("INPUT", str(tree), f"{tmp_path}/s")
     archive = packed(tree, how)
     for _ in range(2):
@@ -204,7 +204,7 @@ def test_a_tar_of_a_tree_is_told_and_unpacked_once(tree, tmp_path, how):
 
 @pytest.mark.parametrize("how", COMPRESSIONS)
 @pytest.mark.parametrize("options", ["INPUT", "INPUT --layout tar"])
-def test_webdataset_s_tars_are_no_trees(tmp_path, how, options):
+def test_webdataset_s_tars_are_not_trees(tmp_path, how, options):
     for name in ("a/1.jpg", "a/1.cls", "b/2.jpg", "b/2.cls"):
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_bytes(b"1")

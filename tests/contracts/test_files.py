@@ -143,7 +143,7 @@ def test_an_empty_file(put):
         assert handle.read(5) == b""
 
 
-def test_what_is_not_beside_a_file(path):
+def test_what_is_not_next_to_a_file(path):
     with pytest.raises(RecordError, match=r"^missing file: xx"):
         storage.read_bytes(FileRef(path=f"{path}x"))
     assert not storage.exists(f"{path}x")
@@ -165,7 +165,7 @@ def test_what_is_not_there(folder):
     storage.delete_all([missing])
 
 
-def test_a_file_is_replaced_and_nothing_lies_beside_it(folder):
+def test_a_file_is_replaced_and_leaves_nothing_else(folder):
     path = f"{folder}/new/deep/x"
     for data in (b"one", b"and two"):
         before = storage.version(path) if storage.exists(path) else ""

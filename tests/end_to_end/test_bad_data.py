@@ -131,7 +131,7 @@ def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_image, digests,
 
 
 @pytest.mark.slow
-def test_names_that_are_no_utf8(tmp_path, class_folders, command):
+def test_names_that_are_not_utf8(tmp_path, class_folders, command):
     """Neither Examples nor Parquet hold such a name; it must not fail the whole build."""
     root = class_folders(tmp_path / "pets", each=4)
     (root / "cat/000.jpg").rename(root / "cat/caf\udce9.jpg")

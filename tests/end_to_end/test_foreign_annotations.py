@@ -118,7 +118,7 @@ def test_yolo_reads_no_folder_or_list_outside(tree, tmp_path, secret, bucket, na
     assert bucket[1].requests == []
 
 
-def test_annotations_name_images_of_the_input_alone(tree, tmp_path, bucket, name):
+def test_annotations_name_only_images_of_the_input(tree, tmp_path, bucket, name):
     """A list of YOLO's, and files of VOC."""
     stated = f"<filename>{name}</filename><path>{name}</path><folder>{name}</folder>"
     voc = {

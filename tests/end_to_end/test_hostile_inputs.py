@@ -11,7 +11,7 @@ from hostile_files import jpeg_of_scans
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [(), ("--threads", "2")], ids=["processes", "threads"])
-def test_a_slow_image_costs_itself_alone(class_folders, tmp_path, threads):
+def test_a_slow_image_costs_only_itself(class_folders, tmp_path, threads):
     source = class_folders(tmp_path / "in", each=300)
     (source / "cat/000slow.jpg").write_bytes(jpeg_of_scans(85))
     recipe = tmp_path / "impatient.yaml"

@@ -54,7 +54,7 @@ def source(tmp_path, write_voc):
         pytest.param({"format": "png"}, (64, 48), "png", id="png", marks=pytest.mark.slow),
     ],
 )
-def test_boxes_lie_on_what_tensorflow_decodes(source, tmp_path, readers_agree, options, size, form):
+def test_boxes_fit_what_tensorflow_decodes(source, tmp_path, readers_agree, options, size, form):
     import tensorflow as tf
 
     config = beam_pipeline.BuildConfig(

@@ -21,7 +21,7 @@ def directory(tmp_path):
     return tmp_path / "out/pets/1.0.0"
 
 
-def test_a_finished_dataset_is_left_alone(class_folders, build, directory, tmp_path, digests):
+def test_a_finished_dataset_is_not_changed(class_folders, build, directory, tmp_path, digests):
     root = class_folders(tmp_path / "pets", each=2)
     assert build(root)[0] == 0
     before = digests(directory)

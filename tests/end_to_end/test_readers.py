@@ -118,7 +118,7 @@ def test_cocos_own_ids_and_areas_stay(zoo):
     assert sorted(areas) == AREAS
 
 
-def test_no_file_tells_when_or_where_it_was_made(labelled):
+def test_no_file_shows_when_or_where_it_was_made(labelled):
     for path in Path(labelled.path).rglob("*"):
         if path.is_file() and path.name != "build.json":
             assert b"pytest" not in path.read_bytes()

@@ -113,7 +113,7 @@ def test_tfds_reads_lists_of_none_or_one(built):
         assert found == expected(split)
 
 
-def test_a_manifest_may_lack_labels_where_its_schema_says_so(tmp_path):
+def test_a_manifest_may_lack_labels_if_its_schema_allows_it(tmp_path):
     (tmp_path / "t.csv").write_text("x,label\n1.5,a\n2.5,\n3.5,b\n")
     schema = {
         "x": {"kind": "scalar", "dtype": "float32"},

@@ -81,7 +81,7 @@ def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
     assert chosen["flink_job_server_jar"].endswith("flink-job-server-1.19.jar")
 
 
-def test_another_service_is_no_cluster(cluster, bucket, tmp_path):
+def test_another_service_is_not_a_cluster(cluster, bucket, tmp_path):
     _, store = bucket
     address = store.environment()["AWS_ENDPOINT_URL"]
     options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}"])

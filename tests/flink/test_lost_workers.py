@@ -95,7 +95,7 @@ def test_a_worker_pool_is_killed(cluster, launch, heavy, stages, pool, tmp_path,
 
 
 @pytest.mark.nightly
-def test_a_killed_launcher_leaves_the_job_alone(cluster, launch, heavy, stages, tmp_path, digests):
+def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, stages, tmp_path, digests):
     """Interrupted, the job ends with its launcher; killed, it goes on, and is found again."""
     output = tmp_path / "out"
     launcher = launch(heavy.source, output, *heavy.options)
@@ -125,7 +125,7 @@ def test_a_killed_launcher_leaves_the_job_alone(cluster, launch, heavy, stages, 
 
 
 @pytest.mark.nightly
-def test_a_job_that_ended_alone_is_found_finished(cluster, launch, people, tmp_path):
+def test_a_job_that_ended_without_its_launcher_is_found_finished(cluster, launch, people, tmp_path):
     output = tmp_path / "out"
     launcher = launch(people, output, "--name=data")
     launcher.wait_for(" runs: http://")

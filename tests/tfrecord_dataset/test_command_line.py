@@ -64,7 +64,7 @@ def test_a_right_command(parser):
         ),
     ],
 )
-def test_all_mistakes_are_told_at_once(parser, words, message):
+def test_all_mistakes_are_named_at_once(parser, words, message):
     with pytest.raises(ConfigError) as told:
         parser.read_command(words.split(), OWNERS, others={"--flink_master"})
     assert message in str(told.value)

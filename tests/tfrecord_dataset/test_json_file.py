@@ -31,7 +31,7 @@ from tfrecord_dataset.json_file import JsonError, parse_object, read_object, typ
         pytest.param(b'{"a": ' + b"9" * 5000 + b"}", "it is not JSON: Exceeds", id="many digits"),
     ],
 )
-def test_text_that_is_no_json_object(data, reason, tmp_path):
+def test_text_that_is_not_a_json_object(data, reason, tmp_path):
     with pytest.raises(JsonError, match=reason):
         parse_object(data)
     file = tmp_path / "a.json"
@@ -40,7 +40,7 @@ def test_text_that_is_no_json_object(data, reason, tmp_path):
         read_object(file)
 
 
-def test_what_is_no_file(tmp_path):
+def test_what_is_not_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_text('{"a": 1}')
     with pytest.raises(JsonError, match="it cannot be read: Is a directory"):

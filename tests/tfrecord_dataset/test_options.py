@@ -136,7 +136,7 @@ def test_a_name_of_no_choice_lists_them():
         Config(files=["a"], output="o", kind=3)
 
 
-def test_wrong_values_are_told_together():
+def test_wrong_values_are_named_together():
     words = ["a", "--steps", "0", "--as", "tow", "--pad", "a", "--qiet"]
 
     with pytest.raises(ConfigError) as of_command:
@@ -188,7 +188,7 @@ def test_groups_come_in_the_order_of_the_headings():
     assert parser.format_help().index("first:") < parser.format_help().index("last:")
 
 
-def test_an_option_of_recipes_alone():
+def test_an_option_only_of_recipes():
     with pytest.raises(
         ConfigError, match="--rare is not a command-line option; write rare in a recipe"
     ):

@@ -56,7 +56,7 @@ def test_urls_tell_no_secrets(text, shown):
         *((name, False) for name in ("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME", "AZURE_TOKEN_URI")),
     ],
 )
-def test_what_variables_for_secrets_hold_is_not_told(monkeypatch, name, is_secret):
+def test_what_variables_for_secrets_hold_is_not_shown(monkeypatch, name, is_secret):
     monkeypatch.setenv(name, "value-of-it")
     assert without_secrets("a value-of-it b") == ("a *** b" if is_secret else "a value-of-it b")
     monkeypatch.setenv(name, "a")  # no secret: it stands in any text

@@ -66,7 +66,7 @@ def test_an_if_over_tensors_is_of_the_graph(dataset):
         ("callbacks", "line 12, in on_epoch_end: RuntimeError: no server"),
     ],
 )
-def test_it_is_told_without_our_frames(tmp_path, monkeypatch, capsys, part, place):
+def test_it_is_shown_without_our_frames(tmp_path, monkeypatch, capsys, part, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_parts.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)

@@ -181,8 +181,7 @@ class InputConfig(Options):
     validation_share: Annotated[
         float | None,
         RunOption(
-            "share of the train split to validate on instead of training, drawn by the records' "
-            "hashes (default: 0.1 where no split validates, 20 records at least; else 0)",
+            "share of the train split that validates instead (default: 0.1 if no split does)",
             least=0,
             below=1,
             is_completed=True,
@@ -191,8 +190,7 @@ class InputConfig(Options):
     task: Annotated[
         str | None,
         RunOption(
-            "what to learn: a class, a number, boxes, or the class of each pixel (default: by the "
-            "target; fractions are numbers, whole numbers and texts are classes)",
+            "a class, a number, boxes, or the class of each pixel (default: by the target)",
             choices=("classification", "regression", "detection", "segmentation"),
         ),
         Group("inputs and target"),
@@ -208,9 +206,8 @@ class InputConfig(Options):
     inputs: Annotated[
         tuple[str, ...] | None,
         RunOption(
-            "features to learn from (default: the image, audio, sequence, text or array, and the "
-            "numeric vectors in the same record; else all columns but ids and texts of many words; "
-            "all: both)",
+            "features to learn from; all: also the columns of an image, audio or text "
+            "(default: the image, audio, sequence, text or array, else all columns)",
             metavar="FEATURE,…",
         ),
     ] = None
@@ -243,9 +240,8 @@ class InputConfig(Options):
     augment: Annotated[
         str,
         RunOption(
-            "image augmentation: flip, crop (with flip), rand (RandAugment, with crop); auto "
-            "(default): flip for boxes, maps and images in colour unless classes are signs, left "
-            "or right, else none",
+            "flip; crop and flip; or RandAugment, crop and flip (default: flip for boxes, maps and "
+            "colour images, unless classes are signs, left or right)",
             choices=AUGMENTATIONS,
         ),
         Group("augmentation and balance"),

@@ -114,9 +114,8 @@ class TrainConfig(InputConfig):
     best_by: Annotated[
         str | None,
         RunOption(
-            "metric that selects model.keras and drives --early-stopping: loss, or one "
-            "such as accuracy, mAP or mIoU; of your own with :min or :max (default: the "
-            "task's)",
+            "metric that selects model.keras and drives --early-stopping (default: the "
+            "task's); of your own with :min or :max",
             metavar="METRIC",
             is_completed=True,
             is_rare=True,

@@ -69,7 +69,7 @@ def test_parts_are_the_whole(policy, rows, sizes):
         assert whole[0] == [f"{number:07d}" for number in first]
 
 
-def test_what_is_told_of_a_content_of_many_records():
+def test_what_is_said_of_a_content_of_many_records():
     rows = [
         (record(number, 0, "ab"[number == 90]), "xy"[number == 95], number) for number in range(99)
     ]

@@ -249,7 +249,7 @@ def test_chunks(max_bytes, max_records, sizes):
     assert [part.num_rows for part in parts] == sizes
 
 
-def test_a_shards_digest_is_of_its_rows_and_what_is_beside():
+def test_a_shards_digest_is_of_its_rows_and_its_context():
     rows = table(3)
     digests = {
         columns.digest_of([rows], "a"),

@@ -128,7 +128,7 @@ LAYOUT = Layout(name="pgn", sign=".pgn files", claim=claim, read=READ)
         ),
     ],
 )
-def test_an_error_of_anothers_layout_is_told_as_theirs(
+def test_an_error_of_anothers_layout_is_shown_as_theirs(
     tmp_path, monkeypatch, capsys, read, function
 ):
     code = tmp_path / "site-packages"

@@ -84,7 +84,7 @@ def test_features_are_read_by_tfds(from_json):
         ({"kind": "tensor", "dtype": "uint16", "shape": [2, 3], "encoding": "bytes"}, {"x"}),
     ],
 )
-def test_bare_features_have_their_key_alone(from_json, declared, keys):
+def test_bare_features_have_only_their_key(from_json, declared, keys):
     schema = parse_schema([{"name": "x", "key": "x", "bare": True, **declared}])
     assert set(from_json(schema)) == keys
 

@@ -128,7 +128,7 @@ def test_another_process_makes_its_own(bucket):
     assert done.stdout == b"b'01'\n"
 
 
-def test_a_forked_process_is_told_and_does_not_hang(bucket):
+def test_a_forked_process_gets_an_error_and_does_not_hang(bucket):
     url, _ = bucket
     program = (
         "import os, sys; from beam_pipeline.files import storage;"

@@ -42,7 +42,7 @@ def test_too_many_open_files(tmp_path, duration, expected):
     assert printed(TOO_MANY_OPEN_FILES, duration, tmp_path / "x", timeout=60).strip() == expected
 
 
-def test_a_fault_that_lasts_is_no_reject(monkeypatch):
+def test_a_fault_that_lasts_is_not_a_reject(monkeypatch):
     monkeypatch.setattr(faults, "_PAUSES_S", (0.01, 0.01))
     with (
         pytest.raises(OSError, match="Input/output error"),
@@ -87,7 +87,7 @@ def test_a_missing_file_is_looked_for_once():
         ("x" * 300, "unreadable file: x+: File name too long"),
     ],
 )
-def test_what_is_no_file_is_rejected_at_once(tmp_path, name, reason):
+def test_what_is_not_a_file_is_rejected_at_once(tmp_path, name, reason):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "folder").mkdir()

@@ -33,7 +33,7 @@ def folder(request, bucket):
         ({"offset": 30 * MEGABYTE}, 0, ["head"]),
     ],
 )
-def test_a_range_alone_is_fetched(folder, file, fetched, calls):
+def test_only_a_range_is_fetched(folder, file, fetched, calls):
     url, store = folder
     store.put(f"{url}/x.tar", bytes(20 * MEGABYTE))
     assert len(storage.read_bytes(FileRef(path=f"{url}/x.tar", **file))) == fetched
@@ -73,7 +73,7 @@ def test_only_so_much_is_fetched_ahead(folder, monkeypatch):
     assert (store.calls["get"], store.fetched_bytes) == (12, 8000)
 
 
-def test_what_cannot_be_fetched_is_told_where_it_is_read(folder):
+def test_what_cannot_be_fetched_is_named_when_it_is_read(folder):
     url, store = folder
     store.put(f"{url}/x", b"0123456789")
     good, cut = (FileRef(path=f"{url}/x", offset=start, length=4) for start in (2, 8))

@@ -110,7 +110,7 @@ def test_read_text(tmp_path):
         storage.read_text(str(tmp_path / "latin"))
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_beside(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_only_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_bytes(b"old")
 
@@ -135,7 +135,7 @@ def test_a_second_name_is_a_link_and_may_be_given_again(tmp_path):
         LOCAL.link_all([(str(tmp_path / "c"), str(target))], instead=os.rename)
 
 
-def test_where_there_are_no_links_files_are_renamed(tmp_path, monkeypatch):
+def test_without_links_files_are_renamed(tmp_path, monkeypatch):
     def no_links(*_, **__):
         raise OSError(errno.EPERM, "Operation not permitted")
 

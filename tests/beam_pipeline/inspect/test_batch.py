@@ -100,7 +100,7 @@ def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly)
 
 
 @pytest.mark.slow
-def test_what_ends_its_process_is_left_out_alone(tmp_path, deadly):
+def test_only_what_ends_its_process_is_left_out(tmp_path, deadly):
     text = tmp_path / "text"
     text.write_text("text")
     names = ["plain", "crashes", "greedy", "exits", "endless", "plain"]

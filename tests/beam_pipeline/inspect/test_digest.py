@@ -41,7 +41,7 @@ def test_content_is_the_files_or_the_values():
     [Image(file=FILE), Audio(file=FILE), RawFile(file=FILE)],
     ids=lambda value: type(value).__name__,
 )
-def test_one_file_is_the_content_and_all_else_says_something_of_it(value):
+def test_one_file_is_the_content_and_all_else_describes_it(value):
     beside = {"numbers": INLINE, "note": "n", "label": ClassLabel("cat")}
     assert content(x=value, **beside) == "ab"
     assert said(x=value, **beside) == said(**beside)

@@ -210,7 +210,7 @@ def with_tokenizer(tmp_path_factory):
     return Rules(tokenizer=str(path))
 
 
-def test_every_text_has_tokens_beside_it(with_tokenizer):
+def test_every_text_has_its_tokens(with_tokenizer):
     found = inspected(
         with_tokenizer, caption="a b what", title="", n=3, label=ClassLabel("a")
     ).features

@@ -74,7 +74,7 @@ def test_tokenizers(files):
         ("other.json", b"{}", "is invalid: .*odel missing"),
     ],
 )
-def test_what_is_no_tokenizer(tmp_path, name, data, message):
+def test_what_is_not_a_tokenizer(tmp_path, name, data, message):
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(ConfigError, match=message):

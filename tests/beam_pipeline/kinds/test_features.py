@@ -46,7 +46,7 @@ def test_words(feature, words, note):
 
 
 @pytest.mark.parametrize("feature", [IMAGE, MAP], ids=["image", "map"])
-def test_tfds_decodes_what_is_encoded_and_that_alone(feature):
+def test_tfds_decodes_only_what_is_encoded(feature):
     classes = {key: leaf["pythonClassName"] for key, leaf in leaves(feature).items()}
     decoded = [key for key, name in classes.items() if name.endswith("image_feature.Image")]
     assert decoded == [feature.key]

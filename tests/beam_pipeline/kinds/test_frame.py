@@ -9,7 +9,7 @@ from tfrecord_dataset.image_size import ImageSize
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_point_is_where_its_pixel_is(orientation):
+def test_a_point_has_the_place_of_its_pixel(orientation):
     stored = np.zeros((4, 7), np.uint8)
     stored[1, 5] = 255
     image = Image.fromarray(stored)

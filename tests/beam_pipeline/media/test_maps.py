@@ -109,7 +109,7 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
         (saved(np.zeros((200, 100), np.uint8)), a_map(), "image too large", "100x200"),
     ],
 )
-def test_what_is_no_map_is_refused_by_name(data, value, reason, detail):
+def test_what_is_not_a_map_is_refused_by_name(data, value, reason, detail):
     with pytest.raises(RecordError, match=detail) as caught:
         inspect_map(data, value, MAX_PIXELS)
     assert caught.value.reason == reason

@@ -31,7 +31,7 @@ def where(pixels: np.ndarray, color: tuple[int, int, int]) -> tuple[int, int, in
 
 
 @pytest.mark.parametrize("size", [(20, 17), (3, 90), (640, 480), (480, 640), (2400, 1800)])
-def test_a_box_is_drawn_where_it_is(size):
+def test_a_box_is_drawn_in_its_place(size):
     pixels = drawn(encoded(size), relative((0.25, 0.5, 0.75, 1.0)))
 
     height, width = pixels.shape[:2]

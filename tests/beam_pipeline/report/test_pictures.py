@@ -12,7 +12,7 @@ from beam_pipeline.report.pictures import audio
 
 
 @pytest.mark.parametrize(("rate", "seconds"), [(8000, 0.2), (44100, 0.5), (200, 1.0)])
-def test_a_tone_is_where_its_frequency_is_in_the_spectrogram(rate, seconds):
+def test_a_tone_is_at_its_frequency_in_the_spectrogram(rate, seconds):
     """At eight tenths of the way up, from silence to the second half."""
     times = np.arange(int(rate * seconds))
     tone = np.sin(2 * np.pi * 0.4 * times) * (times > len(times) / 2)

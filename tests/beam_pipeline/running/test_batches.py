@@ -47,7 +47,7 @@ def test_batches_are_bounded(value, expected):
     assert batch_sizes(records) == batch_sizes(records, Job()) == (expected, 300)
 
 
-def test_records_and_rejects_are_counted_alone():
+def test_only_records_and_rejects_are_counted():
     assert batch_sizes(ELEMENTS) == ([3], 2)
 
 

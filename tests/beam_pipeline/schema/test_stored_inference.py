@@ -51,7 +51,7 @@ def test_the_shape_of_raw_numbers_is_not_guessed(value):
     assert in_words(inferred("a", [value], [value])) == "bytes string"
 
 
-def test_lists_of_two_kinds_are_told_with_their_records():
+def test_lists_of_two_kinds_are_named_with_their_records():
     with pytest.raises(DataError) as raised:
         inferred("n", [1], [2], [0.5])
     assert "key 'n'" in str(raised.value)

@@ -32,7 +32,7 @@ def write_tfrecord(path, compress=bytes):
         ["train/part.bin", "val/part.bin"],
     ],
 )
-def test_tfrecords_are_told_by_their_content(tmp_path, names, compress):
+def test_tfrecords_are_recognised_by_their_content(tmp_path, names, compress):
     for name in names:
         write_tfrecord(tmp_path / name, compress)
     found = detected(str(tmp_path))
@@ -95,7 +95,7 @@ def test_a_table_with_more_rows_than_there_are_recordings_is_a_question(make_tre
     assert detected(root, "csv").reads == ("houses.csv",)
 
 
-def test_a_short_table_next_to_images_is_no_question(make_tree):
+def test_a_short_table_next_to_images_raises_no_question(make_tree):
     notes = "day,weather\nmonday,rain\ntuesday,sun\n"
     root = make_tree({"notes.csv": notes, **{f"images/{n}.jpg": "" for n in range(10)}})
     assert detected(root).layout == "folders"

@@ -41,7 +41,7 @@ def test_every_item_is_found_once_in_parts_of_any_size(tmp_path_factory, documen
     "text",
     ["", "[1,]", '{"a": [1', '{"a" 1}', "[NaN]", "[1] 2", "[" * 9999, f"[{'1' * 5000}]", "[\xff]"],
 )
-def test_what_is_no_json(tmp_path, text):
+def test_what_is_not_json(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(RecordError, match="malformed annotation: not"):

@@ -109,7 +109,7 @@ def test_a_flipped_bit_in_an_npz(save, tmp_path, check):
         check_stored(path, "x") if check == "check" else unpack_array(path, "x", f"{tmp_path}/s")
 
 
-def test_a_full_disk_is_no_fault_of_the_input(packed, tmp_path):
+def test_a_full_disk_is_not_a_fault_of_the_input(packed, tmp_path):
     """A limit on the size of files stands for it."""
     script = (
         "import resource, signal, sys\n"

@@ -80,7 +80,7 @@ def test_tables_of_several_splits_are_accounted_for(tmp_path, suffix):
     ] == []
 
 
-def test_files_beside_images_are_listed_once(make_tree):
+def test_files_next_to_images_are_listed_once(make_tree):
     xml = "<annotation><object><name>cat</name></object></annotation>"
     root = make_tree({"Annotations/1.xml": xml, "JPEGImages/1.jpg": "x"})
     config = BuildConfig(input=str(root))

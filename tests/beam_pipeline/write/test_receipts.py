@@ -204,7 +204,7 @@ def test_an_output_that_was_moved_or_is_a_link(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])
-def test_a_receipt_that_is_no_file(tmp_path, kind, warned):
+def test_a_receipt_that_is_not_a_file(tmp_path, kind, warned):
     config = beam_pipeline.BuildConfig(output=str(tmp_path), name="pets")
     path = Path(receipt_path(config, "train-00000"))
     path.parent.mkdir(parents=True)
@@ -213,7 +213,7 @@ def test_a_receipt_that_is_no_file(tmp_path, kind, warned):
     assert len(warned()) == 1
 
 
-def test_a_failure_leaves_finished_parts_alone(config, receipt):
+def test_a_failure_keeps_finished_parts(config, receipt):
     folder = working_dir(config)
     for name in ("train/00001-b", "index/b.idx", "unpacked/big", "receipts/x.json.partial"):
         storage.write_bytes(storage.join(folder, name), b"unfinished")

@@ -73,6 +73,6 @@ def test_an_int_beyond_64_bits_is_rejected():
         encode({"big": [2**63]})
 
 
-def test_what_is_no_example_is_named():
+def test_what_is_not_an_example_is_named():
     with pytest.raises(ValueError, match=r"not a tf\.train\.Example"):
         decode(b"\x0a\xff\xff\xff\xff\xff")

@@ -57,7 +57,7 @@ def test_boxes_under_one_key_are_flat(record_keys, encoding):
         ("boxes", "float32", "a/bbox/xmin a/bbox/ymin a/bbox/xmax a/bbox/ymax"),
     ],
 )
-def test_keys_beside(kind, dtype, expected):
+def test_additional_keys(kind, dtype, expected):
     key = "a" if kind == "boxes" else expected.split()[0]
     feature = Feature(name="a", kind=kind, dtype=dtype, shape=(), key=key)
 

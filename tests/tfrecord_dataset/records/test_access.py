@@ -96,7 +96,7 @@ def test_records_that_are_not_there(split, number):
         split[number]
 
 
-def test_what_is_no_number(split):
+def test_what_is_not_a_number(split):
     for asked in ([True, False], [0.5], np.array([1.0]), ["a"], 1.5, "a", None):
         with pytest.raises(TypeError):
             split[asked]
@@ -190,7 +190,7 @@ def test_a_forked_process_reads_what_it_inherits(split):
     assert found == before
 
 
-def test_another_process_is_told_of_a_rebuilt_dataset(copied):
+def test_another_process_notices_a_rebuilt_dataset(copied):
     pickled = pickle.dumps(tfrecord_dataset.open(copied)["train"])
     edit(copied / "metadata.json", lambda facts: facts.update(fingerprint="another"))
 

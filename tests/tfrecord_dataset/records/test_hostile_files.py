@@ -113,7 +113,7 @@ def make_socket(path):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, make_socket])
-def test_what_is_no_file(tmp_path, make):
+def test_what_is_not_a_file(tmp_path, make):
     make(tmp_path / "a.tfrecord")
 
     with pytest.raises(DatasetDamagedError, match=r"a\.tfrecord cannot be read: .*; restore it"):

@@ -75,7 +75,7 @@ def test_small_records_of_one_shard_are_read_at_once(shards, monkeypatch):
     assert [shard for shard, _ in opened] == [0, 2]
 
 
-def test_an_index_beside_the_shards_is_used(shards, monkeypatch):
+def test_an_index_next_to_the_shards_is_used(shards, monkeypatch):
     files = shards()
     expected = read_index(open_shards(files))
     folder = os.path.join(os.path.dirname(files[0]), "idx")

@@ -131,7 +131,7 @@ def replace_by_link(path):
         pytest.param(replace_by_link, id="a link"),
     ],
 )
-def test_what_is_no_copy_is_fetched_again(stored, cache, damage):
+def test_what_is_not_a_copy_is_fetched_again(stored, cache, damage):
     files, store = stored
     damage(Path(cache.fetch(files[0])))
     assert cache.find(files[0]) is None
@@ -147,7 +147,7 @@ def test_what_cannot_be_replaced_is_named(stored, cache):
         cache.fetch(files[0])
 
 
-def test_a_copy_of_another_content_is_told_by_its_sha256(stored, cache):
+def test_a_copy_of_another_content_is_recognised_by_its_sha256(stored, cache):
     files, _ = stored
     path = Path(cache.fetch(files[0]))
     assert not cache.discard_damaged(files[0])

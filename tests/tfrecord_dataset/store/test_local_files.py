@@ -37,13 +37,13 @@ def test_what_is_held_is_read_again_and_again_and_nothing_else_is_opened(replace
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_is_opened_each_time_is_told_to_have_changed(replaced, monkeypatch):
+def test_what_is_opened_each_time_is_found_to_have_changed(replaced, monkeypatch):
     monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
     with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
         contents(replaced())
 
 
-def test_another_process_opens_the_names_and_is_told_to_what_changed(tmp_path):
+def test_another_process_opens_the_names_and_notices_what_changed(tmp_path):
     """A descriptor's number is another file there."""
     path = tmp_path / "a"
     path.write_bytes(b"old")

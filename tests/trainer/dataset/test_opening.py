@@ -73,7 +73,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("files", "path", "error", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_dataset_is_told(tmp_path, files, path, error, message):
+def test_what_is_not_a_dataset_is_named(tmp_path, files, path, error, message):
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
 

@@ -53,6 +53,6 @@ def test_what_is_refused(dataset, argument, value, wanted):
         dataset.batches("train", **{"image_size": 8, argument: value})
 
 
-def test_a_choice_that_is_no_string(dataset):
+def test_a_choice_that_is_not_a_string(dataset):
     with pytest.raises(trainer.UnknownNameError, match="unknown image_dtype 8; choose from"):
         dataset.batches("train", image_size=8, image_dtype=8)

@@ -24,7 +24,7 @@ def dataset(tmp_path, write_records):
     ("weight", "expected"),
     [pytest.param("weight", [0, 0.5, 1], id="float"), pytest.param("count", [0, 1, 2], id="int")],
 )
-def test_weights_come_third_and_are_no_input(dataset, weight, expected):
+def test_weights_come_third_and_are_not_an_input(dataset, weight, expected):
     (batch,) = dataset.batches(
         features=["a", "b", "label", weight], target="label", sample_weight=weight
     )

@@ -128,7 +128,7 @@ def test_ragged(dataset, ragged):
         assert batch["rows"].shape == (9, 8, 2)
 
 
-def test_ragged_beside_padded(dataset):
+def test_ragged_and_padded(dataset):
     (batch,) = dataset.batches(batch_size=9, ragged=["tokens"], pad={"words": 9})
 
     assert batch["tokens"].to_list() == TOKENS

@@ -130,7 +130,7 @@ def test_channels_that_differ_are_filled_up_too(tmp_path):
     assert not batch["audio"].numpy()[1, :, 1].any()
 
 
-def test_averaged_channels_are_filled_up_at_the_end_alone(tmp_path):
+def test_averaged_channels_are_filled_up_only_at_the_end(tmp_path):
     encoded = [_encoded("WAV", "PCM_16", SAMPLES[:3]), _encoded("FLAC", "PCM_16", SAMPLES[:4, :1])]
 
     (batch,) = _opened(tmp_path / "a", encoded).batches(batch_size=2, audio_mono=True)
@@ -153,7 +153,7 @@ def test_sounds_all_of_one_length_batch_as_they_are(tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"RIFF", b"RIFF....WAVE", _wav(FORMAT)[:30], b"no sound"])
-def test_what_is_no_sound_is_an_error(tmp_path, data):
+def test_what_is_not_sound_is_an_error(tmp_path, data):
     dataset = _opened(tmp_path / "a", [data])
 
     with pytest.raises(trainer.TrainerError, match="'audio' of a record is not audio"):

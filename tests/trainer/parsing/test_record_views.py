@@ -101,7 +101,7 @@ def test_all_of_a_record_moves_together(parse):
 
 
 @pytest.mark.slow
-def test_a_view_depends_on_the_record_and_the_pass_alone(parse):
+def test_a_view_depends_only_on_the_record_and_the_pass(parse):
     first, again, next_pass, other = parse(0, 3), parse(0, 3), parse(1, 3), parse(0, 4)
 
     assert (first["image"] == again["image"]).all()

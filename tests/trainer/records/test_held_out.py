@@ -16,7 +16,7 @@ from trainer.records.held_out import draw, identities
 RECORDS = [str(number).encode() for number in range(1000)]
 
 
-def test_a_share_depends_on_the_records_alone():
+def test_a_share_depends_only_on_the_records():
     numbers = draw(RECORDS, 0.1)
     assert len(numbers) == 100
     drawn = {RECORDS[number] for number in numbers}

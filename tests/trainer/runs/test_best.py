@@ -43,7 +43,7 @@ def test_without_validation():
         best_by("mAP", ("loss",), (), validated=False)
 
 
-def test_a_row_of_the_training_where_there_is_no_validation():
+def test_a_row_of_the_training_without_validation():
     assert Best().rank({"loss": 2.0}) == 2.0
     assert Best().rank({"loss": 2.0, "val_loss": 1.0}) == 1.0
     assert Best("mAP", False).rank({"loss": 2.0}) == float("inf")

@@ -156,7 +156,7 @@ def test_a_killed_run_is_equal_to_one_that_was_not(train, tmp_path, options, kil
 
 
 @pytest.mark.slow
-def test_a_terminated_run_is_saved_and_goes_on_by_its_output_alone(train, tmp_path):
+def test_a_terminated_run_is_saved_and_continues_with_only_its_output(train, tmp_path):
     run = tmp_path / "run"
 
     ended = train(run, *SMALL, kill_at=4, kill_by=signal.SIGTERM)

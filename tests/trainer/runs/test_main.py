@@ -196,7 +196,7 @@ def test_a_disk_that_is_full_is_exit_1(colors, tmp_path, capsys):
     assert "error: No space left on device" in capsys.readouterr().err
 
 
-def test_metrics_that_are_no_numbers_are_still_json():
+def test_metrics_that_are_not_finite_are_still_json():
     text = as_json({"epoch": 2, "loss": float("nan"), "mse": float("inf"), "accuracy": 0.5})
 
     assert text == '{"epoch": 2, "loss": null, "mse": null, "accuracy": 0.5}'

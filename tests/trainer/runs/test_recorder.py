@@ -185,7 +185,7 @@ def test_callbacks_are_called_as_by_fit(make_recorder):
         (0, (1, float("nan")), r"step 1 \(epoch 1\) is nan; no weight has changed"),
     ],
 )
-def test_the_step_whose_loss_is_no_number_is_named(make_recorder, steps_before, diverged, message):
+def test_the_step_whose_loss_is_not_finite_is_named(make_recorder, steps_before, diverged, message):
     _, recorder = make_recorder()
     follow(recorder, steps=steps_before)
 
@@ -193,7 +193,7 @@ def test_the_step_whose_loss_is_no_number_is_named(make_recorder, steps_before, 
         recorder.advance(done(2, float("nan"), diverged=diverged))
 
 
-def test_a_loss_that_is_no_number_ends_the_run_at_once(make_recorder):
+def test_a_loss_that_is_not_finite_ends_the_run_at_once(make_recorder):
     run, recorder = make_recorder(checkpoint_every_steps=1)
     follow(recorder, steps=2)
 

@@ -58,7 +58,7 @@ def test_what_a_guess_reaches(baseline, targets, result):
     assert baseline.result() == pytest.approx(result)
 
 
-def test_a_model_beside_a_guess():
+def test_a_model_compared_with_a_guess():
     baseline = MostFrequent("accuracy", ["a", "b", "c"])
     baseline.update(np.array([1, 1, 0, 1]), {})
     found = baseline.result()

@@ -90,7 +90,7 @@ def test_infinity_is_not_missing(bad):
         pytest.param([[1, np.nan], [2, np.nan]], "'x' (column 1) is missing", id="of a vector"),
     ],
 )
-def test_what_is_never_there_is_no_input(rows, said):
+def test_what_is_never_there_is_not_an_input(rows, said):
     moments = Moments("x", len(rows[0]), allow_missing=True)
     moments.add(np.array(rows))
 

@@ -52,7 +52,7 @@ def test_batches_come_as_bytes_and_only_sums_are_copied_to_the_host(steps):
     assert [each.attr["T"].type for each in [copied, *updated]] == [tf.float32.as_datatype_enum] * 3
 
 
-def test_in_each_step_replicas_add_up_their_gradients_alone(plan, steps):
+def test_in_each_step_replicas_add_up_only_their_gradients(plan, steps):
     def devices(operation):
         return {source.device[-5:] for source in sources(steps, operation)}
 

@@ -65,7 +65,7 @@ def test_more_epochs_make_another_cosine(options, number):
     assert all("continues at 0.0005, instead of 0, and falls" in line for line in found)
 
 
-def test_without_weights_there_is_no_head_phase():
+def test_without_weights_no_head_phase():
     assert head_steps(TrainConfig(data="", output=""), 10) == 0
     assert head_steps(TrainConfig(data="", output="", weights="w.h5"), 10) == 20
 

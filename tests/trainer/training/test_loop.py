@@ -202,7 +202,7 @@ def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
 
 
 @pytest.mark.slow
-def test_four_replicas_differ_by_the_order_of_sums_alone(make_plan, on_replicas):
+def test_four_replicas_differ_only_by_the_order_of_sums(make_plan, on_replicas):
     """In float32 Adam makes steps of rounding: of a bias that a normalisation takes out again.
 
     Its gradient is 0 but for rounding, which differs with the order of sums, and Adam divides it by

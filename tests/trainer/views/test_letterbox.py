@@ -39,7 +39,7 @@ def test_boxes_come_back(image, corners):
 
 
 @pytest.mark.parametrize("size", [(40, 40), (30, 90), (64, 96), (200, 17), (1000, 1500)])
-def test_a_box_is_where_its_pixels_are(size):
+def test_a_box_surrounds_its_pixels(size):
     """Of a whole image, and of crops that are shares of its letterbox."""
     height, width = size
     box = tf.constant([[0.25, 0.25, 0.75, 0.75]])

@@ -89,7 +89,7 @@ def white_box(image):
 VIEWS = Views(area=(0.3, 2.5), aspect=(0.7, 1.4), mirror=True, upside_down=True)
 
 
-def test_a_box_is_where_its_pixels_are():
+def test_a_box_surrounds_its_pixels():
     """The same view of decoded pixels, of a JPEG, of a mask, and of the box."""
     box = (0.3, 0.4, 0.7, 0.8)
     image = marked(box)

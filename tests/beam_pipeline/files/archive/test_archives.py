@@ -264,7 +264,7 @@ def test_a_member_that_is_larger_than_it_states_is_damaged(tmp_path):
         handle.read()
 
 
-def test_files_that_lie_together_are_fetched_together(bucket):
+def test_neighbouring_files_are_fetched_together(bucket):
     url, store = bucket
     contents = {f"cat/{number}.jpg": bytes([number]) * 5000 for number in range(40)}
     storage.write_bytes(f"{url}/x.zip", zip_bytes(contents, zipfile.ZIP_STORED))

@@ -102,7 +102,7 @@ LINK = {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}
         ("\udcff.txt", {}, "not UTF-8", "the name '\\udcff.txt'"),
     ],
 )
-def test_what_is_no_plain_file(name, more, reason, detail):
+def test_what_is_not_a_plain_file(name, more, reason, detail):
     member = info_of(name, **more)
     members, end = listed(tar_of(("1.txt", b"1"), (member, b""), ("2.txt", b"2")))
     assert end == ""

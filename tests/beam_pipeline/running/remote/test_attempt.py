@@ -16,7 +16,7 @@ from beam_pipeline.running.remote.attempt import quiet
         ("Connection reset", True),
     ],
 )
-def test_a_job_server_that_hangs_up_is_no_fault(message, told, caplog, monkeypatch):
+def test_a_job_server_that_hangs_up_is_not_a_fault(message, told, caplog, monkeypatch):
     """Beam logs a worker's broken connection, and raises it in a thread."""
     raised = []
     monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))

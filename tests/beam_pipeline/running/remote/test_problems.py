@@ -86,7 +86,7 @@ def test_a_job_that_left_a_problem_ends_without_a_commit(tmp_path, class_folders
     assert (tmp_path / "out/pets/1.0.0/rejects.jsonl").exists()
 
 
-def test_a_worker_that_does_not_see_the_output_says_so(tmp_path):
+def test_a_worker_that_does_not_see_the_output_reports_it(tmp_path):
     job = Job(problem_file=str(tmp_path / "job/problem.json"))
     with pytest.raises(errors.ConfigError, match=r"does not see .*/job, which the launching"):
         job_folder.check_folder(job)

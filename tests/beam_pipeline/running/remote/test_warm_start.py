@@ -92,7 +92,7 @@ def test_a_later_worker_is_forked(start, warm):
 
 
 @pytest.mark.parametrize(("how", "code", "said"), [("fail", 7, ""), ("raise", 1, "asked for\n")])
-def test_its_end_is_told(start, warm, how, code, said):
+def test_its_end_is_reported(start, warm, how, code, said):
     worker = start(how)
     _, errors = worker.communicate()
     assert worker.returncode == code

@@ -70,7 +70,7 @@ def test_a_label_file_has_a_bound(make_tree, monkeypatch):
     assert (reject.source, reject.reason) == ("labels/a.txt", "file too large")
 
 
-def test_texts_elsewhere_are_no_labels_of_kitti(make_tree):
+def test_texts_elsewhere_are_not_labels_of_kitti(make_tree):
     car = "Car 0.50 1 -1.57 10 20.5 30 40 1.5 1.6 3.9 1.8 1.5 8.4 -1.6"
     tree = Tree(make_tree({"labels.txt": car, "image_2/a.png": "", "label_3/a.txt": car}))
     assert tree_facts(tree, KittiFiles())[1] == []

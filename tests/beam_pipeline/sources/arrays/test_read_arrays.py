@@ -53,7 +53,7 @@ def test_rows(write, read, tmp_path, save):
     assert large.file.path.startswith(root if save is np.savez else str(tmp_path / "scratch"))
 
 
-def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
+def test_numbers_of_many_values_are_not_classes(read, monkeypatch, caplog):
     """Over all files."""
     monkeypatch.setattr("beam_pipeline.sources.tables.survey._FEW_CLASSES", 3)
     records, _ = read({"a.npz": {"y": Y}, "b.npz": {"y": Y}})
@@ -63,7 +63,7 @@ def test_numbers_of_many_values_are_no_classes(read, monkeypatch, caplog):
     assert "column 'y' is a number to predict" in caplog.text
 
 
-def test_labels_are_looked_at_alone(write, tmp_path):
+def test_only_labels_are_looked_at(write, tmp_path):
     [table], _ = find_tables(write({"a.npz": {"x": X, "y": Y}}))
     [batch] = table.without({"x"}).batches(Scratch(table.file.path, str(tmp_path)))
     assert batch.columns == {"y": Y.tolist()}

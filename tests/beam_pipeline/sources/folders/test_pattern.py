@@ -65,7 +65,7 @@ def test_match(pattern, path, found):
         ("n}", "cannot be used: Single '}'"),
     ],
 )
-def test_what_is_no_pattern(pattern, message):
+def test_what_is_not_a_pattern(pattern, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         parse_pattern(pattern)
 

@@ -80,7 +80,7 @@ def test_rows_are_those_that_pythons_writer_wrote(tmp_path_factory, rows):
     assert rows_of(str(path), column_names=["x", "y", "z"])[1:] == expected
 
 
-def test_lines_of_rows_and_of_what_is_no_row(write):
+def test_lines_of_rows_and_of_what_is_not_a_row(write):
     text = 'a,b\n1,2\n\n3\n"x\ny",5\n6,7,8\n9,"10\n11"\n12,13\n'
     expected = [
         (2, {"a": "1", "b": "2"}),
@@ -142,7 +142,7 @@ def test_encodings(write, encoding, name):
     assert rows_of(path, encoding=name) == [(2, {"имя": "Жук", "год": "2"})]
 
 
-def test_utf_16_that_is_not_told(write):
+def test_utf_16_without_a_mark(write):
     with pytest.raises(ProblemError, match=r"is UTF-16, not UTF-8; set encoding .* to utf-16"):
         ReadCsv(write("a.csv", "a,b\n1,2\n".encode("utf-16"))).plan()
 

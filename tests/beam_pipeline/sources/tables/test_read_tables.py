@@ -162,7 +162,7 @@ def test_rows_of_a_database(write, tmp_path, read_tables):
     assert contents == [image for image, *_ in rows]
 
 
-def test_changes_beside_a_database_are_not_lost(write, tmp_path, read_tables):
+def test_changes_next_to_a_database_are_not_lost(write, tmp_path, read_tables):
     """Opened as it is, the file has none of them; the refusal says what brings them in."""
     path = write("a.db", b"")
     database(path, [(None, "x", "a")])

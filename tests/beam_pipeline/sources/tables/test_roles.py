@@ -142,7 +142,7 @@ def test_lists_of_json(make_tree):
 
 
 @pytest.mark.parametrize("column", ["rooms", "image_id"])
-def test_numbers_in_several_rows_are_no_names_of_files(make_tree, column):
+def test_numbers_in_several_rows_are_not_names_of_files(make_tree, column):
     rows = "".join(f"{room},{room}00\n" for room in (1, 2, 2, 1))
     root = make_tree({"t.csv": f"{column},price\n{rows}", "s/1.wav": "", "s/2.wav": ""})
     plan, _ = ReadCsv(f"{root}/t.csv").plan()
@@ -150,7 +150,7 @@ def test_numbers_in_several_rows_are_no_names_of_files(make_tree, column):
 
 
 @pytest.mark.parametrize("name", ["partition", "Split"])
-def test_numbers_are_no_names_of_splits_unless_an_option_says_so(make_tree, name):
+def test_numbers_are_not_names_of_splits_unless_an_option_asks_for_it(make_tree, name):
     text = f"image,label,{name}|img/1.jpg,cat,0|img/2.jpg,dog,2"
     with pytest.raises(ProblemError, match=rf"--split-column\) to {name}") as raised:
         roles_of(make_tree, text)

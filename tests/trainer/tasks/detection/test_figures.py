@@ -67,7 +67,7 @@ def test_f1_by_score_and_precision_by_recall(found):
     assert facts["curves"]["a"][-1] == (1, pytest.approx(1))
 
 
-def test_truth_beside_what_is_predicted_at_the_best_score(found):
+def test_truth_and_predictions_at_the_best_score(found):
     first, second = found.examples()
     assert (first.number, first.text) == (0, "1 of 2 missed, 0 wrong")
     assert (second.number, second.text) == (1, "0 of 1 missed, 0 wrong")
