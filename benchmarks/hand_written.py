@@ -1,4 +1,4 @@
-"""The script that people write by hand: two processes, one writer a shard, no Beam.
+"""The script that people write by hand: two processes, one writer per shard, no Beam.
 
     python benchmarks/hand_written.py INPUT OUTPUT [--processes 2] [--shards 8]
 

@@ -84,7 +84,7 @@ def read_plainly(record: Any) -> Any:
 
 
 def decode_alone(files: list[str]) -> tf.data.Dataset:
-    """What decoding alone allows: of each JPEG one pixel, [64, 3]."""
+    """The rate of decoding: of each JPEG one pixel, [64, 3]."""
     return (
         tf.data.Dataset.from_tensor_slices([image for _, image in encoded_images(files)])
         .repeat(PASSES)

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--objects", type=float, default=9.6, help="about, an image")
-    parser.add_argument("--corners", type=int, default=24, help="of a polygon; 0 for boxes alone")
+    parser.add_argument("--corners", type=int, default=24, help="of a polygon; 0 for only boxes")
     args = parser.parse_args()
     numbers = np.random.default_rng(0)
     side = side_of(3 * 1024, numbers)

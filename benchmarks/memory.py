@@ -81,7 +81,7 @@ def texts(path: Path, count: int) -> None:
 
 
 def tars(folder: Path, count: int) -> None:
-    """Tars of so many tiny images, no two alike, with their classes beside them."""
+    """Tars of so many tiny images, no two alike, with their classes."""
     folder.mkdir(parents=True)
     for start in range(0, count, _RECORDS_PER_TAR):
         with tarfile.open(folder / f"{start // _RECORDS_PER_TAR:05d}.tar", "w") as tar:
@@ -127,7 +127,7 @@ def rows(path: Path, count: int) -> None:
 
 
 def bad_rows(path: Path, count: int) -> None:
-    """JSON Lines of which the first alone is one."""
+    """JSON Lines of which only the first is one."""
     with path.open("w") as file:
         file.write('{"number": 1}\n')
         file.writelines("no JSON\n" for _ in range(count))

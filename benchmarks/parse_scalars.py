@@ -1,4 +1,4 @@
-"""A table of 50 scalars: `.batches`, which parses whole batches, against one parse a record.
+"""A table of 50 scalars: `.batches`, which parses whole batches, against one parse per record.
 
     python benchmarks/parse_scalars.py [--records 50000] [--runs 5] [--batch-size 256]
 
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def write(folder: Path, num_records: int) -> list[str]:
-    """Files of records with 25 integers and 25 floats, one value a key."""
+    """Files of records with 25 integers and 25 floats, one value per key."""
     random = np.random.default_rng(0)
     files = [str(folder / f"table-{number}.tfrecord") for number in range(NUM_FILES)]
     for file in files:
@@ -82,7 +82,7 @@ def write(folder: Path, num_records: int) -> list[str]:
 
 
 def example(random: np.random.Generator) -> bytes:
-    """A serialized Example of one value a key."""
+    """A serialized Example of one value per key."""
     integers = random.integers(0, 1000, NUM_INTEGERS).tolist()
     floats = random.normal(size=NUM_FLOATS).tolist()
     made = tf.train.Example()

@@ -55,7 +55,7 @@ def versions(name: str) -> list[str]:
 
 
 def can_be_installed(name: str) -> bool:
-    """Whether an environment is there; if not, says so."""
+    """Whether an environment is there; if not, prints why."""
     try:
         python(name)
     except subprocess.CalledProcessError as error:

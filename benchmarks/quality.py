@@ -41,7 +41,7 @@ class Row:
         make: Writes the raw files of a folder; takes it and the folders of BCCD and FSDD.
         metric: Of `evaluate`.
         by_hand: Functions of quality_by_hand.py: of Keras and of scikit-learn; empty for none.
-        bar: What the metric is to reach besides, and in how many CPU seconds; 0 for none.
+        bar: What else the metric is to reach, and in how many CPU seconds; 0 for none.
     """
 
     data: str
@@ -132,7 +132,7 @@ def make_series(folder: Path, _: Any) -> None:
 
 
 def make_digits(folder: Path, _: Any) -> None:
-    """scikit-learn's 1,797 digits of 8 x 8 pixels, a folder a class."""
+    """scikit-learn's 1,797 digits of 8 x 8 pixels, one folder per class."""
     for split, digit, number, pixels in digits():
         save(Image.fromarray(pixels), folder / split / str(digit) / f"{number}.png")
 
@@ -201,7 +201,7 @@ def make_shapes(folder: Path, _: Any) -> None:
 
 
 def make_sounds(folder: Path, args: argparse.Namespace) -> None:
-    """FSDD, a folder a digit; its own test split: the first five takes of a speaker and digit."""
+    """FSDD, one folder per digit; its own test split: the first five takes of a speaker and digit."""
     for path in args.fsdd.rglob("*.wav"):
         digit, _, take = path.stem.split("_")
         place = folder / ("test" if int(take) < 5 else "train") / digit / path.name

@@ -142,7 +142,7 @@ def powers(values: Iterable[float]) -> list[float]:
 
 
 def scale(values: Iterable[float], start: float, end: float) -> Callable[[float], float]:
-    """Where a value lies between `start` and `end`, on a logarithmic axis about `values`."""
+    """Where a value is between `start` and `end`, on a logarithmic axis about `values`."""
     ends = powers(values)
     low, high = math.log10(ends[0]), math.log10(ends[-1])
     return lambda value: start + (math.log10(value) - low) / ((high - low) or 1) * (end - start)

@@ -1,4 +1,4 @@
-"""What decoding alone allows: the same JPEGs, decoded by tf.data and thrown away."""
+"""The rate of decoding: the same JPEGs, decoded by tf.data and thrown away."""
 
 from collections.abc import Iterable
 from pathlib import Path
