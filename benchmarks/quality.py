@@ -201,7 +201,7 @@ def make_shapes(folder: Path, _: Any) -> None:
 
 
 def make_sounds(folder: Path, args: argparse.Namespace) -> None:
-    """FSDD, one folder per digit; its own test split: the first five takes of a speaker and digit."""
+    """FSDD, one folder per digit; its own test split: the first five takes by speaker and digit."""
     for path in args.fsdd.rglob("*.wav"):
         digit, _, take = path.stem.split("_")
         place = folder / ("test" if int(take) < 5 else "train") / digit / path.name

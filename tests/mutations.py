@@ -1,4 +1,4 @@
-"""Does a test notice? Random changes of the code, one at a time, and the tests that should fail.
+"""Random changes of the code, one at a time, and the tests that should notice them.
 
     python tests/mutations.py beam_pipeline/assign trainer/records --number 200 --seed 1
 

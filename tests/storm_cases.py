@@ -42,7 +42,7 @@ class Case:
 
 
 def begin(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
-    """The process, as the first of a group; its temporary files lie beside its outputs."""
+    """The process, as the first of a group; its temporary files are next to its outputs."""
     temporary = out.parent / "temporary"
     temporary.mkdir(exist_ok=True)
     return subprocess.Popen(

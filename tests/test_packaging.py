@@ -126,7 +126,7 @@ def test_the_version_is_stated_alike():
 
 
 def _clone(folder):
-    """A copy of what lies in the repository, but for tests."""
+    """A copy of what is in the repository, but for tests."""
     left_out = shutil.ignore_patterns(".*", "build", "dist", "demo", "site", "*.egg-info", "tests")
     return shutil.copytree(ROOT, folder / "clone", ignore=left_out)
 

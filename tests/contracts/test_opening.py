@@ -1,4 +1,4 @@
-"""What `open` of each package says of a value that is no path."""
+"""What `open` of each package says of a value that is not a path."""
 
 import pytest
 

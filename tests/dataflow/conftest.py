@@ -153,7 +153,7 @@ def local_digests(
 def remote_digests(
     tmp_path: Path, digests: Callable[[Path], dict[str, str]]
 ) -> Callable[[str], dict[str, str]]:
-    """remote_digests(url) -> those of a dataset on the store, and all that lies beside it."""
+    """remote_digests(url) -> those of a dataset on the store, and all that is next to it."""
 
     def of(directory: str) -> dict[str, str]:
         for file in storage.list_files(directory):

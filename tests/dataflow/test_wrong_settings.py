@@ -1,4 +1,4 @@
-"""What would fail on Dataflow after minutes is told in seconds, with the remedy."""
+"""What would fail on Dataflow after minutes is reported in seconds, with the remedy."""
 
 import json
 import time

@@ -19,7 +19,7 @@ def splits_of(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
-    """Until then it lies beside the shards, where other workers find it."""
+    """Until then it is next to the shards, where other workers find it."""
     np.savez_compressed(tmp_path / "mnist.npz", **splits_of(X, Y))
     seen = []
     original = columns.in_order

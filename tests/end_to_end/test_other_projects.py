@@ -41,7 +41,7 @@ def demo(tmp_path_factory, class_folders, voc_input, write_image):
 
 
 def _people(folder, write_image):
-    """Images with masks, keypoints and captions, and one with captions alone."""
+    """Images with masks, keypoints and captions, and one with only captions."""
     images = [{"id": n, "file_name": f"{n}.jpg", "width": 16, "height": 12} for n in range(5)]
     for image in images:
         write_image(folder / "val" / image["file_name"], seed=image["id"], size=(16, 12))

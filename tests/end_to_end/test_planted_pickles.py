@@ -1,4 +1,4 @@
-"""Who may write where a build works gets no program run by it: no pickle that lies there acts."""
+"""Who may write where a build works gets no program run by it: no pickle that is there acts."""
 
 import hashlib
 import os

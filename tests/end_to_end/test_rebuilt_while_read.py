@@ -75,7 +75,7 @@ SHUFFLED = {"shuffle": True, "seed": 1, "shuffle_buffer": 32, "repeat": 3}
 
 @contextlib.contextmanager
 def change_is_named():
-    """Nothing but another build may end the block, and its error says so."""
+    """Nothing but another build may end the block, and its error names it."""
     try:
         with readable_errors():
             yield

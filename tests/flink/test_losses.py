@@ -9,7 +9,7 @@ pytestmark = pytest.mark.nightly
 
 
 def strays(output):
-    """What lies where the build writes, but for the dataset itself."""
+    """What is where the build writes, but for the dataset itself."""
     return [path.name for path in (output / "data").iterdir() if path.name != "1.0.0"]
 
 

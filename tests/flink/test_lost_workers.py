@@ -13,7 +13,7 @@ from flink_cluster import ROOT, TEST_S, free_port, wait_until
 
 
 def read_back(output: Path) -> str:
-    """What lies where the build writes, but for the dataset itself."""
+    """What is where the build writes, but for the dataset itself."""
     return " ".join(path.name for path in (output / "data").iterdir() if path.name != "1.0.0")
 
 

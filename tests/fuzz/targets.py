@@ -134,7 +134,7 @@ def _schema(data: bytes, folder: Path) -> int:
 
 
 def _zip(data: bytes, folder: Path) -> int:
-    """All that lies in it, by its name and by its place, whole and in pieces."""
+    """All that is in it, by its name and by its place, whole and in pieces."""
     path = folder / "a.zip"
     path.write_bytes(data)
     refused = 0

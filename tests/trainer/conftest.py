@@ -256,7 +256,7 @@ def start(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
 
 @pytest.fixture(autouse=True, scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
-    """The user's cache folder, for the tests alone."""
+    """The user's cache folder, for only the tests."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_CACHE_HOME", str(folder))

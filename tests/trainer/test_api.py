@@ -114,7 +114,7 @@ def test_objects_of_python(colors, tmp_path, capsys):
         pytest.param(
             {"loss": lambda target, outputs: tf.cast(target, tf.float32)},
             "^the loss does not depend on the model's weights; compute it from the model's outputs",
-            id="a loss of the target alone",
+            id="only a loss of the target",
         ),
         pytest.param(
             {"augment": lambda image, seed: image[:, :3] / 2},

@@ -1,4 +1,4 @@
-"""An error in a function of an option is told as the user's own, by its place."""
+"""An error in a function of an option is shown as the user's own, by its place."""
 
 import dataclasses
 import functools

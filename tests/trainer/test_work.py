@@ -30,7 +30,7 @@ def guard(monkeypatch):
     [
         pytest.param({}, 74, 4, id="whole images, float32"),
         pytest.param({"image_dtype": "uint8"}, 82, 4, id="whole images, uint8"),
-        pytest.param({"features": ["number"]}, 50, 4, id="a number alone"),
+        pytest.param({"features": ["number"]}, 50, 4, id="only a number"),
     ],
 )
 def test_operations(guard, dataset, options, operations, in_python):

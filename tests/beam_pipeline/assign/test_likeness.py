@@ -1,4 +1,4 @@
-"""Images that look alike are found, told of, and kept in one split."""
+"""Images that look alike are found, reported, and kept in one split."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What TFDS itself wrote into a directory is told from what this project wrote."""
+"""What TFDS itself wrote into a directory is told apart from what this project wrote."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Equal contents are told as such, and what is said of them apart."""
+"""Equal contents are recognised, and what is said of them apart."""
 
 import dataclasses
 

@@ -112,7 +112,7 @@ def test_masks_scale_to_the_nearest_pixels(made, size):
 
 @hypothesis.given(st.data())
 def test_the_box_of_the_mask_is_the_box(data):
-    """Whatever way an image lies in its file, cut off where objects reach out of it."""
+    """Whatever way an image is turned in its file, cut off where objects reach out of it."""
     size = data.draw(st.builds(ImageSize, st.integers(20, 60), st.integers(20, 60)))
     orientation = data.draw(st.integers(1, 8))
     x = sorted(
@@ -144,7 +144,7 @@ def test_the_box_of_the_mask_is_the_box(data):
 
 @hypothesis.given(st.data())
 def test_a_rotated_box_is_that_of_the_turned_image(data):
-    """Its five numbers give back its corners, whatever way an image lies, and however large."""
+    """Its five numbers give back its corners, whatever the turn and size of an image."""
     size = data.draw(SIZES)
     orientation, degrees = data.draw(st.integers(1, 8)), data.draw(st.integers(-360, 360))
     scale = data.draw(st.sampled_from([1.0, 3.0]))

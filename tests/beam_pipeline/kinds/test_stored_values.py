@@ -1,4 +1,4 @@
-"""What an Example's lists hold is told in brief, and merges."""
+"""What an Example's lists hold is shown in brief, and merges."""
 
 import numpy as np
 import pytest

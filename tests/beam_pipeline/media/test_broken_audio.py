@@ -37,7 +37,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"\xff\xd8\xff\xe0 JFIF", "not audio", "JFIF", id="an image"),
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
         pytest.param(b"ID3\4\0\0\0\0", "not audio", "8 bytes", id="half of a tag"),
-        pytest.param(b"ID3\4" + bytes(6), "not audio", "10 bytes", id="a tag alone"),
+        pytest.param(b"ID3\4" + bytes(6), "not audio", "10 bytes", id="only a tag"),
         pytest.param(
             b"ID3\4" + bytes(6) + b"fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"
         ),

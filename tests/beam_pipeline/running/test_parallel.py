@@ -35,7 +35,7 @@ EXAMPLE = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
             for kind in (Image, Audio, Array, RawFile)
         ),
         pytest.param([EXAMPLE], 0, (16, 2), id="remote Examples"),
-        pytest.param([record("/a.jpg")], 0, (1, 2), id="local files go to processes alone"),
+        pytest.param([record("/a.jpg")], 0, (1, 2), id="local files go only to processes"),
         pytest.param([record("/a.jpg")], 3, (3, 0), id="as asked for"),
         pytest.param([record("gs://bucket/a.jpg")], 3, (3, 0), id="as asked for, remote"),
         pytest.param([REJECT, Record(key="n", features={"n": 1})], 0, (1, 2), id="no files"),

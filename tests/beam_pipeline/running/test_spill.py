@@ -1,4 +1,4 @@
-"""What waits lies in a file without a name; on other machines in the elements themselves."""
+"""What waits is in a file without a name; on other machines in the elements themselves."""
 
 import os
 import pickle

@@ -45,7 +45,7 @@ def test_what_is_not_said_is_usual(entry, expected):
         pytest.param("s.json", '[{"name": "a", "kind": "text"}]', id="a list"),
         pytest.param("s.json", '{"features": [{"name": "a", "kind": "text"}]}', id="metadata.json"),
         pytest.param("s.yaml", "a:\n  kind: text\n", id="YAML by name"),
-        pytest.param("s.yml", "a: text", id="kinds alone"),
+        pytest.param("s.yml", "a: text", id="only kinds"),
         pytest.param("s.yaml", "- name: a\n  kind: text\n", id="a list in YAML"),
     ],
 )

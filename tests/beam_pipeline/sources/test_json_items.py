@@ -1,4 +1,4 @@
-"""JSON files item by item: what is found, in however small parts, and what is no JSON."""
+"""JSON files item by item: what is found, in however small parts, and what is not JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Frames are TensorFlow's, and every damage is told by record and byte."""
+"""Frames are TensorFlow's, and every damage is named by record and byte."""
 
 import gzip
 import io

@@ -40,7 +40,7 @@ def config(request, tmp_path):
 
 @pytest.fixture
 def receipt(config):
-    """The receipt of a finished part, whose files lie there, too."""
+    """The receipt of a finished part, whose files are there, too."""
     files = {}
     for number, (final, inner) in enumerate(FILES.items()):
         inner = final if storage.is_remote(config.output) else inner

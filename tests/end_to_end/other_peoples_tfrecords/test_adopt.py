@@ -1,4 +1,4 @@
-"""Other people's TFRecords are adopted where they lie; the trainer opens and splits them alike."""
+"""Other people's TFRecords are adopted where they are; the trainer opens and splits them alike."""
 
 import shutil
 

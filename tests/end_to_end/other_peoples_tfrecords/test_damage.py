@@ -1,4 +1,4 @@
-"""Damage in other people's TFRecords costs a record or the rest of a file, and is told of."""
+"""Damage in other people's TFRecords costs a record or the rest of a file, and is reported."""
 
 import gzip
 import json

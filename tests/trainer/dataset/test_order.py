@@ -1,4 +1,4 @@
-"""Every record comes once a pass, in an order that the seed alone decides."""
+"""Every record comes once per pass, in an order that only the seed decides."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Numbers that `Dataset.batches` is told: what is taken, and what is refused when it is called."""
+"""Numbers that `Dataset.batches` takes: what is taken, and what is refused when it is called."""
 
 import numpy as np
 import pytest

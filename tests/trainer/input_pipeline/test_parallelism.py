@@ -1,4 +1,4 @@
-"""The stages of the input run beside each other, and beside the training."""
+"""The stages of the input run at the same time, and during the training."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Every order mixes the whole split, and is a function of the seed and the pass alone."""
+"""Every order mixes the whole split, and is a function of only the seed and the pass."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ def read(options):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        pytest.param(RESUME, None, id="the output alone"),
+        pytest.param(RESUME, None, id="only the output"),
         pytest.param(STARTED, None, id="the same command"),
         pytest.param({**RESUME, "learning_rate": 1e-5, "epochs": 20}, None, id="rate, epochs"),
         pytest.param({**STARTED, "devices": "cpu:2", "learning_rate": 0.1}, None, id="devices"),

@@ -1,4 +1,4 @@
-"""Exported models say what `predict` says, in a process that has TensorFlow alone."""
+"""Exported models say what `predict` says, in a process that has only TensorFlow."""
 
 import functools
 import json

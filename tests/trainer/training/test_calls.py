@@ -10,7 +10,7 @@ from trainer.training import loop
 
 @pytest.fixture(scope="module")
 def plan(make_plan):
-    """Two replicas on devices beside the host's, /cpu:0."""
+    """Two replicas on devices other than the host's, /cpu:0."""
     strategy = tf.distribute.MirroredStrategy(
         ["/cpu:1", "/cpu:2"], cross_device_ops=tf.distribute.ReductionToOneDevice()
     )

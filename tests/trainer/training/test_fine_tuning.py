@@ -24,7 +24,7 @@ def rates(steps, **options):
     [
         pytest.param({}, [1e-3, 1e-3, 1e-4 / 9, 1e-4, 1e-4], id="the head, then a tenth"),
         pytest.param({"head_epochs": 0}, [1e-4] * 5, id="all at once"),
-        pytest.param({"head_epochs": 6}, [1e-3] * 5, id="the head alone"),
+        pytest.param({"head_epochs": 6}, [1e-3] * 5, id="only the head"),
         pytest.param(
             {"learning_rate": 2e-3, "warmup_steps": 2},
             [2e-3, 2e-3, 1e-4, 2e-4, 2e-4],

@@ -1,4 +1,4 @@
-"""Tars of all formats are listed as byte ranges; hostile and damaged ones are told of."""
+"""Tars of all formats are listed as byte ranges; hostile and damaged ones are named."""
 
 import gzip
 import io

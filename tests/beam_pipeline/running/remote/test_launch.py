@@ -66,7 +66,7 @@ def test_an_earlier_job_that_has_ended(tmp_path, build, says, mark, finished):
 
 
 def test_another_password_is_the_same_build(tmp_path):
-    """None is in the record, which lies beside the dataset."""
+    """None is in the record, which is next to the dataset."""
     leave_record(tmp_path / "job", "b of https://***@host/pets?signature=***")
     launch = Launch(
         cluster=Answers(JobState.ENDED),

@@ -1,4 +1,4 @@
-"""Runners of Beam's that need a job service: what is missing is told, with the remedy."""
+"""Runners of Beam's that need a job service: what is missing is named, with the remedy."""
 
 import time
 

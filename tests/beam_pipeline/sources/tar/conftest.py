@@ -29,7 +29,7 @@ def _write_tar(path: Path, members: Members) -> Path:
 
 @pytest.fixture(scope="session")
 def write_tar() -> Callable[[Path, Members], Path]:
-    """Writes a tar; members are content by name; what is no bytes is written as JSON."""
+    """Writes a tar; members are content by name; what is not bytes is written as JSON."""
     return _write_tar
 
 

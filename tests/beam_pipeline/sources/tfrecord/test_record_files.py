@@ -1,4 +1,4 @@
-"""TFRecord files are told by their first bytes, their splits by their names."""
+"""TFRecord files are recognised by their first bytes, their splits by their names."""
 
 import gzip
 import zlib
@@ -34,7 +34,7 @@ LIKE_GZIP = framed(bytes(0x8B1F))
         pytest.param("a.txt", b"", None, id="another empty file"),
         pytest.param("a.gz", gzip.compress(b"text"), None, id="gzip of something else"),
         pytest.param("a.gz", gzip.compress(b""), None, id="gzip of nothing at all"),
-        pytest.param("a.tfrecord", b"\x1f\x8b\x08 no gzip", None, id="gzip's magic alone"),
+        pytest.param("a.tfrecord", b"\x1f\x8b\x08 no gzip", None, id="only gzip's magic"),
         pytest.param("a.tfrecord", b"some text, no TFRecord", None, id="text"),
         pytest.param("a.tfrecord", FILE[:11], None, id="cut off in the header"),
         pytest.param("a.tfrecord", FILE[:15], "plain", id="cut off in the payload"),

@@ -36,7 +36,7 @@ def trained(data, tmp_path_factory):
 
 
 def found_by_hand(trained, data):
-    """(true, predicted) at the model's size, [13, 32, 32] each, by Keras and NumPy alone."""
+    """(true, predicted) at the model's size, [13, 32, 32] each, by only Keras and NumPy."""
     model = keras.models.load_model(trained / "model.keras", compile=False)
     dataset = trainer.open(data)
     (batch,) = dataset.batches("test", batch_size=13, image_size=32, image_dtype="uint8")
@@ -143,7 +143,7 @@ def test_balanced_weights_are_by_pixels(data):
 
 
 def test_changes_in_training_act_on_the_map_as_on_its_image(data):
-    """Crops, mirrors, what lies beyond the image: colors stay with their classes."""
+    """Crops, mirrors, what is beyond the image: colors stay with their classes."""
     dataset = trainer.open(data)
     task, _ = choose_task(dataset.features, training(image_size=64, augment="crop"))
     batches = training_batches(task, dataset, "train", batch_size=40, seed=3)
