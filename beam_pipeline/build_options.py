@@ -83,7 +83,7 @@ class BuildOptions(Options):
         _SPLITS,
     ] = dataclasses.field(default_factory=lambda: dict(values.ONE_SPLIT))
     no_stratify: Annotated[
-        bool, BuildOption("choose splits without regard to the records' classes", recipe_only=True)
+        bool, BuildOption("choose splits without regard to the records' classes", is_rare=True)
     ] = False
     split_list: Annotated[
         tuple[str, ...],
@@ -128,7 +128,7 @@ class BuildOptions(Options):
     ] = "none"
     overwrite: Annotated[bool, JobOption("replace a finished dataset"), _OUTPUT] = False
     no_report: Annotated[
-        bool, JobOption("leave out report.html, the page of the dataset", is_rare=True)
+        bool, JobOption("leave out report.html, the page of the dataset", recipe_only=True)
     ] = False
     duplicates: Annotated[
         str,
