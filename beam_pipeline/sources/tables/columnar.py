@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.numbers import FIRST_SKIPPED_BY_FLOAT64
 from beam_pipeline.media import audio_format, other_formats
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.cells import json_text
@@ -35,7 +34,6 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
     files_of,
 )
-from beam_pipeline.sources.tables.types import kind_of_int
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
 Convert = Callable[[Any], list[Any]]
@@ -386,9 +384,7 @@ def _plain(kind: pa.DataType) -> Convert:
     """Return what makes JSON's values: times become texts, decimals fractions."""
     if pa.types.is_temporal(kind) or pa.types.is_null(kind):
         return functools.partial(_cast, kind=pa.string())
-    if pa.types.is_decimal(kind):
-        return _fractions
-    if pa.types.is_float16(kind):
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return functools.partial(_cast, kind=pa.float64())
     if pa.types.is_dictionary(kind):
         return functools.partial(_cast, kind=kind.value_type)
@@ -398,18 +394,6 @@ def _plain(kind: pa.DataType) -> Convert:
 def _cast(array: Any, kind: pa.DataType | None = None) -> list[Any]:
     values: list[Any] = (array if kind is None else pc.cast(array, kind)).to_pylist()
     return values
-
-
-def _fractions(array: Any) -> list[Any]:
-    """Return decimals as fractions, and as int the whole numbers that a fraction changes."""
-    fractions = pc.cast(array, pa.float64())
-    numbers: list[Any] = fractions.to_pylist()
-    large = pc.greater_equal(pc.abs(fractions), FIRST_SKIPPED_BY_FLOAT64)
-    for index in pc.indices_nonzero(large).to_pylist():
-        number = array[index].as_py()
-        if number == (whole := int(number)) != numbers[index] and kind_of_int(whole) is int:
-            numbers[index] = whole
-    return numbers
 
 
 def _as_json(array: Any, convert: Convert) -> list[Any]:

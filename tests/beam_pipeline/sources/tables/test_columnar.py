@@ -1,6 +1,5 @@
-"""Tables that unpack to far more than they are, and decimals."""
+"""Tables that unpack to far more than they are."""
 
-import decimal
 import gzip
 
 import numpy as np
@@ -119,13 +118,3 @@ def test_rows_beyond_a_files_size_are_refused(tmp_path):
     with pytest.raises(RecordError, match="rows or more in"):
         for _ in read.opened(file).batches():
             pass
-
-
-def test_decimals_that_a_fraction_changes_stay_whole(tmp_path):
-    values = ["9007199254740993.00", "0.50", None, "16777217.00"]
-    decimals = [value and decimal.Decimal(value) for value in values]
-    table = pa.table({"x": pa.array(decimals, pa.decimal128(20, 2))})
-    pq.write_table(table, tmp_path / "t.parquet")
-    read = ReadParquet(str(tmp_path / "t.parquet"))
-    [batch] = read.opened(*read.files()).batches()
-    assert batch.columns["x"] == [9007199254740993, 0.5, None, 16777217.0]
