@@ -43,7 +43,7 @@ def wide_lists(root, _):
 
 
 def wide_fractions(root, _):
-    (root / "t.csv").write_text("a,b\n16777217,x\n0.5,y\n9007199254740993,z\n")
+    (root / "t.csv").write_text("a,b\n16777217,x\n0.5,y\n1234567.89,z\n")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pyarrow
 import pyarrow.compute as compute
 
 from beam_pipeline.errors import RecordError, naming
-from beam_pipeline.kinds.numbers import FIRST_SKIPPED_BY_FLOAT64, Rounding, rounding
+from beam_pipeline.kinds.numbers import Rounding, rounding
 from beam_pipeline.records import Array, Value
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.json_items import is_deep
@@ -288,7 +288,7 @@ def convert_column(
         if kind is int:
             return list(map(int, values))
         if kind is float and not any(map(math.isinf, numbers := list(map(float, values)))):
-            return _exact(values, numbers)
+            return list(numbers)
         if kind in (None, str) and set(map(type, values)) == {str}:
             return list(values)
     return [convert(name, value, kind, missing_number=missing_number) for value in values]
@@ -351,8 +351,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
     try:
         number = kind(value)  # nearly always
         if not math.isinf(number) or not _overflows(value):
-            exact: int | float = _exact([value], [number])[0]
-            return exact
+            return number
         raise OverflowError
     except OverflowError:  # also of a whole number of hundreds of digits
         raise RecordError(
@@ -363,18 +362,6 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
         if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
             return kind(truth)
         return None
-
-
-def _exact(values: Sequence[Any], numbers: Sequence[int | float]) -> list[Any]:
-    """Return numbers, with int where float changes a whole number, so that Inspect counts it."""
-    if not any(map(FIRST_SKIPPED_BY_FLOAT64.__le__, map(abs, numbers))):
-        return list(numbers)
-    return [
-        whole
-        if is_whole(value) and (whole := int(value)) != number and kind_of_int(whole) is int
-        else number
-        for value, number in zip(values, numbers, strict=True)
-    ]
 
 
 def _overflows(value: Any) -> bool:

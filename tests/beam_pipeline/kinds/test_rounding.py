@@ -7,7 +7,7 @@ from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.numbers import Rounding, describe_rounding, rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Array
-from beam_pipeline.sources.tables.types import ListOf, convert, convert_column
+from beam_pipeline.sources.tables.types import ListOf, convert
 from tfrecord_dataset.format.feature import Feature
 
 
@@ -83,13 +83,6 @@ def test_lists_of_tables_are_counted_as_they_are_converted():
     array, _ = measure(made)
     assert array.dtype == "float32"
     assert (array.num_rounded, array.rounded) == (2, 1e-300)
-
-
-@pytest.mark.parametrize("values", [["9007199254740993", "0.5"], ["9007199254740993", ""]])
-def test_whole_numbers_of_a_table_that_float64_changes_stay(values):
-    made = convert_column(values, "x", float, missing_number=0.5)
-    assert made == [9007199254740993, 0.5]
-    assert rounding(made).num_rounded == 1
 
 
 @pytest.mark.parametrize(
