@@ -51,7 +51,7 @@ def wide_fractions(root, _):
     [
         (wide_arrays, "note: x: 10 of 10 values change in float32, which keeps 7 digits: 123"),
         (wide_lists, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 1e-300 is"),
-        (wide_fractions, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 16777"),
+        (wide_fractions, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 12345"),
         (landmarks, "set points: landmarks, which makes keypoints of them: left eye, right eye"),
         (sample_rates, "8000 Hz (4), 44100 Hz (2); pass --audio-sample-rate 16000 to resample it"),
         (deep_images, "2 images with 16 bits, of which readers take the upper 8"),
