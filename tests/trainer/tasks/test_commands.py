@@ -53,7 +53,7 @@ def evaluate(tmp_path, start):
             {"accuracy"},
         ),
         ("table", "--task regression --inputs age", "regression", NUMBERS, {"mae"}),
-        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, set()),
+        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, {"f1"}),
         ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS, {"mIoU"}),
     ],
 )
