@@ -11,15 +11,14 @@ from typing import Any
 import keras
 from keras import ops
 
-_WIDTH = 96
+_WIDTH = 64
 _KERNEL = 5
 _DEPTH = 4
-_DROPOUT = 0.5
 _EMBEDDING = 64
 
 
 def encode(x: Any, mask: Any) -> Any:
-    """One vector of 192 numbers per sequence.
+    """One vector of 128 numbers per sequence.
 
     Args:
         x: [b, time, size].
@@ -42,8 +41,7 @@ def encode(x: Any, mask: Any) -> Any:
         x = keras.layers.Add()([x, y]) if number else y
     x = ops.cast(x, "float32")
     mean = ops.sum(x, axis=1) / ops.squeeze(steps, -1)
-    pooled = keras.layers.Concatenate()([mean, ops.max(x, axis=1)])
-    return keras.layers.Dropout(_DROPOUT)(pooled)
+    return keras.layers.Concatenate()([mean, ops.max(x, axis=1)])
 
 
 def encode_tokens(tokens: Any, num_tokens: int) -> Any:
