@@ -1,9 +1,8 @@
 """A small model from sequences of any length to one vector: masked convolutions over time.
 
 Convolutions instead of a recurrent layer, because they run in parallel over time and
-give equal results on every device. Their steps are 1, 2, 4 and 8 apart, so together they see 61
-steps; a further input says how far through its sequence a step is. Padding does not change
-results: it is 0 before each convolution, and the mean and the maximum over time ignore it.
+give equal results on every device. Padding does not change results: it is 0 before
+each convolution, and the mean and the maximum over time ignore it.
 """
 
 from typing import Any
@@ -11,29 +10,35 @@ from typing import Any
 import keras
 from keras import ops
 
-_WIDTH = 64
+_WIDTH = 96
+_WIDTH_OF_SERIES = 64
 _KERNEL = 5
-_DEPTH = 4
+_DEPTH = 3
 _EMBEDDING = 64
 
 
-def encode(x: Any, mask: Any) -> Any:
-    """One vector of 128 numbers per sequence.
+def encode(x: Any, mask: Any, *, is_series: bool = False) -> Any:
+    """One vector of 192 numbers per sequence, or 128 per series.
 
     Args:
         x: [b, time, size].
         mask: bool [b, time]; False for padding.
+        is_series: Whether trends and waves over the whole sequence matter. Then convolutions see
+            steps 1, 2, 4 and 8 apart, 61 in all, and how far through its sequence a step is.
     """
     # One more step of padding: the maximum over a batch of empty sequences needs a step.
     x = ops.pad(x, [[0, 0], [0, 1], [0, 0]])
     weights = ops.expand_dims(ops.pad(ops.cast(mask, "float32"), [[0, 0], [0, 1]]), -1)
     x = keras.layers.Multiply()([x, weights])
     steps = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)  # an empty one has one step
-    place = weights * (2 * ops.cumsum(weights, axis=1) / steps - 1)
-    x = keras.layers.Concatenate()([x, ops.cast(place, x.dtype)])
-    for number in range(_DEPTH):
+    if is_series:
+        place = weights * (2 * ops.cumsum(weights, axis=1) / steps - 1)
+        x = keras.layers.Concatenate()([x, ops.cast(place, x.dtype)])
+    width = _WIDTH_OF_SERIES if is_series else _WIDTH
+    for number in range(_DEPTH + is_series):
+        dilation = 2**number if is_series else 1
         y = keras.layers.Conv1D(
-            _WIDTH, _KERNEL, padding="same", dilation_rate=2**number, use_bias=False
+            width, _KERNEL, padding="same", dilation_rate=dilation, use_bias=False
         )(x)
         y = keras.layers.LayerNormalization()(y)  # per step, so padding does not matter
         y = keras.layers.ReLU()(y)

@@ -179,7 +179,7 @@ def test_sounds_of_any_length_have_a_vector(samples):
 
     vectors = model(np.full([2, samples], 0.1, "float32"))
 
-    assert vectors.shape == (2, 128)
+    assert vectors.shape == (2, 192)
     assert np.isfinite(vectors).all()
 
 

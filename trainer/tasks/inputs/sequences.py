@@ -121,4 +121,6 @@ class Series(VaryingInput):
 
     def encode(self, x: Any) -> Any:
         mask = sequence_models.before_last_zeros(x)
-        return sequence_models.encode(standardize(x, self.mean, self.variance), mask)
+        return sequence_models.encode(
+            standardize(x, self.mean, self.variance), mask, is_series=True
+        )
