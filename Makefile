@@ -4,7 +4,7 @@ PYTHON ?= python3
 # TensorFlow for this machine; the package itself asks for `tensorflow`.
 TENSORFLOW ?= $(shell command -v nvidia-smi >/dev/null && echo 'tensorflow[and-cuda]' || echo tensorflow-cpu)
 BIN := .venv/bin
-# What the commands need, and what tests and checks need besides.
+# What the commands need, and what tests and checks need in addition.
 INSTALLED := .venv/installed
 READY := .venv/ready
 

@@ -1,4 +1,4 @@
-"""Random changes of the code, one at a time, and the tests that should notice them.
+"""Changes the code at random, and runs the tests that should notice each change.
 
     python tests/mutations.py beam_pipeline/assign trainer/records --number 200 --seed 1
 

@@ -1,4 +1,4 @@
-"""What TFDS itself wrote into a directory is told apart from what this project wrote."""
+"""Files that TFDS itself wrote into a directory are distinguished from this project's."""
 
 import json
 
