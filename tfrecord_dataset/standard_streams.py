@@ -46,6 +46,11 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(opened, "w" if number else "r"))
 
 
+def discard_stdout() -> None:
+    """Write what is still buffered for a reader that has ended to the null device."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def guard() -> None:
     """Remove control characters from whatever this process writes; calling it once is enough.
 

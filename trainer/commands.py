@@ -4,7 +4,6 @@ import dataclasses
 import importlib
 import json
 import math
-import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -46,8 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parsed = _parse(argv)
             result = _run(parsed)
     except BrokenPipeError:  # `predict … | head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        standard_streams.discard_stdout()
+        return 1
     except (Exception, KeyboardInterrupt) as error:
         failure = _failure(error)
         if failure is None:
@@ -118,13 +117,15 @@ class Described:
         function: `package.module:function`, which is imported to run it.
         options: The class of its options.
         summary: In the list of commands.
-        description: In its own help; None for the summary.
+        description: In its own help.
+        has_json: Whether it prints its result as JSON.
     """
 
     function: str
     options: type[Options]
     summary: str
-    description: str | None = None
+    description: str
+    has_json: bool = False
 
 
 COMMANDS = {
@@ -134,18 +135,21 @@ COMMANDS = {
         summary="train a model on a dataset",
         description="Trains a model. RUN holds model.keras (the best), last.keras, report.html, "
         "history.csv, config.json, checkpoints and logs for TensorBoard.",
+        has_json=True,
     ),
     "evaluate": Described(
         function="trainer.runs.trained:evaluate",
         options=EvaluateConfig,
         summary="evaluate a trained model on a split",
         description="Evaluates a trained model; every record counts once.",
+        has_json=True,
     ),
     "predict": Described(
         function="trainer.predicting:predict",
         options=PredictConfig,
         summary="predict for files, folders and datasets",
         description="Predicts for files, folders and datasets.",
+        has_json=True,
     ),
     "export": Described(
         function="trainer.exporting:export",
@@ -168,10 +172,9 @@ COMMANDS = {
         summary="measure the input of a training on this machine",
         description="Measures reading, parsing, decoding, augmenting and batching, and names the "
         "stage that bounds the input, and what helps.",
+        has_json=True,
     ),
 }
-
-_WITH_RESULTS = ("train", "evaluate", "predict", "tune")
 
 
 def _parse(argv: Sequence[str]) -> Command:
@@ -182,13 +185,9 @@ def _parse(argv: Sequence[str]) -> Command:
     add_program_options(parser)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        own = subparsers.add_parser(
-            name,
-            help=command.summary,
-            description=command.description or command.summary,
-        )
+        own = subparsers.add_parser(name, help=command.summary, description=command.description)
         add_options(own, command.options)
-        if name in _WITH_RESULTS:
+        if command.has_json:
             own.add_argument(
                 "--json",
                 action="store_true",

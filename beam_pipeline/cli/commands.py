@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +49,7 @@ from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import failed_rejects_path
 from beam_pipeline.write.working_directory import scratch_dir
-from tfrecord_dataset import users_code
+from tfrecord_dataset import standard_streams, users_code
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.memory_limits import shortage
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with ending_blocked_calls():
             return _run(arguments)
     except BrokenPipeError:  # `show … | head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        standard_streams.discard_stdout()
     except (Exception, KeyboardInterrupt) as error:
         command = "".join(arguments[:1])
         if (failure := _failure(error, command)) is None:

@@ -125,7 +125,7 @@ COMMANDS = {
         "Also accepts build's options for writing, not listed here.",
         has_json=True,
         unused=(
-            *("output", "name", "version", "license", "overwrite", "no_report"),
+            *("output", "name", "version", "license", "overwrite"),
             *("compression", "jpeg_quality"),
         ),
     ),

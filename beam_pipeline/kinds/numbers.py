@@ -92,9 +92,9 @@ def _range_text(feature: Feature) -> str:
     return f" of {high:g} or less" if high is not None else ""
 
 
-# From this number on, float32 cannot represent all whole numbers, and float64 not from the other.
+# From these numbers on, float32 and float64 cannot represent all whole numbers.
 FIRST_SKIPPED = 2**24
-FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
+_FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
 _DIGITS = 7  # that float32 keeps of any number
 _SAME = 1e-12  # relative difference that float64 itself may cause in a fraction
 _EXACT = 1e22  # the largest power of ten in float64 without a difference
@@ -130,7 +130,7 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         is_changed = (stored != wide) & np.isfinite(stored)
         if is_changed.any():
             is_changed &= ~_is_short(wide, stored)
-        if (np.abs(wide) >= FIRST_SKIPPED_BY_FLOAT64).any():
+        if (np.abs(wide) >= _FIRST_SKIPPED_BY_FLOAT64).any():
             pairs = zip(_as_python(numbers), wide.tolist(), strict=True)
             is_changed |= [number != rounded for number, rounded in pairs] & np.isfinite(wide)
     (changed,) = is_changed.nonzero()

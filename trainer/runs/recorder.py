@@ -210,8 +210,7 @@ class Recorder:
         )
 
     def _say_time_left(self) -> None:
-        left_s = self._seconds_left()
-        if left_s is None or self._is_time_said:
+        if self._is_time_said or (left_s := self._seconds_left()) is None:
             return
         self._is_time_said = True
         if left_s >= _LEAST_SECONDS_SAID:

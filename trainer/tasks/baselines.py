@@ -66,6 +66,10 @@ class Baseline(Accumulator):
         return model < guessed if self.is_least else model > guessed
 
 
+def _without_records(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
+    return [name for name, count in zip(classes, counts, strict=True) if not count]
+
+
 class MostFrequent(Baseline):
     """The metric of always guessing one class: accuracy, or mIoU of the pixels of maps."""
 
@@ -83,9 +87,7 @@ class MostFrequent(Baseline):
         counts = self._counts.tolist()
         most = max(counts)
         self.guess = f"always guessing {self._classes[counts.index(most)]}"
-        self.missing = [
-            name for name, count in zip(self._classes, counts, strict=True) if not count
-        ]
+        self.missing = _without_records(self._classes, counts)
         parts = len(counts) - len(self.missing) if self.metric == "mIoU" else 1
         return most / max(1, sum(counts)) / max(1, parts)
 
@@ -116,9 +118,7 @@ class FrequentClasses(Baseline):
                 best, most = f1, size
         guessed = [self._classes[number] for number in order[:most].tolist()]
         self.guess = f"always guessing {shorten(guessed) if guessed else 'no class'}"
-        self.missing = [
-            name for name, count in zip(self._classes, counts.tolist(), strict=True) if not count
-        ]
+        self.missing = _without_records(self._classes, counts.tolist())
         return best
 
 
