@@ -161,15 +161,15 @@ def _inspected(
     value: ListSummary, data: bytes, max_pixels: int, notes: Counter[str]
 ) -> ListSummary:
     """`value`, an image or audio that is whole; what others would convert is noted."""
-    sha256 = hashlib.sha256(data).hexdigest()
     if value.form in AUDIO_FORMS:
-        audio = inspect_audio(data, AudioOptions())
-        shape = (audio.num_samples, audio.channels)
+        audio, _ = inspect_audio(data, AudioOptions())
+        shape, sha256 = (audio.num_samples, audio.channels), audio.file.sha256
         return dataclasses.replace(value, sha256=sha256, shape=shape, sample_rate=audio.sample_rate)
-    facts = inspect_image(data, ImageOptions(max_pixels=max_pixels))
-    for reason in facts.conversions:
+    found = inspect_image(data, ImageOptions(max_pixels=max_pixels))
+    for reason in found.image.conversions:
         notes[f"image kept: {reason}"] += 1
-    return dataclasses.replace(value, sha256=sha256, shape=tuple(facts.source_size))
+    sha256 = found.image.file.sha256
+    return dataclasses.replace(value, sha256=sha256, shape=tuple(found.source_size))
 
 
 def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expectation]:

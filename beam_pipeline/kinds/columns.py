@@ -21,7 +21,7 @@ from beam_pipeline.kinds.kind import Stored, check_text
 from beam_pipeline.kinds.label import class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import Observed, wider
+from beam_pipeline.kinds.observed import NAMED, NAMELESS, Observed, wider
 from beam_pipeline.kinds.points import MOST_NAMES, aligned, in_order, mirrored
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.outlines import Outlines, Ring
@@ -140,13 +140,14 @@ class Labels(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         observed.classes.update(objects.labels)
         if objects.boxes:
-            observed.add_naming(*((source, "") if objects.labels else ("", source)))
+            observed.add_example(NAMED if objects.labels else NAMELESS, source)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        if observed.named and observed.nameless:
+        if observed.example.keys() >= {NAMED, NAMELESS}:
+            named, nameless = observed.example[NAMED], observed.example[NAMELESS]
             raise DataError(
-                f"feature {feature.name!r} has boxes with class names in {observed.named}, but "
-                f"without in {observed.nameless}; name the class of every box, or of none"
+                f"feature {feature.name!r} has boxes with class names in {named}, but without in "
+                f"{nameless}; name the class of every box, or of none"
             )
         names = feature.classes or declared
         return {"classes": class_order(feature.name, observed.classes, names)}
@@ -188,9 +189,8 @@ class Keypoints(Column):
         return tuple(_placed_points(values[index], frame) for index in kept)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        most = max((len(triples) // 3 for triples in objects.keypoints), default=0)
-        observed.keypoints = max(observed.keypoints, most)
-        if most:
+        if most := max((len(triples) // 3 for triples in objects.keypoints), default=0):
+            observed.keypoints = max(observed.keypoints, most)
             naming = (objects.keypoint_names, objects.keypoint_flips)
             observed.add_keypoint_naming(naming, source)
 
@@ -495,13 +495,12 @@ class Attributes(Column):
         return placed
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        observed.add_attributes(
-            {
-                name: functools.reduce(wider, map(_dtype_of, set(map(type, column))))
-                for name, column in objects.attributes.items()
-                if column
-            }
-        )
+        dtypes = {
+            name: functools.reduce(wider, map(_dtype_of, set(map(type, column))))
+            for name, column in objects.attributes.items()
+            if column
+        }
+        observed.add_attributes(dtypes)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import DataError
@@ -10,7 +10,7 @@ from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import values
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import between, count_classes, first_names, of_classes
+from beam_pipeline.kinds.wording import between, count_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
@@ -65,10 +65,8 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         if isinstance(values[0], ClassLabels):
             observed.measure("length", *map(len, named))
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        shape = (None,) if "class_labels" in observed.types else ()
-        feature = Feature(name=name, kind="class_label", dtype="int64", shape=shape, key="")
-        return self.complete(feature, observed, declared)
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
+        return {"shape": (None,) if "class_labels" in observed.types else ()}
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         classes = class_order(feature.name, observed.classes, feature.classes or declared)
@@ -80,14 +78,6 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         if isinstance(value, ClassLabels) and not feature.shape:
             return False
         return not feature.classes or set(self.class_names(value)) <= set(feature.classes)
-
-    def shown(self, value: ClassLabel | ClassLabels) -> str:
-        if isinstance(value, ClassLabel):
-            return f"the class {value.name!r}"
-        return f"the classes {first_names(value.names)}"
-
-    def expected(self, feature: Feature) -> str:
-        return of_classes("classes" if feature.shape else "a class", feature)
 
     def complete_stored(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
@@ -185,10 +175,10 @@ def numbered_classes(
     Raises:
         DataError: There is an undeclared class.
     """
-    largest = int(observed.maximum if observed.maximum is not None else -1) - offset
+    smallest, largest = map(int, observed.range or (0, offset - 1))
+    largest -= offset
     if not declared:
         return tuple(map(str, range(largest + 1)))
-    smallest = int(observed.minimum or 0)
     if largest >= len(declared) or smallest < -1:
         wrong = smallest if smallest < -1 else largest
         raise DataError(

@@ -39,8 +39,7 @@ class StoredKind(Kind[Value]):
         if isinstance(value, ListSummary):
             lists.add(value.length)
             observed.measure("length", value.length)
-            observed.drop_columns()
-            observed.drop_strings()
+            observed.columns = observed.strings = None
             observed.add_list(value)
             if value.kind == "bytes" and value.length == 1:
                 observed.formats[value.form] += 1

@@ -12,7 +12,7 @@ Rules, in this order:
    if the source has 16 bits or fewer, or is OGG or MP3, else 32-bit float. Samples that resampling
    raises above full scale are clipped in 16 bits, and kept in float.
 
-`AudioFacts.conversions` names each rule that changed something; when it is empty the file's own
+`Audio.conversions` names each rule that changed something; when it is empty the file's own
 bytes are stored. The same soxr on the same kind of machine always gives the same bytes.
 """
 
@@ -25,8 +25,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from beam_pipeline import records
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.media import mp3, ogg, wav
 from beam_pipeline.media.audio_format import (
     DAMAGED,
@@ -37,6 +37,7 @@ from beam_pipeline.media.audio_format import (
     UNSUPPORTED,
     sniff,
 )
+from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.format.inflation import is_inflated
 from tfrecord_dataset.options import Group, Option, Options
 
@@ -76,30 +77,10 @@ class AudioOptions(Options):
     mono: Annotated[bool, Option("average the channels into one", flag="--audio-mono")] = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AudioFacts:
-    """Properties of an audio file as it will be stored.
-
-    Attributes:
-        format: "wav", "flac", "ogg" or "mp3": the stored encoding.
-        sample_rate: Samples per second, stored.
-        num_samples: Samples of each channel, stored.
-        channels: As stored.
-        conversions: Why the file is encoded again: "mono", "resampled", "format flac"; empty: the
-            file's own bytes are stored.
-        estimated_bytes: Of the stored file.
-    """
-
-    format: str
-    sample_rate: int
-    num_samples: int
-    channels: int
-    conversions: tuple[str, ...]
-    estimated_bytes: int
-
-
-def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
-    """Check a whole audio file and decide how to store it.
+def inspect_audio(
+    data: bytes, options: AudioOptions, file: FileRef = IN_MEMORY
+) -> tuple[Audio, int]:
+    """Check a whole audio file, decide how to store it, and return it with its bytes as stored.
 
     libsndfile decodes an accepted file to the stated sample rate, samples and channels, and all
     samples are finite. So does TensorFlow's `decode_wav` for a 16-bit PCM WAV with a plain header
@@ -113,62 +94,46 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
     stated = wav.check(data) if source_format == "wav" else None
     if source_format == "ogg":
         ogg.check(data)
-    with _open(data, source_format) as file:
-        _check_header(file, source_format)
-        stated = file.frames if stated is None else stated
-        num_read = sum(map(len, _blocks(file, source_format)))
-        sample_rate, channels, encoding = file.samplerate, file.channels, _encoding(file)
+    with _open(data, source_format) as sound:
+        _check_header(sound, source_format)
+        stated = sound.frames if stated is None else stated
+        num_samples = sum(map(len, _blocks(sound, source_format)))
+        source_rate, channels, encoding = sound.samplerate, sound.channels, _encoding(sound)
     if source_format == "mp3" and not mp3.states_length(data):
-        mp3.check_all_is_read(data, num_read)
-    elif num_read != stated:
+        mp3.check_all_is_read(data, num_samples)
+    elif num_samples != stated:
         raise RecordError(
             DAMAGED,
-            f"{source_format.upper()}: {num_read:,} samples decode, the header states {stated:,}",
+            f"{source_format.upper()}: {num_samples:,} samples decode, the header states "
+            f"{stated:,}",
         )
-    conversions = []
-    if options.mono and channels > 1:
-        conversions.append("mono")
-    if options.sample_rate not in (None, sample_rate):
-        conversions.append("resampled")
-    if not conversions:
-        return AudioFacts(
-            format=source_format,
-            sample_rate=sample_rate,
-            num_samples=num_read,
-            channels=channels,
-            conversions=(),
-            estimated_bytes=len(data),
-        )
-    if source_format != "wav":
-        conversions.append(f"format {source_format}")
-    stored_rate = options.sample_rate or sample_rate
-    stored_channels = 1 if options.mono else channels
-    _check_rates(sample_rate, stored_rate)
-    num_samples = _length_after_resampling(num_read, sample_rate, stored_rate)
-    _check_size(num_samples, stored_channels, "resampled")
-    num_bytes = _HEADER_BYTES + num_samples * stored_channels * _SAMPLE_BYTES[encoding]
-    if is_inflated(len(data), num_bytes, in_a_record=True):
-        raise RecordError(
-            TOO_LARGE,
-            f"{source_format.upper()}: as a WAV it would have {num_bytes:,} bytes, many times its "
-            f"own {len(data):,}; cut it into pieces",
-        )
-    return AudioFacts(
-        format="wav",
-        sample_rate=stored_rate,
+    rate, num_bytes = options.sample_rate or source_rate, len(data)
+    conversions = ["mono"] * (options.mono and channels > 1) + ["resampled"] * (rate != source_rate)
+    if conversions:
+        channels = 1 if options.mono else channels
+        conversions += [f"format {source_format}"] * (source_format != "wav")
+        num_samples = _length_after_resampling(num_samples, source_rate, rate)
+        num_bytes = _HEADER_BYTES + num_samples * channels * _SAMPLE_BYTES[encoding]
+        _check_size(num_samples, channels, "resampled")
+        if is_inflated(len(data), num_bytes, in_a_record=True):
+            raise RecordError(
+                TOO_LARGE,
+                f"{source_format.upper()}: as a WAV it would have {num_bytes:,} bytes, many times "
+                f"its own {len(data):,}; cut it into pieces",
+            )
+    audio = Audio(
+        file=hashed(file, data),
+        format="wav" if conversions else source_format,
+        sample_rate=rate,
         num_samples=num_samples,
-        channels=stored_channels,
+        channels=channels,
         conversions=tuple(conversions),
-        estimated_bytes=num_bytes,
     )
+    return audio, num_bytes
 
 
-def encode_audio(data: bytes, audio: records.Audio | AudioFacts) -> bytes:
+def encode_audio(data: bytes, audio: Audio) -> bytes:
     """The bytes to store for an inspected audio file: `data` itself without conversions.
-
-    Args:
-        data: The inspected file.
-        audio: Its properties by `inspect_audio`.
 
     Raises:
         RecordError: `data` is not the inspected file.
@@ -285,18 +250,14 @@ def _average(block: Samples) -> Samples:
     return mean.astype(np.float32)
 
 
-def _check_rates(source_rate: int, rate: int) -> None:
-    """Raise RecordError if soxr takes too long; from 1 Hz to 999,000 it never ends."""
-    if rate > _MAX_RATIO * source_rate:
+def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
+    """Samples after resampling: the same duration, rounded, at least 1."""
+    if rate > _MAX_RATIO * source_rate:  # soxr takes too long; from 1 Hz to 999,000 it never ends
         raise RecordError(
             UNSUPPORTED,
             f"its {source_rate:,} Hz are too few to resample it to {rate:,} Hz, over "
             f"{_MAX_RATIO:,} times as many; correct the rate in its header, or leave it out",
         )
-
-
-def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
-    """Samples after resampling: the same duration, rounded, at least 1."""
     return max(1, (num_samples * rate + source_rate // 2) // source_rate)
 
 

@@ -21,7 +21,7 @@ Rules, in this order:
    always RGB of 24 bits, for readers do not agree on others, and has no colour profile.
 
 An image that is otherwise encoded again keeps its colour profile and loses all other metadata. The
-same Pillow always gives the same bytes. `ImageFacts.conversions` names each rule that changed
+same Pillow always gives the same bytes. `Image.conversions` names each rule that changed
 something; when it is empty the file's own bytes are stored.
 """
 
@@ -32,6 +32,7 @@ from PIL import Image
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.media import jpeg, other_formats, pixels, png
 from beam_pipeline.media.header import (
     DECODER_MAX_PIXELS,
@@ -53,35 +54,26 @@ _PNG_COMPRESSION = 0.5
 _PNG_SIZE = slice(16, 24)
 
 
-class ImageFacts(NamedTuple):
-    """Properties of an image as it will be stored.
+class InspectedImage(NamedTuple):
+    """A checked image.
 
     Attributes:
-        format: "jpeg", "png" or "bmp": the stored encoding.
-        width: Pixels, stored, upright.
-        height: Pixels, stored, upright.
-        channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
-        bits: 16 of a PNG with so many for each sample, but for grey with alpha; else 8.
-        conversions: Why the image is encoded again: "orientation", "animated", "cmyk", "palette",
-            "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
-        source_size: As in the file, before the orientation.
+        image: As it will be stored.
+        source_size: Pixels in the file, before the orientation.
         orientation: EXIF's 1..8.
-        estimated_bytes: Of the stored image: exact if the file's own bytes are
-            stored, else a rough guess.
+        num_bytes: Of the stored image: exact if the file's own bytes are stored, else a rough
+            guess.
     """
 
-    format: str
-    width: int
-    height: int
-    channels: int
-    bits: int
-    conversions: tuple[str, ...]
+    image: records.Image
     source_size: ImageSize
     orientation: int
-    estimated_bytes: int
+    num_bytes: int
 
 
-def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
+def inspect_image(
+    data: bytes, options: ImageOptions, file: records.FileRef = IN_MEMORY
+) -> InspectedImage:
     """Check a whole image file and decide how to store it.
 
     TensorFlow's `decode_image` decodes an accepted image, as stored, to the stated size. It may
@@ -105,7 +97,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
     conversions = _conversions(header, encoding, resized)
     channels = header.channels
     bits = 16 if header.bits == 16 and header.mode in ("I;16", "RGB", "RGBA") else 8
-    estimated_bytes = len(data)
+    num_bytes: float = len(data)
     if conversions:
         _check_memory(header, size, options.max_pixels)
         if header.format == "png":  # Pillow may find damage that png.inspect does not
@@ -115,34 +107,27 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
         bits = 16 if mode == "I;16" else 8
         area = math.prod(size)
         if encoding == "bmp":
-            estimated_bytes = bmp_bytes(*size)
+            num_bytes = bmp_bytes(*size)
         elif header.format == encoding:
-            estimated_bytes = len(data) * area // math.prod(upright)
+            num_bytes = len(data) * area // math.prod(upright)
         elif encoding == "jpeg":
-            estimated_bytes = int(area * _JPEG_BYTES_PER_PIXEL)
+            num_bytes = area * _JPEG_BYTES_PER_PIXEL
         else:
-            sample_bytes = 2 if mode == "I;16" else 1
-            estimated_bytes = int(area * channels * sample_bytes * _PNG_COMPRESSION)
-    return ImageFacts(
+            num_bytes = area * channels * bits // 8 * _PNG_COMPRESSION
+    image = records.Image(
+        file=hashed(file, data),
         format=encoding,
         width=size.width,
         height=size.height,
         channels=channels,
         bits=bits,
         conversions=conversions,
-        source_size=header.size,
-        orientation=header.orientation,
-        estimated_bytes=max(1, estimated_bytes),
     )
+    return InspectedImage(image, header.size, header.orientation, max(1, int(num_bytes)))
 
 
-def encode_image(data: bytes, image: records.Image | ImageFacts, options: ImageOptions) -> bytes:
+def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
     """The bytes to store for an inspected image: `data` itself without conversions.
-
-    Args:
-        data: The inspected file.
-        image: Its format, size and conversions by `inspect_image`.
-        options: The same options.
 
     Raises:
         RecordError: `data` is not the inspected file.

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.hashed import hashed
 from beam_pipeline.media import pixels
 from beam_pipeline.media.header import Header
 from beam_pipeline.media.images import decode_pixels
 from beam_pipeline.records import FileRef, Map
-from tfrecord_dataset.image_size import ImageSize
 
 IGNORED = 255
 """The pixel of no class in a map of classes."""
@@ -39,23 +39,8 @@ _MOST_COLORS = 256
 _LEVELS = {2: 85, 4: 17}  # between greys, of so many bits, once Pillow makes them 8
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MapFacts:
-    """Properties of a map's file.
-
-    Attributes:
-        size: Size in pixels.
-        numbers: The classes in the map, without the ignored one; none for depths.
-        conversions: Why the map is encoded again.
-    """
-
-    size: ImageSize
-    numbers: tuple[int, ...]
-    conversions: tuple[str, ...]
-
-
-def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
-    """Check the file of a map.
+def inspect_map(data: bytes, value: Map, max_pixels: int) -> Map:
+    """Check the file of a map, and return the map with its size, classes and conversions.
 
     Raises:
         RecordError: As `inspect_image`; "not a map" if its pixels are not numbers; "unknown class
@@ -75,8 +60,16 @@ def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
                 f"the pixel at {_place(numbers == wrong)} has the class {wrong}, but classes are 0 "
                 f"to {value.num_classes - 1}, and 255 is ignored; name or correct the class",
             )
-    reasons = _conversions(header, image, value)
-    return MapFacts(size=ImageSize(*numbers.shape), numbers=shown, conversions=tuple(reasons))
+    height, width = numbers.shape
+    return dataclasses.replace(
+        value,
+        file=hashed(value.file, data),
+        numbers=shown,
+        width=width,
+        height=height,
+        orientation=1,
+        conversions=tuple(_conversions(header, image, value)),
+    )
 
 
 def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.wording import described
 from beam_pipeline.records import Value
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_problem, list_specs
@@ -40,7 +41,7 @@ def conforming(
             shown = "missing" if value is None else kinds.of(value).shown(value)
             raise RecordError(
                 "does not fit the schema",
-                f"{feature.name!r} is {shown}, where {kind.expected(feature)} was expected",
+                f"{feature.name!r} is {shown}, where {described(feature)} was expected",
             )
     return fitting
 

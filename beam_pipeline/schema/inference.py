@@ -165,15 +165,16 @@ def _facts(statistics: Observed) -> KeyStatistics:
     """The values from which existing Examples' kinds are inferred; never raw numbers' shapes."""
     assert statistics.lists is not None
     assert statistics.lists.lengths is not None
-    shortest, longest = statistics.lists.lengths
+    shortest, longest = map(int, statistics.lists.lengths)
+    smallest, largest = statistics.range or (None, None)
     return KeyStatistics(
         where={kind: statistics.example[kind] for kind in statistics.types if kind},
         num_records=statistics.types.total(),
         shortest=shortest,
         longest=longest,
         fours=statistics.lists.fours,
-        smallest=statistics.minimum,
-        largest=statistics.maximum,
+        smallest=smallest,
+        largest=largest,
         forms=set(statistics.formats),
         names=statistics.lists.names,
     )

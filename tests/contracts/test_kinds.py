@@ -167,7 +167,7 @@ def inspected(kind, data):
 def counted(observed):
     """What has been counted, comparable."""
     made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
-    return made | {"columns": [column.facts() for column in observed.columns]}
+    return made | {"columns": [column.facts() for column in observed.columns or ()]}
 
 
 def inferred(records):
@@ -208,8 +208,6 @@ def test_values_fit_the_schema_that_follows_from_them(kind, data):
     schema = inferred(records)
     for record in records:
         assert conforming(record.features, schema) == record.features
-    for feature in schema:
-        assert kinds.named(feature).expected(feature)
 
 
 @contract

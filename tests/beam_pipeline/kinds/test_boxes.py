@@ -247,12 +247,12 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
     image = Image.new("L", (size.width, size.height))
     image.paste(255, box)
     data = image_bytes(image, exif=exif_of(orientation))
-    facts = inspect_image(data, ImageOptions())
-    stored = encode_image(data, facts, ImageOptions())
+    found = inspect_image(data, ImageOptions())
+    stored = encode_image(data, found.image, ImageOptions())
     shown = np.asarray(Image.open(io.BytesIO(stored)))
     rows, columns = np.nonzero(shown)
     seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-    upright_size = ImageSize(facts.height, facts.width)
+    upright_size = ImageSize(found.image.height, found.image.width)
     if annotated == "upright":
         boxes = Objects(boxes=(tuple(map(float, seen)),), image_size=upright_size)
     else:
@@ -261,12 +261,12 @@ def test_boxes_turn_with_the_image(image, orientation, annotated):
 
     placed, counts = place(
         boxes,
-        Frame(size=facts.source_size, orientation=facts.orientation),
+        Frame(size=found.source_size, orientation=found.orientation),
         policy="error",
         stated=True,
     )
 
-    sides = (facts.width, facts.height) * 2
+    sides = (found.image.width, found.image.height) * 2
     in_pixels = [side * fraction for side, fraction in zip(sides, placed.boxes[0], strict=True)]
     assert in_pixels == pytest.approx(seen, abs=1e-4)
     assert not counts
@@ -313,9 +313,10 @@ def test_attributes_that_a_record_lacks():
     feature = Feature(name="boxes", kind="boxes", dtype="float32", key="b", attributes=attributes)
     objects = Objects(boxes=((0.0, 0.0, 1.0, 1.0),) * 2, attributes={"difficult": (1, 0)})
 
-    encoded = kinds.named(feature).encode(feature, objects, Stored("a", "1", {}, {}))
+    stored = Stored("a", "1", {}, {})
+    encoded = kinds.named(feature).encode_column(feature, [objects], [stored])
 
-    assert {key: encoded[f"b/{key}"] for key in attributes} == {
+    assert {key: encoded[f"b/{key}"][0] for key in attributes} == {
         "difficult": [1, 0],
         "area": [-1.0, -1.0],
         "pose": [b"", b""],

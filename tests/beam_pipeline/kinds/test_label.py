@@ -14,7 +14,7 @@ PETS = ("cat", "dog", "fish")
 
 def seen(smallest, largest):
     observed = Observed()
-    observed.minimum, observed.maximum = smallest, largest
+    observed.range = None if largest is None else (smallest, largest)
     return observed
 
 

@@ -12,7 +12,7 @@ from file_bytes import exif_of, image_bytes, png_chunk, sound_bytes
 from PIL import Image
 
 from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import ImageFacts, encode_image, inspect_image
+from beam_pipeline.media.images import InspectedImage, encode_image, inspect_image
 
 
 def _pixels(size: tuple[int, int]) -> Image.Image:
@@ -64,15 +64,15 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
 
 
 @pytest.fixture(scope="session")
-def store() -> Callable[..., tuple[ImageFacts, bytes]]:
+def store() -> Callable[..., tuple[InspectedImage, bytes]]:
     """What the stages do to an image: inspect it, and later encode it."""
 
-    def run(data: bytes, options: ImageOptions | None = None) -> tuple[ImageFacts, bytes]:
+    def run(data: bytes, options: ImageOptions | None = None) -> tuple[InspectedImage, bytes]:
         options = options or ImageOptions()
-        facts = inspect_image(data, options)
-        stored = encode_image(data, facts, options)
-        assert encode_image(data, facts, options) == stored  # the same bytes each time
-        return facts, stored
+        found = inspect_image(data, options)
+        stored = encode_image(data, found.image, options)
+        assert encode_image(data, found.image, options) == stored  # the same bytes each time
+        return found, stored
 
     return run
 

@@ -19,12 +19,16 @@ def assert_tensorflow_agrees() -> Callable[[bytes, ImageOptions], None]:
     """Raises RecordError when the data does not pass."""
 
     def check(data: bytes, options: ImageOptions) -> None:
-        facts = inspect_image(data, options)
-        stored = encode_image(data, facts, options)
+        found = inspect_image(data, options)
+        stored = encode_image(data, found.image, options)
         as_it_is = tf.io.decode_image(stored, expand_animations=False)
-        assert as_it_is.shape == (facts.height, facts.width, facts.channels)
+        assert as_it_is.shape == (found.image.height, found.image.width, found.image.channels)
         decoders = {"jpeg": tf.io.decode_jpeg, "png": tf.io.decode_png, "bmp": tf.io.decode_bmp}
-        assert decoders[facts.format](stored, channels=3).shape == (facts.height, facts.width, 3)
+        assert decoders[found.image.format](stored, channels=3).shape == (
+            found.image.height,
+            found.image.width,
+            3,
+        )
 
     return check
 

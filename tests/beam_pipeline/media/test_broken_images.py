@@ -82,7 +82,7 @@ def test_whatever_is_changed_nothing_but_a_record_error_comes_out(
         data[start : start + len(what)] = what
     for options in (ImageOptions(max_pixels=10_000), ImageOptions(max_pixels=10_000, max_side=5)):
         try:
-            facts = inspect_image(bytes(data), options)
+            found = inspect_image(bytes(data), options)
         except RecordError:
             continue
-        assert facts.width * facts.height <= 10_000
+        assert found.image.width * found.image.height <= 10_000

@@ -29,10 +29,10 @@ Encode = Callable[..., bytes]
 )
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "BMP"])
 def test_sizes(encode: Encode, store, open_image, options, size, expected, file_format):
-    facts, stored = store(encode(file_format, size=size), ImageOptions(**options))
+    found, stored = store(encode(file_format, size=size), ImageOptions(**options))
 
-    assert (facts.width, facts.height) == open_image(stored).size == expected
-    assert ("resized" in facts.conversions) == (size != expected)
+    assert (found.image.width, found.image.height) == open_image(stored).size == expected
+    assert ("resized" in found.image.conversions) == (size != expected)
 
 
 def test_a_large_jpeg_is_shrunk_like_its_pixels(
@@ -63,12 +63,12 @@ def test_a_large_jpeg_is_shrunk_like_its_pixels(
 def test_modes_when_resized(
     encode: Encode, make_image, store, open_image, mode, save, stored_mode, reasons
 ):
-    facts, stored = store(encode("PNG", mode, **save), ImageOptions(max_side=12))
+    found, stored = store(encode("PNG", mode, **save), ImageOptions(max_side=12))
 
     seen = open_image(stored)
-    assert facts.conversions == reasons
+    assert found.image.conversions == reasons
     assert seen.mode == stored_mode
-    assert facts.channels == {"L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}[stored_mode]
+    assert found.image.channels == {"L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}[stored_mode]
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_modes_when_resized(
 def test_to_jpeg(encode: Encode, store, open_image, rgb_of, mode, save, channels, reasons):
     data = encode("PNG", mode, **save)
 
-    facts, stored = store(data, ImageOptions(format="jpeg", jpeg_quality=100))
+    found, stored = store(data, ImageOptions(format="jpeg", jpeg_quality=100))
 
     seen = open_image(stored)
-    assert facts.conversions == reasons
-    assert (facts.format, facts.channels) == ("jpeg", channels)
+    assert found.image.conversions == reasons
+    assert (found.image.format, found.image.channels) == ("jpeg", channels)
     assert seen.mode == {1: "L", 3: "RGB"}[channels]
     meant = open_image(data)
     if mode == "I;16":
@@ -144,8 +144,8 @@ def test_bombs_are_refused_by_their_header_and_without_pillows_warning(encode: E
 def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed(make_png, store):
     data = make_png(before=png_chunk(b"tRNS", b"x"))
 
-    facts, stored = store(data)
+    found, stored = store(data)
     assert stored is data
-    assert facts.channels == 3
+    assert found.image.channels == 3
     with pytest.raises(RecordError):
         inspect_image(data, ImageOptions(max_side=5))

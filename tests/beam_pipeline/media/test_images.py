@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_pipeline.media.images import ImageFacts, decode_rgb
+from beam_pipeline import records
+from beam_pipeline.media.images import decode_rgb
 
 Encode = Callable[..., bytes]
 
@@ -35,20 +36,18 @@ def test_jpeg_and_png_are_stored_as_they_are(
 ):
     data = encode(file_format, mode, **save)
 
-    facts, stored = store(data)
+    found, stored = store(data)
 
     assert stored is data
-    assert facts == ImageFacts(
+    image = records.Image(
+        file=found.image.file,
         format=stored_format,
         width=24,
         height=16,
         channels=channels,
         bits=16 if mode == "I;16" else 8,
-        conversions=(),
-        source_size=(16, 24),
-        orientation=1,
-        estimated_bytes=len(data),
     )
+    assert found == (image, (16, 24), 1, len(data))
 
 
 @pytest.mark.parametrize(
@@ -88,27 +87,31 @@ def test_every_other_format_becomes_png_without_loss(
 ):
     data = encode(file_format, mode, **save)
 
-    facts, stored = store(data)
+    found, stored = store(data)
 
     seen, meant = open_image(stored), open_image(data)
-    assert facts.conversions == conversions
-    assert (seen.format, seen.mode, seen.size) == ("PNG", stored_mode, (facts.width, facts.height))
+    assert found.image.conversions == conversions
+    assert (seen.format, seen.mode, seen.size) == (
+        "PNG",
+        stored_mode,
+        (found.image.width, found.image.height),
+    )
     assert not getattr(seen, "is_animated", False)
     if stored_mode == "I;16":
         assert (np.asarray(seen) == np.asarray(meant)).all()
     else:
         assert (np.asarray(seen.convert("RGBA")) == np.asarray(meant.convert("RGBA"))).all()
-    assert facts.channels == {"1": 1, "L": 1, "I;16": 1, "RGB": 3, "RGBA": 4, "P": 3}[
+    assert found.image.channels == {"1": 1, "L": 1, "I;16": 1, "RGB": 3, "RGBA": 4, "P": 3}[
         stored_mode
     ] + ("transparency" in seen.info)
-    assert 0.1 * len(stored) < facts.estimated_bytes < 10 * len(stored)
+    assert 0.1 * len(stored) < found.num_bytes < 10 * len(stored)
 
 
 def test_a_cmyk_jpeg_becomes_rgb(encode: Encode, make_image, store, open_image, rgb_of):
-    facts, stored = store(encode("JPEG", "CMYK", quality=95))
+    found, stored = store(encode("JPEG", "CMYK", quality=95))
 
-    assert facts.conversions == ("cmyk",)
-    assert (facts.format, facts.channels) == ("jpeg", 3)
+    assert found.image.conversions == ("cmyk",)
+    assert (found.image.format, found.image.channels) == ("jpeg", 3)
     assert np.abs(rgb_of(open_image(stored)) - rgb_of(make_image())).mean() < 5
 
 
@@ -131,15 +134,15 @@ def test_a_turned_image_is_stored_upright(
     lossless = {"lossless": True} if file_format == "WEBP" else {}
     data = encode(file_format, mode, orientation=orientation, **lossless)
 
-    facts, stored = store(data)
+    found, stored = store(data)
 
     seen = open_image(stored)
     upright = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}[orientation]
     meant = make_image(mode).transpose(Image.Transpose(upright))
-    assert facts.conversions[0] == "orientation"
-    assert (facts.source_size, facts.orientation) == ((16, 24), orientation)
-    assert (facts.format, seen.format) == (stored_format, stored_format.upper())
-    assert seen.size == (facts.width, facts.height) == meant.size
+    assert found.image.conversions[0] == "orientation"
+    assert (found.source_size, found.orientation) == ((16, 24), orientation)
+    assert (found.image.format, seen.format) == (stored_format, stored_format.upper())
+    assert seen.size == (found.image.width, found.image.height) == meant.size
     assert 0x0112 not in seen.getexif()
     difference = np.abs(np.asarray(seen).astype(int) - np.asarray(meant).astype(int))
     assert difference.mean() < (8 if file_format == "JPEG" else 1e-9)

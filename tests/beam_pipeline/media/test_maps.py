@@ -34,16 +34,8 @@ def a_map(**stated):
 
 def stored(data, value):
     """The numbers that are stored of a file, and why they are encoded again."""
-    facts = inspect_map(data, value, MAX_PIXELS)
-    checked = a_map(
-        shows=value.shows,
-        colors=value.colors,
-        classes=value.classes,
-        conversions=facts.conversions,
-        width=facts.size.width,
-        height=facts.size.height,
-    )
-    return read_numbers(encode_map(data, checked, MAX_PIXELS), MAX_PIXELS), facts.conversions
+    checked = inspect_map(data, value, MAX_PIXELS)
+    return read_numbers(encode_map(data, checked, MAX_PIXELS), MAX_PIXELS), checked.conversions
 
 
 OF_COLORS = a_map(colors=COLORS.tobytes())

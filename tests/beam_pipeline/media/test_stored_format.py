@@ -34,12 +34,17 @@ def test_pixels_are_those_of_the_image(
 ):
     data = encode(file_format, mode, size=(23, 16), **save)  # rows that end within four bytes
 
-    facts, stored = store(data, BMP)
+    found, stored = store(data, BMP)
 
     seen = open_image(stored)
-    assert (seen.format, seen.mode, facts.format, facts.channels) == ("BMP", "RGB", "bmp", 3)
-    assert facts.conversions == reasons
-    assert facts.estimated_bytes == len(stored)
+    assert (seen.format, seen.mode, found.image.format, found.image.channels) == (
+        "BMP",
+        "RGB",
+        "bmp",
+        3,
+    )
+    assert found.image.conversions == reasons
+    assert found.num_bytes == len(stored)
     meant = open_image(data)
     if "alpha" in reasons:
         meant = meant.convert("RGBA")
