@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -98,8 +98,10 @@ class Rounding(NamedTuple):
     num_rounded: int = 0
     rounded: Number | None = None
 
-    def merged(self, other: Self) -> "Rounding":
+    def merged(self, other: "Rounding") -> "Rounding":
         """Those of both."""
+        if not other.num_rounded:
+            return self
         numbers = [each.rounded for each in (self, other) if each.rounded is not None]
         nearest = min(numbers, key=lambda number: (abs(number), number), default=None)
         return Rounding(self.num_rounded + other.num_rounded, nearest)
