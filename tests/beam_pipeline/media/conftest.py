@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from file_bytes import exif_of, image_bytes, png_chunk, sound_bytes
 from PIL import Image
 
@@ -65,13 +66,18 @@ def encode(make_image: Callable[..., Image.Image]) -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def store() -> Callable[..., tuple[InspectedImage, bytes]]:
-    """What the stages do to an image: inspect it, and later encode it."""
+    """What the stages do to an image: inspect it, and later encode it, as TensorFlow decodes it."""
 
     def run(data: bytes, options: ImageOptions | None = None) -> tuple[InspectedImage, bytes]:
         options = options or ImageOptions()
         found = inspect_image(data, options)
-        stored = encode_image(data, found.image, options)
-        assert encode_image(data, found.image, options) == stored  # the same bytes each time
+        image, stored = found.image, encode_image(data, found.image, options)
+        assert encode_image(data, image, options) == stored  # the same bytes each time
+        size = (image.height, image.width)
+        as_it_is = tf.io.decode_image(stored, expand_animations=False)
+        assert as_it_is.shape == (*size, image.channels)
+        decoders = {"jpeg": tf.io.decode_jpeg, "png": tf.io.decode_png, "bmp": tf.io.decode_bmp}
+        assert decoders[image.format](stored, channels=3).shape == (*size, 3)
         return found, stored
 
     return run
@@ -87,16 +93,6 @@ def open_image() -> Callable[[bytes], Image.Image]:
         return image
 
     return load
-
-
-@pytest.fixture(scope="session")
-def rgb_of() -> Callable[[Image.Image], np.ndarray]:
-    """An image's colours, in integers that may be subtracted: [height, width, 3]."""
-
-    def array(image: Image.Image) -> np.ndarray:
-        return np.asarray(image.convert("RGB")).astype(int)
-
-    return array
 
 
 _SAMPLES = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}

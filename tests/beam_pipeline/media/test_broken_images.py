@@ -1,5 +1,7 @@
 """What is refused, and for which reason; nothing broken may pass, whatever its kind."""
 
+import contextlib
+import random
 from collections.abc import Callable
 
 import hypothesis
@@ -86,3 +88,37 @@ def test_whatever_is_changed_nothing_but_a_record_error_comes_out(
         except RecordError:
             continue
         assert found.image.width * found.image.height <= 10_000
+
+
+@pytest.mark.parametrize(
+    ("file_format", "mode", "save"),
+    [
+        ("JPEG", "RGB", {}),
+        ("JPEG", "RGB", {"progressive": True}),
+        ("JPEG", "RGB", {"restart_marker_blocks": 1}),
+        ("JPEG", "CMYK", {}),
+        ("PNG", "RGB", {}),
+        ("PNG", "P", {"transparency": 3}),
+    ],
+)
+def test_damage_that_passes_is_harmless(encode: Encode, store, file_format, mode, save):
+    """Random changes: each either is refused here, or is nothing to TensorFlow's decoder."""
+    original = encode(file_format, mode, **save)
+    chance = random.Random(5)
+    passed = 0
+    for _ in range(150):
+        data = bytearray(original)
+        kind = chance.random()
+        position = chance.randrange(8, len(data))
+        if kind < 0.2:
+            del data[position:]
+        elif kind < 0.4:
+            del data[position : position + chance.randrange(1, 50)]
+        else:
+            for _ in range(chance.randrange(1, 4)):
+                position = chance.randrange(len(data) // 3, len(data))
+                data[position] = chance.choice((0, 255, chance.randrange(256)))
+        with contextlib.suppress(RecordError):
+            store(bytes(data), ImageOptions(max_pixels=1_000_000))
+            passed += 1
+    assert passed > 0 or file_format == "PNG"  # whose checksums find everything
