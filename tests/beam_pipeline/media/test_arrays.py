@@ -81,9 +81,7 @@ def test_what_is_converted(data, expected):
     ("array", "remedy"),
     [
         pytest.param(ROWS.T, "Fortran order; save numpy.ascontiguousarray(array)", id="fortran"),
-        pytest.param(
-            ROWS.astype(">f4"), "big-endian values (>f4); save array.astype('<f4')", id="big-endian"
-        ),
+        (ROWS.astype(">f4"), "big-endian values (>f4); save array.astype('<f4')"),  # big-endian
     ],
 )
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

@@ -38,9 +38,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
         pytest.param(b"ID3\4\0\0\0\0", "not audio", "8 bytes", id="half of a tag"),
         pytest.param(b"ID3\4" + bytes(6), "not audio", "10 bytes", id="only a tag"),
-        pytest.param(
-            b"ID3\4" + bytes(6) + b"fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"
-        ),
+        (b"ID3\4" + bytes(6) + b"fLaC", "unsupported audio", "FLAC after"),  # FLAC with a tag
         pytest.param(b"\xff\xfb\x90\x64", "damaged audio", "MP3", id="MP3 of 4 bytes"),
         pytest.param(b"\xff\xf1\x50\x80", "not audio", "convert other", id="AAC"),
         pytest.param(b"RIFF\0\0\0\0WAVE", "truncated audio", "12 bytes", id="WAV of 12 bytes"),
@@ -94,17 +92,11 @@ DATA = chunk(b"data", SAMPLES)
         pytest.param(wav(form(), DATA, size=0), None, id="no file size"),
         pytest.param(wav(form(), DATA, size=60 + 8), None, id="file size counts itself in"),
         pytest.param(wav(form(), DATA, size=999), "truncated audio", id="file ends early"),
-        pytest.param(
-            wav(form(), chunk(b"data", SAMPLES, size=26)), "truncated audio", id="samples end early"
-        ),
-        pytest.param(
-            wav(form(), chunk(b"data", SAMPLES, size=2**32 - 1)), "truncated audio", id="a pipe's"
-        ),
+        (wav(form(), chunk(b"data", SAMPLES, size=26)), "truncated audio"),  # samples end early
+        (wav(form(), chunk(b"data", SAMPLES, size=2**32 - 1)), "truncated audio"),  # a pipe's
         pytest.param(wav(form()), "truncated audio", id="no samples' chunk"),
         pytest.param(wav(form(), chunk(b"data", b"")), "audio without samples", id="no samples"),
-        pytest.param(
-            wav(form(), chunk(b"data", SAMPLES[:-1])), "damaged audio", id="half a sample"
-        ),
+        (wav(form(), chunk(b"data", SAMPLES[:-1])), "damaged audio"),  # half a sample
         pytest.param(wav(DATA, form()), "damaged audio", id="samples before their format"),
         pytest.param(wav(form(), form(), DATA), "damaged audio", id="two formats"),
         pytest.param(wav(form(), DATA, DATA), "damaged audio", id="samples twice"),
@@ -112,11 +104,7 @@ DATA = chunk(b"data", SAMPLES)
         pytest.param(wav(form(rate=0), DATA), "damaged audio", id="0 Hz"),
         pytest.param(wav(form(rate=2**31 - 1, align=2), DATA), "damaged audio", id="2 GHz"),
         pytest.param(wav(form(channels=0), DATA), "damaged audio", id="no channel"),
-        pytest.param(
-            wav(form(channels=2000), chunk(b"data", bytes(4000))),
-            "damaged audio",
-            id="2,000 channels",
-        ),
+        (wav(form(channels=2000), chunk(b"data", bytes(4000))), "damaged audio"),  # 2,000 channels
         pytest.param(wav(form(align=4), DATA), "damaged audio", id="sample size"),
         pytest.param(wav(form(a_second=1), DATA), "damaged audio", id="bytes a second"),
         pytest.param(wav(form(codec=3), DATA), "damaged audio", id="16-bit float"),

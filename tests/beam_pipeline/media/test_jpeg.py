@@ -32,9 +32,7 @@ def refusal(data: bytes) -> tuple[str, str]:
         pytest.param(0xC0, 0, b"\0\0", "damaged image", "is empty", id="segment without length"),
         pytest.param(0xC0, 0, b"\0\4", "damaged image", "too short", id="short frame"),
         pytest.param(0xC4, 0, b"\xff\xfe", "damaged image", "beyond the end", id="long segment"),
-        pytest.param(
-            0xDA, 20, b"\xff\xec\x4a\x86", "damaged image", "beyond the end", id="in scan"
-        ),
+        (0xDA, 20, b"\xff\xec\x4a\x86", "damaged image", "beyond the end"),  # in scan
         pytest.param(0xDA, 20, b"\xff\xc4", "damaged image", "", id="table in scan"),
         pytest.param(0xDB, -1, b"\xe5", "damaged image", "", id="no quantisation table"),
     ],

@@ -51,16 +51,8 @@ def test_a_flipped_bit_anywhere(make_png):
     [
         pytest.param(lambda make: make(end=False), "truncated image", id="no end chunk"),
         pytest.param(lambda make: make(stated_size=(11, 0)), "damaged image", id="no rows"),
-        pytest.param(
-            lambda make: make(before=png_chunk(b"ABCD", b"")),
-            "unsupported image",
-            id="an unknown critical chunk",
-        ),
-        pytest.param(
-            lambda make: make().replace(b"IHDR", b"CgBI", 1),
-            "damaged image",
-            id="a checksum that is not of the chunk's kind",
-        ),
+        (lambda make: make(before=png_chunk(b"ABCD", b"")), "unsupported image"),
+        (lambda make: make().replace(b"IHDR", b"CgBI", 1), "damaged image"),
         pytest.param(
             lambda make: make()[:8] + png_chunk(b"CgBI", b"\0\0\0\0") + make()[8:],
             "unsupported image",
@@ -78,21 +70,13 @@ def test_a_flipped_bit_anywhere(make_png):
             "damaged image",
             id="interrupted pixel data",
         ),
-        pytest.param(
-            lambda make: make(pixel_chunks=lambda data: b""),
-            "damaged image",
-            id="no pixel data",
-        ),
+        (lambda make: make(pixel_chunks=lambda data: b""), "damaged image"),  # no pixel data
         pytest.param(
             lambda make: make(pixel_chunks=lambda data: png_chunk(b"IDAT", data[:-4])),
             "damaged image",
             id="pixel data without its checksum",
         ),
-        pytest.param(
-            lambda make: make(8, 3).replace(b"PLTE", b"pLTE"),
-            "damaged image",
-            id="no palette",
-        ),
+        (lambda make: make(8, 3).replace(b"PLTE", b"pLTE"), "damaged image"),  # no palette
     ],
 )
 def test_structure(make_png, make, expected):

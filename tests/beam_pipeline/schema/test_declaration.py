@@ -29,9 +29,7 @@ from tfrecord_dataset.format.feature import Feature
         pytest.param({"kind": "text"}, {"dtype": "string"}, id="text"),
         pytest.param({"kind": "audio"}, {"shape": (None, None)}, id="audio"),
         pytest.param({"kind": "bytes", "dtype": "bytes"}, {"dtype": "string"}, id="bytes"),
-        pytest.param(
-            {"kind": "scalar", "dtype": "float32", "minimum": 0}, {"minimum": 0}, id="bounded"
-        ),
+        ({"kind": "scalar", "dtype": "float32", "minimum": 0}, {"minimum": 0}),  # bounded
     ],
 )
 def test_what_is_not_said_is_usual(entry, expected):
