@@ -255,8 +255,7 @@ def measure(
     An array without axes is the number that it holds.
 
     Raises:
-        RecordError: The file cannot be read or used (`media.arrays.inspect_array`), or there are
-            more or fewer values than the shape says.
+        RecordError: The file cannot be used, or has other values than its shape says.
     """
     if array.file is None:
         measured, data = _measured_values(array, array.data), array.data

@@ -59,6 +59,8 @@ Names = tuple[str, ...]
 class Column:
     """One column: how it is checked, placed, counted, declared and stored.
 
+    A value that cannot be used is a RecordError.
+
     Attributes:
         field: Its field of `Objects`, which is empty where annotations have no such column.
         noun: Its values, for messages.
@@ -68,16 +70,12 @@ class Column:
     noun: ClassVar[str] = ""
 
     def check_length(self, values: Any, number: int) -> None:
-        """Raise RecordError unless there is a value for each of `number` objects, or none."""
+        """Check that there is a value for each of `number` objects, or none."""
         if values and len(values) != number:
             raise RecordError(MALFORMED, f"{number} boxes but {len(values)} {self.noun}")
 
     def check(self, name: str, values: Any) -> Any:
-        """The values of feature `name`, to be stored.
-
-        Raises:
-            RecordError: An Example cannot hold them.
-        """
+        """The values of feature `name`, to be stored."""
         return values
 
     def place(self, values: Any, kept: Sequence[int], frame: Frame, image: Frame) -> Any:
@@ -88,9 +86,6 @@ class Column:
             kept: Indices of the objects.
             frame: Of the annotation's numbers.
             image: The image's, for values with a size of their own.
-
-        Raises:
-            RecordError: A value is impossible.
         """
         return taken(values, kept)
 
@@ -106,11 +101,7 @@ class Column:
         return {}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """The column's lists, by part of the key, where the feature has the column.
-
-        Raises:
-            RecordError: "malformed annotation": the record lacks what others have.
-        """
+        """The column's lists, by part of the key, where the feature has the column."""
         raise NotImplementedError
 
     def encode_column(

@@ -115,7 +115,7 @@ class Kind(Generic[V]):
     def turn_column(
         self, values: Sequence[V], inspections: Sequence[Inspection]
     ) -> Sequence[V | RecordError]:
-        """The values of one feature of some records, as `turn` of each or its error."""
+        """The same of some records: a value or its error of each."""
         return [*map(self._turned, values, inspections)]
 
     def _turned(self, value: V, inspection: Inspection) -> V | RecordError:
@@ -156,7 +156,7 @@ class Kind(Generic[V]):
     def observe_column(
         self, values: Sequence[V], sources: Sequence[str], observed: Observed
     ) -> None:
-        """Counts checked values of one class; as `observe` of each."""
+        """Counts checked values of one class."""
         for value, source in zip(values, sources, strict=True):
             self.observe(value, source, observed)
 
@@ -235,7 +235,7 @@ class Kind(Generic[V]):
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
-        """What a feature of this kind holds in some records, by key; as `encode` of each."""
+        """The same of some records."""
         rows = [self.encode(feature, *each) for each in zip(values, stored, strict=True)]
         return {key: [row[key] for row in rows] for key in rows[0]}
 

@@ -138,11 +138,7 @@ def _one_class(names: tuple[str, ...]) -> ClassLabel:
 
 
 def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of classes in form NFC.
-
-    Raises:
-        RecordError: "not UTF-8".
-    """
+    """Names of classes of feature `name`, in form NFC."""
     for each in names:
         check_text(name, each)
     return names if all(map(str.isascii, names)) else tuple(map(composed, names))

@@ -28,14 +28,7 @@ _TOO_LARGE = "file too large"
 def read_file(
     read: storage.ReadFile, file: FileRef, check_start: Callable[[bytes], object] | None = None
 ) -> bytes:
-    """The bytes of a file of up to 1 GiB; of a large one the first bytes are checked first.
-
-    Args:
-        check_start: Raises RecordError where the first bytes are not those of the kind.
-
-    Raises:
-        RecordError: As `read` and `check_start`; "file too large".
-    """
+    """The bytes of a file of up to 1 GiB; `check_start` sees the first ones of a large file."""
     if check_start is None:
         return read(file, MAX_RECORD_BYTES)
     try:

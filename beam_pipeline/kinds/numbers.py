@@ -88,12 +88,7 @@ _POWERS = np.array([float(f"1e{exponent}") for exponent in range(_LOWEST_POWER, 
 
 
 class Rounding(NamedTuple):
-    """Numbers that change in float32.
-
-    Attributes:
-        num_rounded: How many change.
-        rounded: The one nearest to 0; None if there is none.
-    """
+    """How many numbers change in float32, and the one of them that is nearest to 0."""
 
     num_rounded: int = 0
     rounded: Number | None = None
@@ -150,11 +145,7 @@ def _is_short(wide: Array, stored: Array) -> Array:
 def describe_rounding(
     schema: Iterable[Feature], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """Return one message for each feature with numbers that change in float32.
-
-    Args:
-        facts: By name of such features `changed` of how many `values`, and an `example`.
-    """
+    """Return a message for each feature of which `changed` of `values` change in float32."""
     return [
         f"{feature.name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
         f"which keeps {_DIGITS} digits: {fact['example']} is stored as "
