@@ -51,7 +51,6 @@ class ArrayHeader:
 
     Attributes:
         dtype: Little-endian; possibly text, complex numbers, times, ….
-        shape: Sizes by axis.
         offset: Bytes from the start of the header to the values.
     """
 
@@ -66,13 +65,7 @@ class ArrayHeader:
 
 
 class ValueRange(NamedTuple):
-    """The range of numbers.
-
-    Attributes:
-        minimum, maximum: Of the numbers other than NaN; None if there are none.
-        finite_range: The same of finite numbers, where some are infinite.
-        not_finite: How many are NaN or infinite.
-    """
+    """The range of numbers, as `records.Array` has it."""
 
     minimum: float | int | None = None
     maximum: float | int | None = None
@@ -132,11 +125,7 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
 
 
 def check_start(data: bytes) -> None:
-    """Check the first bytes of a .npy or .npz file.
-
-    Raises:
-        RecordError: As `array_header`.
-    """
+    """Check the first bytes of a .npy or .npz file, as `array_header` does."""
     if not data.startswith(npz.MAGIC):
         array_header(io.BytesIO(data))
 
@@ -172,11 +161,7 @@ def inspect_array(data: bytes, file: FileRef = IN_MEMORY) -> tuple[Array, bytes]
 
 
 def encode_array(data: bytes, array: Array) -> bytes:
-    """The values to store of an inspected array, whose `file` holds `data`.
-
-    Raises:
-        RecordError: `data` is not the inspected file.
-    """
+    """The values to store of an inspected array, whose `file` holds `data`."""
     if not array.conversions:
         return data
     _, npy = _only_member(data)
@@ -212,11 +197,7 @@ def check_numbers(dtype: np.dtype[Any]) -> None:
 
 
 def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """The numbers in `data` from `offset` on, [n], without copying them.
-
-    Raises:
-        RecordError: "damaged array": bools that are neither 0 nor 1.
-    """
+    """The numbers in `data` from `offset` on, [n], without copying them; bools are 0 or 1."""
     values = np.frombuffer(data, dtype, offset=offset)
     if dtype.kind == "b" and values.size and values.view(np.uint8).max() > 1:
         raise RecordError(DAMAGED, "bools that are neither 0 nor 1")

@@ -133,11 +133,7 @@ def inspect_audio(
 
 
 def encode_audio(data: bytes, audio: Audio) -> bytes:
-    """The bytes to store for an inspected audio file: `data` itself without conversions.
-
-    Raises:
-        RecordError: `data` is not the inspected file.
-    """
+    """The bytes to store for an inspected audio file: `data` itself without conversions."""
     if not audio.conversions:
         return data
     source_format = sniff(data)

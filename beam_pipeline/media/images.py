@@ -127,11 +127,7 @@ def inspect_image(
 
 
 def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
-    """The bytes to store for an inspected image: `data` itself without conversions.
-
-    Raises:
-        RecordError: `data` is not the inspected file.
-    """
+    """The bytes to store for an inspected image: `data` itself without conversions."""
     if not image.conversions:
         return data
     header = _read_again(data, options.max_pixels)
@@ -147,11 +143,7 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
 
 
 def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
-    """A stored image for display: 8-bit RGB, with transparency blended with white.
-
-    Args:
-        data: The image.
-        most_side: Pixels; a larger image is shrunk to that.
+    """A stored image for display: 8-bit RGB, shrunk to `most_side`, blended with white.
 
     Raises:
         RecordError: `data` is not an image, is damaged, or takes too much memory.
@@ -192,11 +184,7 @@ def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
 
 
 def size_in_file(data: bytes) -> ImageSize:
-    """Return the size of an image before its orientation, without decoding JPEG and PNG pixels.
-
-    Raises:
-        RecordError: As `inspect_image`, for the header.
-    """
+    """Return the size of an image before its orientation, without decoding JPEG and PNG pixels."""
     image_format = other_formats.sniff(data)
     if image_format == "png" and len(data) >= _PNG_SIZE.stop:
         sides = data[_PNG_SIZE]

@@ -11,6 +11,7 @@ libjpeg is called through Pillow's `Image.frombytes`, which takes 30 µs for an 
 
 import collections
 import functools
+import math
 import re
 import struct
 from collections.abc import Callable, Iterator
@@ -55,12 +56,7 @@ _COEFFICIENT_BYTES = 2
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
-    """Check a whole JPEG.
-
-    Raises:
-        RecordError: "truncated image", "damaged image", "image too large" or
-            "unsupported image".
-    """
+    """Check a whole JPEG, as `inspect_image` does."""
     header = read_header(data, max_pixels)
     num_bytes = header.width * header.height * header.coefficient_bytes
     check_decoding("JPEG", num_bytes, max_pixels)
@@ -84,11 +80,7 @@ def decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
 
 
 def check_memory(header: Header, at_least: ImageSize, max_pixels: int) -> None:
-    """Check the memory that `decode` and processing its pixels take.
-
-    Raises:
-        RecordError: "image too large".
-    """
+    """Check the memory that `decode` and processing its pixels take."""
     area = header.width * header.height
     pixel_bytes = area / _scale(header, at_least) ** 2 * PIXEL_BYTES
     decoding = area * header.coefficient_bytes + pixel_bytes / 2
@@ -194,9 +186,7 @@ def _read_frame(frame: bytes) -> tuple[tuple[int, int], str, float]:
         )
     height, width = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
     factors = [(byte >> 4, byte & 15) for byte in frame[7 : 6 + 3 * components : 3]]
-    most = max((across for across, _ in factors), default=0) * max(
-        (d for _, d in factors), default=0
-    )
+    most = math.prod(max(each) for each in zip(*factors, strict=True))
     samples = sum(across * down for across, down in factors) / (most or 1)
     return (width, height), _MODES[components], samples
 

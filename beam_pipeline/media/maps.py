@@ -91,11 +91,7 @@ def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
 
 
 def read_numbers(data: bytes, max_pixels: int) -> Numbers:
-    """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths.
-
-    Raises:
-        RecordError: `data` is not a PNG of one channel.
-    """
+    """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths."""
     header, image = decode_pixels(data, max_pixels)
     if header.format != "png" or image.mode not in _KEPT_MODES.values():
         raise RecordError(NOT_A_MAP, f"a {header.format.upper()} of {image.mode} pixels")
@@ -117,11 +113,7 @@ class MapSample:
 
 
 def sample_map(data: bytes, max_pixels: int) -> MapSample:
-    """Find the distinct pixels of an image.
-
-    Raises:
-        RecordError: As `inspect_image`.
-    """
+    """Find the distinct pixels of an image."""
     header, image = decode_pixels(data, max_pixels)
     if header.format == "jpeg":
         levels = np.bincount(np.asarray(image.convert("L")).reshape(-1), minlength=256)

@@ -16,11 +16,7 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def check(data: bytes) -> None:
-    """Check the checksums of all pages of an OGG file with one stream.
-
-    Raises:
-        RecordError: "truncated audio", "damaged audio" or "unsupported audio".
-    """
+    """Check the checksums of all pages of an OGG file with one stream."""
     offset = number = stream = 0
     while True:
         page = _page(data, offset)

@@ -68,12 +68,7 @@ def sniff(data: bytes) -> str:
 
 
 def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
-    """Check an image that is neither JPEG nor PNG, and decode its first frame.
-
-    Raises:
-        RecordError: "not an image", "truncated image", "damaged image", "image too large" or
-            "unsupported image".
-    """
+    """Check an image that is neither JPEG nor PNG, as `inspect_image` does; decode one frame."""
     _check_before_opening(data, image_format, max_pixels)
     image = _open(data, image_format)
     _check_size(image.size, image_format, max_pixels)
@@ -99,13 +94,7 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
 
 
 def decode(data: bytes, image_format: str) -> Image.Image:
-    """The pixels of an inspected image's first frame.
-
-    A TIFF is upright already; other formats are as in the file.
-
-    Raises:
-        RecordError: Pillow cannot decode the image.
-    """
+    """The pixels of an inspected image's first frame: upright of a TIFF, else as in the file."""
     return _load(_open(data, image_format), image_format)
 
 

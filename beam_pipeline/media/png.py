@@ -45,12 +45,7 @@ _PIECE_BYTES = 16 << 20  # decompressed at a time, which limits a deflate bomb
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
-    """Check a whole PNG.
-
-    Raises:
-        RecordError: "truncated image", "damaged image", "image too large" or
-            "unsupported image".
-    """
+    """Check a whole PNG, as `inspect_image` does."""
     chunks, pixel_data = _read_chunks(data)
     width, height, bits, color, compression, filtering, interlace = _read_ihdr(chunks)
     check_size("PNG", width, height, max_pixels)

@@ -18,11 +18,7 @@ _MISCOUNTED = 8
 
 
 def check(data: bytes) -> int:
-    """Check the chunks of a WAV file up to its samples; return their number per channel.
-
-    Raises:
-        RecordError: "truncated audio", "damaged audio" or "audio without samples".
-    """
+    """Check the chunks of a WAV file up to its samples; return their number per channel."""
     frame_bytes, offset = 0, 12
     while offset + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, offset)

@@ -26,11 +26,7 @@ def span(place: MemberLocation) -> tuple[int, int]:
 
 
 def whole(place: MemberLocation, name: str, read: ReadRange) -> bytes:
-    """Read all of a member's content and check its checksum.
-
-    Raises:
-        RecordError: "truncated file" or "damaged archive".
-    """
+    """Read all of a member's content and check its checksum."""
     data = read(*span(place))
     begin = content_start(data, place)
     if (lacking := begin + place.packed - len(data)) > 0:
