@@ -170,7 +170,7 @@ def _inspected(
             list(each(_turn, groups))
             groups = [[each for each in some if not each.problem] for some in groups]
         for some in filter(None, groups):
-            _check_columns(some)
+            _by_halves(_check_columns, some)
             checked = [[each for each in some if not each.problem]]
             if rules.tokenizer or rules.schema:
                 _run(each, _hold_against, checked[0])
@@ -189,11 +189,28 @@ def _run(each: Each, function: Callable[[_UnderWay], None], records: list[_Under
 def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Problem:
     try:
         function(record)
-    except RecordError as error:
-        return error
-    except MemoryError:
-        return RecordError(TOO_MUCH_MEMORY, too_large())
+    except (RecordError, MemoryError) as error:
+        return _as_problem(error)
     return None
+
+
+def _as_problem(error: RecordError | MemoryError) -> RecordError:
+    return error if isinstance(error, RecordError) else RecordError(TOO_MUCH_MEMORY, too_large())
+
+
+def _by_halves(
+    function: Callable[[Sequence[_UnderWay]], None], records: Sequence[_UnderWay]
+) -> None:
+    """Call a function for records that are `alike`, and find those on which it fails."""
+    try:
+        function(records)
+    except (RecordError, MemoryError) as error:
+        if len(records) == 1:
+            records[0].problem = _as_problem(error)
+            return
+        middle = len(records) // 2
+        _by_halves(function, records[:middle])
+        _by_halves(function, records[middle:])
 
 
 def _check_files(under_way: _UnderWay) -> None:
@@ -214,52 +231,32 @@ def _check_files(under_way: _UnderWay) -> None:
 def _turn(records: Sequence[_UnderWay]) -> None:
     """Turn the values of records that are `alike` with their images; finds problems."""
     for name, value in records[0].features.items():
-        kind = kinds.of(value)
-        if kind.has_geometry:
-            values = [record.features[name] for record in records]
-            for record, result in zip(records, _turned(kind, values, records), strict=True):
-                if isinstance(result, RecordError):
-                    record.problem = record.problem or result
-                else:
-                    record.features = {**record.features, name: result}
+        if kinds.of(value).has_geometry:
+            _by_halves(functools.partial(_turn_feature, name, kinds.of(value)), records)
 
 
-def _turned(
-    kind: Kind[Any], values: Sequence[Any], inspections: Sequence[Inspection]
-) -> Sequence[Any]:
-    """As `Kind.turn_column`; a value that takes too much memory is found by halves."""
-    try:
-        return kind.turn_column(values, inspections)
-    except MemoryError:
-        if len(values) == 1:
-            return [RecordError(TOO_MUCH_MEMORY, too_large())]
-    middle = len(values) // 2
-    halves = slice(None, middle), slice(middle, None)
-    return [each for half in halves for each in _turned(kind, values[half], inspections[half])]
+def _turn_feature(name: str, kind: Kind[Any], records: Sequence[_UnderWay]) -> None:
+    turned = kind.turn_column([record.features[name] for record in records], records)
+    for record, result in zip(records, turned, strict=True):
+        if isinstance(result, RecordError):
+            record.problem = record.problem or result
+        else:
+            record.features = {**record.features, name: result}
 
 
 def _check_columns(records: Sequence[_UnderWay]) -> None:
-    """Checks the other values of records that are `alike`; finds those that cannot be used."""
+    """Check the other values of records that are `alike`."""
     num_bytes = np.zeros(len(records), np.int64)
     changed: dict[str, Sequence[Value]] = {}
-    try:
-        for record in records:
-            check_text("key", record.record.key)
-        for name, value in records[0].features.items():
-            if kinds.is_by_column(value):
-                values = [record.features[name] for record in records]
-                checked, sizes = kinds.of(value).check_column(name, values)
-                num_bytes += sizes
-                if checked is not values:
-                    changed[name] = checked
-    except RecordError as error:
-        if len(records) == 1:
-            records[0].problem = error
-            return
-        middle = len(records) // 2
-        _check_columns(records[:middle])
-        _check_columns(records[middle:])
-        return
+    for record in records:
+        check_text("key", record.record.key)
+    for name, value in records[0].features.items():
+        if kinds.is_by_column(value):
+            values = [record.features[name] for record in records]
+            checked, sizes = kinds.of(value).check_column(name, values)
+            num_bytes += sizes
+            if checked is not values:
+                changed[name] = checked
     for record, size in zip(records, num_bytes.tolist(), strict=True):
         record.num_bytes += size
     for name, checked in changed.items():  # seldom any
