@@ -21,9 +21,6 @@ def read_deferred(
     """Return all values, and by feature those in byte ranges with their sha256.
 
     A range that several values share is read once.
-
-    Raises:
-        RecordError: A range cannot be read, or does not hold its value.
     """
     values = dict(features)
     deferred: dict[str, Deferred] = {}

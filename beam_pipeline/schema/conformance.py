@@ -17,15 +17,13 @@ Specs = Sequence[tuple[Feature, Mapping[str, ListSpec]]]
 def conforming(
     features: Mapping[str, Value], schema: Iterable[Feature], *, may_be_nan: bool = False
 ) -> dict[str, Value]:
-    """Check values against `schema`, and return those it declares.
+    """Check inspected values by name against `schema`, and return those it declares.
 
     Args:
-        features: Inspected values by name; undeclared ones are left out.
         may_be_nan: Whether NaN is allowed as a missing scalar, whatever the range.
 
     Raises:
-        RecordError: "does not fit the schema"; the detail names the feature, the value, and what
-            was expected.
+        RecordError: "does not fit the schema".
     """
     fitting = {}
     for feature in schema:
