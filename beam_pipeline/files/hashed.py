@@ -8,7 +8,7 @@ from beam_pipeline.records import FileRef
 
 _BLOCK_BYTES = 1 << 20
 IN_MEMORY = FileRef(path="")
-"""What bytes that are no file's refer to."""
+"""Stands for the file of bytes that are not in one."""
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:

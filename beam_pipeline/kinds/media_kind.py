@@ -56,7 +56,7 @@ class MediaKind(Kind[Media]):
         raise NotImplementedError
 
     def parts(self, value: Media, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        """What is stored beside the payload, by part of the feature's key."""
+        """What is stored in addition to the payload, by part of the feature's key."""
         raise NotImplementedError
 
     def content(self, value: Media) -> object:
