@@ -7,7 +7,6 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.numbers import cast
-from beam_pipeline.kinds.wording import count_classes, first_names
 from tfrecord_dataset.format.feature import Feature
 
 _DTYPES = ("uint8", "int64", "float32", ">i4", ">f8")
@@ -25,19 +24,3 @@ def test_numbers_beyond_the_range_of_a_type():
     assert np.isinf(cast(feature, np.array([np.inf]))).all()  # as it was given
     with pytest.raises(RecordError, match="feature 'x' holds numbers beyond the range of float32"):
         cast(feature, np.array([1e300]))
-
-
-def test_numbers_of_classes():
-    assert [count_classes(range(n)) for n in (0, 1, 1000)] == [
-        "0 classes",
-        "1 class",
-        "1,000 classes",
-    ]
-
-
-def test_first_names_say_that_there_are_more():
-    assert [first_names("abcdefg"[:n]) for n in (0, 5, 6)] == [
-        "",
-        "a, b, c, d, e",
-        "a, b, c, d, e, …",
-    ]

@@ -1,7 +1,6 @@
 """How audio is stored, compared with libsndfile and TensorFlow."""
 
 import io
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -9,10 +8,9 @@ import soundfile
 import soxr
 import tensorflow as tf
 from file_bytes import sound_bytes
+from media_files import audio_file
 
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
-
-Encode = Callable[..., bytes]
 
 ENCODINGS = [
     ("WAV", "PCM_U8"), ("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "PCM_32"), ("WAV", "FLOAT"),
@@ -37,7 +35,7 @@ def store(data, options):
 
 @encodings
 @pytest.mark.parametrize("channels", [1, 2])
-def test_stored_as_it_is(audio_file: Encode, container, encoding, channels):
+def test_stored_as_it_is(container, encoding, channels):
     data = audio_file(container, encoding, channels=channels)
     audio, stored = store(data, AudioOptions())
 
@@ -59,7 +57,7 @@ def test_stored_as_it_is(audio_file: Encode, container, encoding, channels):
     ],
     ids=["mono", "upwards", "downwards and mono"],
 )
-def test_converted(audio_file: Encode, container, encoding, options, reasons):
+def test_converted(container, encoding, options, reasons):
     data = audio_file(container, encoding, channels=2)
     audio, stored = store(data, AudioOptions(**options))
 
@@ -92,7 +90,7 @@ def test_what_resampling_lifts_beyond_full_scale():
     np.testing.assert_allclose(clipped, kept.clip(-1, 32767 / 32768), atol=2 / 32768)
 
 
-def test_sixteen_bits_are_read_by_tensorflow(audio_file: Encode):
+def test_sixteen_bits_are_read_by_tensorflow():
     data = audio_file("FLAC", "PCM_16", channels=2)
     _, stored = store(data, AudioOptions(sample_rate=16000))
     samples, sample_rate = tf.audio.decode_wav(stored)
@@ -102,7 +100,7 @@ def test_sixteen_bits_are_read_by_tensorflow(audio_file: Encode):
 
 @pytest.mark.parametrize("sample_rate", [7999, 8001, 44_100, 48_000])
 @pytest.mark.parametrize("num_samples", [3, 65_535, 65_536, 65_537])
-def test_lengths(audio_file: Encode, num_samples, sample_rate):
+def test_lengths(num_samples, sample_rate):
     data = audio_file("WAV", "PCM_16", num_samples=num_samples)
     audio, stored = store(data, AudioOptions(sample_rate=sample_rate))
     assert audio.num_samples == len(read(stored)[0])

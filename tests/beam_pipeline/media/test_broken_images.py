@@ -2,18 +2,16 @@
 
 import contextlib
 import random
-from collections.abc import Callable
 
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from media_files import encode, store
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import inspect_image
-
-Encode = Callable[..., bytes]
 
 
 def reason(data: bytes) -> str | None:
@@ -62,7 +60,7 @@ def test_not_a_usable_image(data, expected):
         pytest.param("JPEG2000", "RGB", {}, id="jpeg 2000"),
     ],
 )
-def test_a_file_cut_anywhere_is_refused(encode: Encode, file_format, mode, save):
+def test_a_file_cut_anywhere_is_refused(file_format, mode, save):
     data = encode(file_format, mode, **save)
     if file_format == "JPEG2000":
         data = data[:-2]  # openjpeg does without the end marker
@@ -75,9 +73,7 @@ def test_a_file_cut_anywhere_is_refused(encode: Encode, file_format, mode, save)
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 @hypothesis.given(changes=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), max_size=6))
-def test_whatever_is_changed_nothing_but_a_record_error_comes_out(
-    encode: Encode, file_format, changes
-):
+def test_whatever_is_changed_nothing_but_a_record_error_comes_out(file_format, changes):
     data = bytearray(encode(file_format))
     for where, what in changes:
         start = int(where * len(data))
@@ -101,7 +97,7 @@ def test_whatever_is_changed_nothing_but_a_record_error_comes_out(
         ("PNG", "P", {"transparency": 3}),
     ],
 )
-def test_damage_that_passes_is_harmless(encode: Encode, store, file_format, mode, save):
+def test_damage_that_passes_is_harmless(file_format, mode, save):
     """Random changes: each either is refused here, or is nothing to TensorFlow's decoder."""
     original = encode(file_format, mode, **save)
     chance = random.Random(5)

@@ -1,11 +1,11 @@
 """What is stored of each kind of image, in the size and format that a user asks for."""
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from file_bytes import png_chunk
+from media_files import encode, make_image, make_png, open_image, store
 from PIL import Image
 
 from beam_pipeline import records
@@ -13,7 +13,6 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import decode_rgb, inspect_image
 
-Encode = Callable[..., bytes]
 CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}
 
 
@@ -40,9 +39,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("file_format", "mode", "save", "channels"), KEPT)
-def test_jpeg_and_png_are_stored_as_they_are(
-    encode: Encode, store, file_format, mode, save, channels
-):
+def test_jpeg_and_png_are_stored_as_they_are(file_format, mode, save, channels):
     data = encode(file_format, mode, **save)
 
     found, stored = store(data)
@@ -121,9 +118,7 @@ def on_white(image):
         *(("bmp", *row) for row in TO_BMP),
     ],
 )
-def test_what_is_encoded_again(
-    encode: Encode, store, open_image, asked, file_format, mode, save, stored_mode, conversions
-):
+def test_what_is_encoded_again(asked, file_format, mode, save, stored_mode, conversions):
     data = encode(file_format, mode, size=(23, 16), **save)  # BMP's rows end within four bytes
 
     found, stored = store(data, ImageOptions(format=asked, jpeg_quality=100))
@@ -154,7 +149,7 @@ def test_what_is_encoded_again(
 
 @pytest.mark.parametrize("options", [{"max_side": 7}, {"format": "jpeg"}, {"size": (5, 9)}])
 @pytest.mark.parametrize(("file_format", "mode", "save"), [row[:3] for row in KEPT + TO_PNG])
-def test_tensorflow_decodes_what_is_stored(encode: Encode, store, file_format, mode, save, options):
+def test_tensorflow_decodes_what_is_stored(file_format, mode, save, options):
     store(encode(file_format, mode, **save), ImageOptions(**options))
 
 
@@ -172,9 +167,7 @@ def test_tensorflow_decodes_what_is_stored(encode: Encode, store, file_format, m
         ("TIFF", "png", "RGB"),
     ],
 )
-def test_a_turned_image_is_stored_upright(
-    encode: Encode, make_image, store, open_image, file_format, stored_format, mode, orientation
-):
+def test_a_turned_image_is_stored_upright(file_format, stored_format, mode, orientation):
     lossless = {"lossless": True} if file_format == "WEBP" else {}
     data = encode(file_format, mode, orientation=orientation, **lossless)
 
@@ -192,9 +185,7 @@ def test_a_turned_image_is_stored_upright(
     assert difference.mean() < (8 if file_format == "JPEG" else 1e-9)
 
 
-def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata(
-    encode: Encode, store, open_image
-):
+def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata():
     profile = b"profile " * 20_000  # of three segments
     data = encode("JPEG", orientation=6, icc_profile=profile, comment=b"private", xmp=b"<private/>")
 
@@ -218,14 +209,14 @@ def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata(
     ],
 )
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "BMP"])
-def test_sizes(encode: Encode, store, open_image, options, size, expected, file_format):
+def test_sizes(options, size, expected, file_format):
     found, stored = store(encode(file_format, size=size), ImageOptions(**options))
 
     assert (found.image.width, found.image.height) == open_image(stored).size == expected
     assert ("resized" in found.image.conversions) == (size != expected)
 
 
-def test_a_large_jpeg_is_shrunk_like_its_pixels(encode: Encode, make_image, store, open_image):
+def test_a_large_jpeg_is_shrunk_like_its_pixels():
     """It is decoded at a part of its size, which must not show."""
     _, stored = store(encode("JPEG", size=(400, 300), quality=95), ImageOptions(max_side=50))
 
@@ -248,7 +239,7 @@ def test_a_large_jpeg_is_shrunk_like_its_pixels(encode: Encode, make_image, stor
         ("I;16", {}, "I;16", ("resized",)),
     ],
 )
-def test_modes_when_resized(encode: Encode, store, open_image, mode, save, stored_mode, reasons):
+def test_modes_when_resized(mode, save, stored_mode, reasons):
     found, stored = store(encode("PNG", mode, **save), ImageOptions(max_side=12))
 
     assert found.image.conversions == reasons
@@ -260,7 +251,7 @@ def test_modes_when_resized(encode: Encode, store, open_image, mode, save, store
     ("file_format", "mode"),
     [("JPEG", "L"), ("JPEG", "CMYK"), ("PNG", "I;16"), ("PNG", "RGBA"), ("PNG", "1")],
 )
-def test_decode_rgb(encode: Encode, file_format, mode):
+def test_decode_rgb(file_format, mode):
     image = decode_rgb(encode(file_format, mode))
 
     assert (image.mode, image.size) == ("RGB", (24, 16))
@@ -287,7 +278,7 @@ def test_options_that_cannot_be_used(options):
         ImageOptions(**options)
 
 
-def test_bombs_are_refused_by_their_header_and_without_pillows_warning(encode: Encode):
+def test_bombs_are_refused_by_their_header_and_without_pillows_warning():
     """100 megapixels stated in a small file: Pillow warns, at 400 it raises."""
     data = encode("GIF", "P")
     for side, options in ((20_000, {}), (10_000, {"max_pixels": 10_000_000})):
@@ -297,7 +288,7 @@ def test_bombs_are_refused_by_their_header_and_without_pillows_warning(encode: E
         assert error.value.reason == "image too large"
 
 
-def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed(make_png, store):
+def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed():
     data = make_png(before=png_chunk(b"tRNS", b"x"))
 
     found, stored = store(data)
