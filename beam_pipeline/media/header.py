@@ -64,25 +64,25 @@ class Header(NamedTuple):
         return ImageSize(self.height, self.width)
 
 
-def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:
+def check_size(width: int, height: int, max_pixels: int) -> None:
     """Check the size in an image's header, before any pixel is decoded."""
     if width <= 0 or height <= 0:
-        raise RecordError(DAMAGED, f"{image_format}: a size of {width}x{height} pixels")
+        raise RecordError(DAMAGED, f"a size of {width}x{height} pixels")
     if width * height > max_pixels:
         raise RecordError(
             TOO_LARGE,
-            f"{image_format}: {width}x{height} are {width * height:,} pixels, more than the "
-            f"{max_pixels:,} allowed; shrink the image, or raise image.max_pixels",
+            f"{width}x{height} are {width * height:,} pixels, more than the {max_pixels:,} "
+            "allowed; shrink the image, or raise image.max_pixels",
         )
 
 
-def check_decoding(image_format: str, num_bytes: float, max_pixels: int) -> None:
+def check_decoding(num_bytes: float, max_pixels: int) -> None:
     """Check the memory that all of an image's pixels take, before they are decoded."""
     allowed = _DECODER_PIXEL_BYTES * max(max_pixels, DECODER_MAX_PIXELS)
     if num_bytes > allowed:
         raise RecordError(
             TOO_LARGE,
-            f"{image_format}: decoding it takes {math.ceil(num_bytes / 2**20):,} MiB of memory, "
+            f"decoding it takes {math.ceil(num_bytes / 2**20):,} MiB of memory, "
             f"more than the {allowed >> 20:,} allowed; shrink the image, or set "
             f"image.max_pixels to {math.ceil(num_bytes / _DECODER_PIXEL_BYTES)}",
         )

@@ -174,7 +174,7 @@ def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
     if header.format == "jpeg":
         jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
     elif header.format == "png":  # others are decoded by now
-        check_decoding("PNG", header.width * header.height * PIXEL_BYTES, max_pixels)
+        check_decoding(header.width * header.height * PIXEL_BYTES, max_pixels)
 
 
 def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
@@ -196,11 +196,14 @@ def _read(data: bytes, max_pixels: int) -> Header:
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
     image_format = other_formats.sniff(data)
-    if image_format == "jpeg":
-        return jpeg.inspect(data, max_pixels)
-    if image_format == "png":
-        return png.inspect(data, max_pixels)
-    return other_formats.inspect(data, image_format, max_pixels)
+    try:
+        if image_format == "jpeg":
+            return jpeg.inspect(data, max_pixels)
+        if image_format == "png":
+            return png.inspect(data, max_pixels)
+        return other_formats.inspect(data, image_format, max_pixels)
+    except RecordError as error:
+        raise RecordError(error.reason, f"{image_format.upper()}: {error.detail}") from error
 
 
 def _read_again(data: bytes, max_pixels: int) -> Header:
