@@ -102,10 +102,10 @@ class ArrayKind(Kind[Array | _Strings]):
         else:
             observed.columns = None
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
         """A tensor if all shapes are equal, a sequence if they differ in the first axis."""
         if "strings" in observed.types:
-            return Feature(name=name, kind="sequence", dtype="string", shape=(None,), key="")
+            return {"kind": "sequence", "dtype": "string", "shape": (None,)}
         dtype = functools.reduce(_wider, sorted(observed.array_dtypes))
         shape = one_shape(observed)
         if len(observed.ranks) > 1 or None in shape[1:]:
@@ -116,18 +116,13 @@ class ArrayKind(Kind[Array | _Strings]):
                 f"feature {name!r} has arrays of shapes that differ in more than their first axis "
                 f"({'; '.join(sizes)}; {sorted(observed.ranks)} axes); make the shapes equal"
             )
-        fixed = tuple(size for size in shape if size is not None)
-        if fixed[:1] == (0,):  # all lists are empty, but longer ones may follow
-            shape = (None, *fixed[1:])
         listed = "int64" if dtype in STORED_INTEGERS else "float32"
-        if None in shape:
-            return Feature(name=name, kind="sequence", dtype=listed, shape=shape, key="")
-        raw = dtype not in STORED_INTEGERS and dtype != "float32"
-        if raw or math.prod(fixed) > _MAX_LISTED_VALUES:
-            return Feature(
-                name=name, kind="tensor", dtype=dtype, shape=shape, key="", encoding="bytes"
-            )
-        return Feature(name=name, kind="tensor", dtype=listed, shape=shape, key="")
+        if shape[0] in (None, 0):  # all lists are empty, but longer ones may follow
+            return {"kind": "sequence", "dtype": listed, "shape": (None, *shape[1:])}
+        is_raw = dtype not in STORED_INTEGERS and dtype != "float32"
+        if is_raw or num_values(shape) > _MAX_LISTED_VALUES:
+            return {"dtype": dtype, "shape": shape, "encoding": "bytes"}
+        return {"dtype": listed, "shape": shape}
 
     def dtypes_of(self, feature: Feature) -> Sequence[str]:
         return _RAW_DTYPES if feature.encoding == "bytes" else self.dtypes
@@ -158,7 +153,7 @@ class ArrayKind(Kind[Array | _Strings]):
             row_size = math.prod(size for size in feature.shape if size is not None)
             if lengths := observed.list_span(num_records, max(1, row_size)):
                 yield between(*lengths, "row" if feature.shape[1:] else "value")
-        yield from observed.range_words()
+        yield from super().summary(feature, observed, num_records)
 
     def type_words(self, feature: Feature) -> Iterator[str]:
         yield feature.dtype

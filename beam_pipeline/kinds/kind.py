@@ -208,7 +208,7 @@ class Kind(Generic[V]):
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         """Yield facts of a feature of so many records for the summary, after its `type_words`."""
-        yield from ()
+        yield from observed.range_words()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
         """Format, dtype, shape and encoding of a feature, if they matter."""

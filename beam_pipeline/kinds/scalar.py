@@ -57,9 +57,6 @@ class ScalarKind(Kind[Number]):
         dtypes = ("int64", "float32") if isinstance(value, int) else ("float32",)
         return feature.dtype in dtypes and in_range(feature, value, value)
 
-    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        yield from observed.range_words()
-
     def type_words(self, feature: Feature) -> Iterator[str]:
         yield feature.dtype
 
