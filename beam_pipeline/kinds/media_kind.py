@@ -68,7 +68,8 @@ class MediaKind(Kind[Media]):
         return dataclasses.replace(feature, format=stored_format(feature.kind, observed.formats))
 
     def fits(self, feature: Feature, value: Any) -> bool:
-        return isinstance(value, self.values) and agrees(feature.shape, self.sizes(value))
+        is_one = issubclass(type(value), self.values)
+        return is_one and agrees(feature.shape, self.sizes(value))
 
     def shown(self, value: Media) -> str:
         return f"{self.type_of(value)} {list(self.sizes(value))}"

@@ -9,7 +9,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from beam_pipeline.kinds.numbers import Rounding
 from beam_pipeline.records import Array, ListSummary
@@ -19,6 +19,7 @@ from tfrecord_dataset.shown_text import counted
 Number = float | int
 Range = tuple[Number, Number]
 """The smallest and the largest of some numbers."""
+_N = TypeVar("_N", bound=float)
 KeypointNaming = tuple[tuple[str, ...], tuple[int, ...]]
 
 # 2^-149 is float32's smallest number: as multiples of it, its numbers are whole.
@@ -39,7 +40,7 @@ _MAX_CHARACTERS = 100
 MAX_COLUMNS = 1024
 
 
-def spanned(one: Range | None, other: Range | None) -> Range | None:
+def spanned(one: tuple[_N, _N] | None, other: tuple[_N, _N] | None) -> tuple[_N, _N] | None:
     """The range of both; None for no numbers."""
     if one is None or other is None:
         return one or other
@@ -128,16 +129,16 @@ class ListCounts:
     """What is counted of the lists of one key in existing Examples.
 
     Attributes:
-        lengths: Of lists, in values.
+        lengths: (shortest, longest) list, in values.
         fours: Whether all lengths are multiples of 4.
-        characters: Of texts, in characters.
+        characters: (fewest, most) of a text.
         has_classes: Whether some number may be a class.
         names: Of class numbers that are stored with their names: the names of each.
     """
 
-    lengths: Range | None = None
+    lengths: tuple[int, int] | None = None
     fours: bool = True
-    characters: Range | None = None
+    characters: tuple[int, int] | None = None
     has_classes: bool = False
     names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
@@ -241,7 +242,7 @@ class Observed:
         """(shortest, longest) list, in rows; one that an existing Example lacks is empty."""
         if not self.lists or not self.lists.lengths:
             return self.span("length")
-        shortest, longest = map(int, self.lists.lengths)
+        shortest, longest = self.lists.lengths
         if self.num_values < num_records:
             shortest = 0
         return shortest // row_size, longest // row_size

@@ -152,7 +152,7 @@ def _facts(statistics: Observed) -> KeyStatistics:
     """The values from which existing Examples' kinds are inferred; never raw numbers' shapes."""
     assert statistics.lists is not None
     assert statistics.lists.lengths is not None
-    shortest, longest = map(int, statistics.lists.lengths)
+    shortest, longest = statistics.lists.lengths
     smallest, largest = statistics.range or (None, None)
     return KeyStatistics(
         where={kind: statistics.example[kind] for kind in statistics.types if kind},
