@@ -44,6 +44,11 @@ class Inspection:
     frames: dict[str, Frame] = dataclasses.field(default_factory=dict)
     look: int | None = None
 
+    @property
+    def image_frame(self) -> Frame | None:
+        """That of the image called "image", else of the first one; None without an image."""
+        return self.frames.get("image") or next(iter(self.frames.values()), None)
+
     def count(self, what: str, conversions: Iterable[str], num_bytes: int = 0) -> None:
         """Count the conversions of a value, and its bytes as stored."""
         for reason in conversions:
@@ -81,7 +86,7 @@ class Kind(Generic[V]):
             Examples.
         by_column: Whether `check_column` checks the values: they are not files.
         may_lack: Whether records without a value have one that stands for "missing".
-        has_geometry: Whether values are turned with the record's image (`turn`).
+        has_geometry: Whether values are turned with the record's image (`turn_column`).
         has_classes: Whether features have classes.
         has_own_column: Whether the index has a column of the values themselves.
     """
@@ -101,28 +106,17 @@ class Kind(Generic[V]):
 
     def check(self, name: str, value: V, inspection: Inspection) -> Any:
         """The value of feature `name` with all that it tells; counts its bytes and changes."""
-        inspection.num_bytes += 8
-        return value
+        raise NotImplementedError
 
     def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
         """The values of feature `name` of some records, and about how many bytes each takes."""
         raise NotImplementedError
 
-    def turn(self, value: V, inspection: Inspection) -> V:
-        """A checked value in the frame of the record's image; its images have been checked."""
-        return value
-
     def turn_column(
         self, values: Sequence[V], inspections: Sequence[Inspection]
     ) -> Sequence[V | RecordError]:
-        """The same of some records: a value or its error of each."""
-        return [*map(self._turned, values, inspections)]
-
-    def _turned(self, value: V, inspection: Inspection) -> V | RecordError:
-        try:
-            return self.turn(value, inspection)
-        except RecordError as error:
-            return error
+        """Checked values of some records in the frames of their checked images, or their errors."""
+        raise NotImplementedError
 
     def content(self, value: V) -> object:
         """What decides whether values are equal: a sha256 in hex, or what has a text of its own."""

@@ -1,10 +1,10 @@
 """Maps: the number of a class, or a depth, for each pixel of the record's image."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.errors import DataError, naming
+from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.kind import Inspection, Stored
@@ -50,13 +50,19 @@ class MapKind(MediaKind[Map]):
         inspection.count("map", found.conversions, num_bytes)
         return found
 
-    def turn(self, value: Map, inspection: Inspection) -> Map:
-        frames = inspection.frames
-        if not frames:
+    def turn_column(
+        self, values: Sequence[Map], inspections: Sequence[Inspection]
+    ) -> Sequence[Map | RecordError]:
+        return [*map(self._turned, values, inspections)]
+
+    def _turned(self, value: Map, inspection: Inspection) -> Map | RecordError:
+        frame = inspection.image_frame
+        if frame is None:
             return value
-        frame = frames.get("image") or next(iter(frames.values()))
-        with naming("the map"):
+        try:
             own = frame.of_annotation(ImageSize(value.height, value.width), relative=False)
+        except RecordError as error:
+            return RecordError(error.reason, f"the map: {error.detail}")
         size = own.stored_size
         reasons = ["orientation"] * (own.orientation != 1)
         reasons += ["resized"] * (size != own.upright_size)

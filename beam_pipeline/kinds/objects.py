@@ -191,8 +191,7 @@ class ObjectsKind(Kind[Objects]):
 
 def _frame_of(value: Objects, inspection: Inspection) -> Frame | None:
     """The frame of the record's image, else of the size that the annotation states."""
-    frames = inspection.frames
-    if frame := frames.get("image") or next(iter(frames.values()), None):
+    if frame := inspection.image_frame:
         return frame
     return value.image_size and Frame(size=value.image_size)
 

@@ -82,22 +82,6 @@ def test_an_array_that_is_compressed_keeps_its_file(write):
 
 
 @pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        pytest.param(np.arange(4), (0, 3), id="ints"),
-        pytest.param(np.array([0.5, np.nan, -1], "f4"), (-1, 0.5), id="floats"),
-        pytest.param(np.zeros((0,), "f4"), (None, None), id="none"),
-        pytest.param(np.array([True, False]), (0, 1), id="bools"),
-    ],
-)
-def test_inline_arrays_have_a_range(array, expected):
-    given = Array(dtype=array.dtype.name, shape=array.shape, data=array.tobytes())
-    found = feature(x=given)
-    assert (found.minimum, found.maximum) == expected
-    assert (found.data, found.file) == (given.data, None)
-
-
-@pytest.mark.parametrize(
     ("value", "expected"),
     [
         pytest.param(np.int8(-3), -3, id="int"),

@@ -12,7 +12,6 @@ from file_bytes import exif_of, image_bytes
 from PIL import Image
 from place_one import place
 
-from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import (
     CLIPPED,
@@ -21,11 +20,9 @@ from beam_pipeline.kinds.boxes import (
     FORMATS,
 )
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import encode_image, inspect_image
 from beam_pipeline.records import Objects
-from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 
 SIZE = ImageSize(height=100, width=200)
@@ -302,18 +299,3 @@ def test_fractions_are_not_taken_for_pixels_nor_pixels_for_fractions(
     with pytest.raises(RecordError, match=f" to {remedy}") as error:
         place(given, FRAME, stated=stated)
     assert error.value.reason == reason
-
-
-def test_attributes_that_a_record_lacks():
-    attributes = {"difficult": "int64", "area": "float32", "pose": "string"}
-    feature = Feature(name="boxes", kind="boxes", dtype="float32", key="b", attributes=attributes)
-    objects = Objects(boxes=((0.0, 0.0, 1.0, 1.0),) * 2, attributes={"difficult": (1, 0)})
-
-    stored = Stored("a", "1", {}, {})
-    encoded = kinds.named(feature).encode_column(feature, [objects], [stored])
-
-    assert {key: encoded[f"b/{key}"][0] for key in attributes} == {
-        "difficult": [1, 0],
-        "area": [-1.0, -1.0],
-        "pose": [b"", b""],
-    }

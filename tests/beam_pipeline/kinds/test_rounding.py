@@ -1,10 +1,11 @@
-"""Which numbers change in float32, and what is said of them."""
+"""Which numbers change in float32, and which it cannot hold."""
 
 import numpy as np
 import pytest
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.array import measure
-from beam_pipeline.kinds.numbers import Rounding, describe_rounding, rounding
+from beam_pipeline.kinds.numbers import Rounding, cast, describe_rounding, rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Array
 from beam_pipeline.sources.tables.types import ListOf, convert
@@ -99,3 +100,10 @@ def test_describe(number, shown):
     start = "x: 2 of 3,000 values change in float32, which keeps 7 digits: "
     remedy = "; declare a float64 tensor of encoding bytes, or text, with --schema"
     assert describe_rounding(schema, facts) == [start + shown + remedy]
+
+
+def test_numbers_beyond_the_range_of_a_type():
+    feature = Feature(name="x", kind="tensor", dtype="float32", key="x")
+    assert np.isinf(cast(feature, np.array([np.inf]))).all()  # as it was given
+    with pytest.raises(RecordError, match="feature 'x' holds numbers beyond the range of float32"):
+        cast(feature, np.array([1e300]))
