@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame, rounded
 from beam_pipeline.kinds.kind import Stored, check_text
-from beam_pipeline.kinds.label import class_order, composed_names
+from beam_pipeline.kinds.label import check_declared, class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
 from beam_pipeline.kinds.observed import NAMED, NAMELESS, Observed, wider
@@ -188,11 +188,9 @@ class Keypoints(Column):
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         number = feature.keypoints or observed.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
-        if names and (undeclared := in_order(observed.keypoint_names - set(names))):
-            raise DataError(
-                f"feature {feature.name!r} has undeclared keypoints: {', '.join(undeclared[:10])}; "
-                f"declared are {', '.join(names[:20])}; declare them, too, or fix the annotations"
-            )
+        if names:
+            undeclared = in_order(observed.keypoint_names - set(names))
+            check_declared("keypoints", feature.name, undeclared, names)
         known = sorted(each for each in observed.keypoint_naming if any(each))
         if not (names or flips) and known:
             names, flips = _common_naming(feature, known, observed)

@@ -155,12 +155,19 @@ def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -
         if all(each.isascii() and each.isdigit() for each in names):
             return tuple(sorted(names, key=as_number))
         return tuple(sorted(names))
-    if undeclared := sorted(names - set(declared)):
+    check_declared("classes", name, sorted(names - set(declared)), declared)
+    return declared
+
+
+def check_declared(
+    what: str, name: str, undeclared: Sequence[object], declared: Sequence[str]
+) -> None:
+    """Raise DataError where a feature has classes or other names that are not declared."""
+    if undeclared:
         raise DataError(
-            f"feature {name!r} has undeclared classes: {', '.join(undeclared[:10])}; "
+            f"feature {name!r} has undeclared {what}: {', '.join(map(str, undeclared[:10]))}; "
             f"declared are {', '.join(declared[:20])}; declare them, too, or fix the annotations"
         )
-    return declared
 
 
 def numbered_classes(
@@ -175,12 +182,8 @@ def numbered_classes(
     largest -= offset
     if not declared:
         return tuple(map(str, range(largest + 1)))
-    if largest >= len(declared) or smallest < -1:
-        wrong = smallest if smallest < -1 else largest
-        raise DataError(
-            f"{name!r} has the class {wrong}, but {len(declared)} classes are declared, from 0 "
-            f"to {len(declared) - 1}: {', '.join(declared[:20])}; declare all of them"
-        )
+    wrong = [smallest] * (smallest < -1) + [largest] * (largest >= len(declared))
+    check_declared("class numbers", name, wrong, declared)
     return declared
 
 

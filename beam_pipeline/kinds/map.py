@@ -8,6 +8,7 @@ from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one
 from beam_pipeline.kinds.kind import Inspection, Stored
+from beam_pipeline.kinds.label import check_declared
 from beam_pipeline.kinds.media_kind import MediaKind, of_key, one_shape, read_file
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
@@ -94,12 +95,8 @@ class MapKind(MediaKind[Map]):
         if _shows_classes(feature):
             largest = max(map(int, observed.classes), default=-1)
             classes = feature.classes or declared or tuple(map(str, range(largest + 1)))
-            if largest >= len(classes):
-                raise DataError(
-                    f"feature {feature.name!r} has the class {largest} in a map, but "
-                    f"{len(classes)} classes are declared, from 0: {', '.join(classes[:20])}; "
-                    "declare all of them, or make the number 255, which is ignored"
-                )
+            wrong = [largest] if largest >= len(classes) else []
+            check_declared("class numbers", feature.name, wrong, classes)
         return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
 
     def fits(self, feature: Feature, value: Any) -> bool:
