@@ -6,7 +6,7 @@ from inference_cases import CASES, MISSING, PNG, in_words
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import observe
-from beam_pipeline.kinds.example_lists import summary
+from beam_pipeline.kinds.stored import summary
 from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.schema.inference import complete, infer
 from tfrecord_dataset.format.feature import Feature
