@@ -64,10 +64,12 @@ class Column:
     Attributes:
         field: Its field of `Objects`, which is empty where annotations have no such column.
         noun: Its values, for messages.
+        geometry: Its shapes in `Feature.geometry`.
     """
 
     field: ClassVar[str] = ""
     noun: ClassVar[str] = ""
+    geometry: ClassVar[str] = ""
 
     def check_length(self, values: Any, number: int) -> None:
         """Check that there is a value for each of `number` objects, or none."""
@@ -91,6 +93,8 @@ class Column:
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         """Count the column of a record from `source`."""
+        if self.geometry and any(getattr(objects, self.field)):
+            observed.geometry.add(self.geometry)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """What a feature states of the column, by field of `Feature`.
@@ -122,8 +126,7 @@ def taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
 class Labels(Column):
     """Class names, one an object."""
 
-    field = "labels"
-    noun = "labels"
+    field = noun = "labels"
 
     def check(self, name: str, values: tuple[str, ...]) -> tuple[str, ...]:
         return composed_names(name, values)
@@ -259,8 +262,8 @@ def _placed_points(triples: Ring, frame: Frame) -> Ring:
 class Polygons(Column):
     """Outlines of any number of closed rings; never clipped."""
 
-    field = "polygons"
-    noun = "polygons"
+    field = noun = "polygons"
+    geometry = "polygon"
 
     def check(self, name: str, values: Sequence[Sequence[Sequence[float]]]) -> Sequence[Any]:
         outlines = _outlines(values)
@@ -277,10 +280,6 @@ class Polygons(Column):
     ) -> Outlines:
         outlines = _outlines(values).taken(kept)
         return dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
-
-    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        if any(objects.polygons):
-            observed.geometry |= {"polygon"}
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Also for rotated boxes and masks."""
@@ -349,6 +348,7 @@ class Rotated(Column):
 
     field = "rotated"
     noun = "rotated ones"
+    geometry = ROTATED
 
     def check_length(self, values: Sequence[Any], number: int) -> None:
         super().check_length(values, number)
@@ -363,10 +363,6 @@ class Rotated(Column):
         outlines = _outlines([(each,) if each else () for each in taken(values, kept)])
         placed = dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
         return tuple(rings[0] if rings else () for rings in placed)
-
-    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        if any(objects.rotated):
-            observed.geometry |= {ROTATED}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Five numbers an object, also of the upright ones."""
@@ -404,8 +400,7 @@ class Masks(Column):
     Once one image has masks, the objects of all others have them, too: their polygons are filled.
     """
 
-    field = "masks"
-    noun = "masks"
+    field = noun = "masks"
 
     def check(self, name: str, values: Sequence[Any]) -> tuple[Mask | None, ...]:
         return tuple(None if value is None else checked(value) for value in values)
@@ -427,7 +422,7 @@ class Masks(Column):
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if objects.masks:
-            observed.geometry |= {"mask"}
+            observed.geometry.add("mask")
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """A PNG file an object, of the image's size, as Model Garden has it; zeros for no mask."""
