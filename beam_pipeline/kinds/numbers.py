@@ -98,7 +98,7 @@ class Rounding(NamedTuple):
         if not other.num_rounded:
             return self
         numbers = [each.rounded for each in (self, other) if each.rounded is not None]
-        nearest = min(numbers, key=lambda number: (abs(number), number), default=None)
+        nearest = min(numbers, key=_nearness, default=None)
         return Rounding(self.num_rounded + other.num_rounded, nearest)
 
 
@@ -121,9 +121,17 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         return Rounding()
     distances = np.abs(wide[changed])
     nearest = changed[distances == distances.min()]
-    first = nearest[np.argmin(wide[nearest])]
-    (number,) = _as_python(numbers[first : first + 1])
+    if isinstance(numbers, np.ndarray):
+        candidates = np.unique(numbers[nearest]).tolist()
+    else:
+        candidates = [numbers[at] for at in nearest.tolist()]
+    number = min(candidates, key=_nearness)
     return Rounding(changed.size, float(number) if float(number) == number else int(number))
+
+
+def _nearness(number: Number) -> tuple[Number, Number]:
+    """Sorts by distance to 0, exactly, whatever the order of merging."""
+    return abs(number), number
 
 
 def _as_python(numbers: Sequence[Number] | Array) -> Sequence[Number]:

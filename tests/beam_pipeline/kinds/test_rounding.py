@@ -54,6 +54,7 @@ def test_rounding(number, expected):
         ([-0.123456789, 0.123456789, 2.0], Rounding(2, -0.123456789)),
         (np.array([16777217, 3], np.int64), Rounding(1, 16777217)),
         (np.array([2**53 + 1, 3], np.int64), Rounding(1, 2**53 + 1)),
+        ([2**55 - 4, 2**55 - 5], Rounding(2, 2**55 - 5)),  # one number in float64
         (np.array([0.123456789], np.float32), Rounding()),
         ([], Rounding()),
     ],
