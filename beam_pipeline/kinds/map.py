@@ -99,6 +99,11 @@ class MapKind(MediaKind[Map]):
             check_declared("class numbers", feature.name, wrong, classes)
         return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
 
+    def complete_stored(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Feature:
+        return feature
+
     def fits(self, feature: Feature, value: Any) -> bool:
         return (
             super().fits(feature, value)
