@@ -48,8 +48,8 @@ def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
     facts: dict[str, Any] = {"num_values": values.num_values}
     for name, (least, most, total) in sorted(values.lengths.items()):
         facts[name] = {"minimum": least, "maximum": most, "total": total}
-    if values.list_minimum is not None:
-        facts |= {"minimum": values.list_minimum, "maximum": values.list_maximum}
+    if values.list_range:
+        facts["minimum"], facts["maximum"] = values.list_range
     if values.list_not_finite:
         facts["not_finite"] = values.list_not_finite
     if values.columns and not kind.has_classes:

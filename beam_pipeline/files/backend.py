@@ -14,7 +14,7 @@ from tfrecord_dataset.store.threads import run_in_threads
 class Backend(abc.ABC):
     """A file backend; files written as `durable` survive a power loss.
 
-    Methods raise OSError; `reading` decides which of these reject a record.
+    Methods raise OSError; `storage` decides which of these reject a record.
 
     Attributes:
         calls: Number of calls that may wait at the same time.

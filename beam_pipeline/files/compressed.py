@@ -63,13 +63,7 @@ def suffix_of(path: str) -> str:
 
 
 class Unpacking:
-    """Content of a compressed file, read sequentially.
-
-    Args:
-        content: The decompressing handle.
-        packed: The open file.
-        name: Name of the file for error messages.
-    """
+    """Content of a compressed file, read sequentially; `name` is for error messages."""
 
     def __init__(self, content: Any, packed: Any, name: str):
         self._content, self._packed, self._name = content, packed, name
@@ -101,13 +95,7 @@ class Unpacking:
 
 @contextlib.contextmanager
 def unpacking(packed: Any, path: str, ending: str) -> Iterator[Unpacking]:
-    """Open the content of an open file.
-
-    Args:
-        packed: The file.
-        path: Path of the file.
-        ending: Suffix of its compression, as from `suffix_of`.
-    """
+    """Open the content of the open file at `path`, packed as its `suffix_of` or `ending` says."""
     name = unsigned(path).rpartition("/")[2]
     with contextlib.closing(_BY_SUFFIX[ending](packed)) as content:
         yield Unpacking(content, packed, name)

@@ -14,38 +14,16 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 # A busy network file system or machine; the same call may succeed a moment later.
-_PASSING = frozenset(
-    {
-        errno.EIO,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ESTALE,
-        errno.EAGAIN,
-        errno.ENOBUFS,
-        errno.ETIMEDOUT,
-        errno.ECONNRESET,
-        errno.ECONNABORTED,
-        errno.EREMOTEIO,
-    }
-)
+_PASSING = {errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.EAGAIN, errno.ENOBUFS}
+_PASSING |= {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNABORTED, errno.EREMOTEIO}
 
 # About 6 seconds in all.
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
-_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
+_MISSING = {errno.ENOENT, errno.ENOTDIR}
 # Faults that neither a retry nor another machine changes.
-_UNREADABLE = frozenset(
-    {
-        errno.EACCES,
-        errno.EPERM,
-        errno.EISDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.EINVAL,
-        errno.ENXIO,
-        errno.ENODEV,
-    }
-)
+_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
+_UNREADABLE |= {errno.EINVAL, errno.ENXIO, errno.ENODEV}
 
 
 def retry(call: Callable[_P, _T]) -> Callable[_P, _T]:

@@ -1,10 +1,20 @@
-"""Handles that hash files while they are written or read, to save a second read."""
+"""Ranges with their hash; handles that hash files on the way, to save a second read."""
 
 import hashlib
 import io
 from typing import Any
 
+from beam_pipeline.records import FileRef
+
 _BLOCK_BYTES = 1 << 20
+IN_MEMORY = FileRef(path="")
+"""Stands for the file of bytes that are not in one."""
+
+
+def hashed(file: FileRef, data: bytes) -> FileRef:
+    """A range with the sha256 of `data`, which it holds."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    return FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256)
 
 
 class _Hashed:

@@ -6,20 +6,23 @@ Lasting failures are OSErrors, so that callers handle local and remote files ali
 import bisect
 import collections
 import contextlib
+import errno
 import functools
 import io
 import itertools
+import mmap
+import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any
 
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read, too_large
-from beam_pipeline.files.remote_handles import Reader, put_file
+from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
@@ -30,6 +33,10 @@ from tfrecord_dataset.store.urls import is_web, split_object
 
 # Bytes per chunk of a reader, which fetches larger blocks.
 _BUFFER_BYTES = 1 << 18
+# Size of the first fetch and the largest one in a sequential read: a request takes some 50 ms,
+# as long as 4 MiB of transfer.
+_FIRST_BLOCK_BYTES = 1 << 20
+_LAST_BLOCK_BYTES = 8 << 20
 # Ranges that are closer are fetched as one: the gap takes less time than a request.
 _GAP_BYTES = 32 << 10
 _SPAN_BYTES = 4 << 20
@@ -117,6 +124,53 @@ class Remote(Backend):
 
 
 REMOTE = Remote()
+
+
+class Reader(Seekable):
+    """A readable object of `size` bytes; sequential reads fetch growing ranges."""
+
+    def __init__(self, url: str, size: int):
+        super().__init__(size)
+        self._url = url
+        self._block = b""
+        self._block_start = 0
+        self._block_bytes = _FIRST_BLOCK_BYTES
+
+    def _some(self, length: int) -> bytes:
+        start = self._position - self._block_start
+        if not 0 <= start < len(self._block):
+            self._fetch(length)
+            start = 0
+        return self._block[start : start + length]
+
+    def _fetch(self, length: int) -> None:
+        reads_on = self._block and self._position == self._block_start + len(self._block)
+        self._block_bytes = (
+            min(2 * self._block_bytes, _LAST_BLOCK_BYTES) if reads_on else _FIRST_BLOCK_BYTES
+        )
+        length = min(max(length, self._block_bytes), self._size - self._position)
+        self._block = requests.get_range(self._url, self._position, length)
+        self._block_start = self._position
+        if not self._block:
+            raise OSError(errno.EREMOTEIO, "The object became shorter while it was read")
+
+    def readall(self) -> bytes:
+        length = max(0, self._size - self._position)
+        data = requests.get_range(self._url, self._position, length) if length else b""
+        self._position += len(data)
+        return data
+
+
+def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], None]) -> None:
+    """Upload an open file; a large one in parts, never as a whole in memory."""
+    file.flush()
+    size = os.fstat(file.fileno()).st_size
+    if size > _LAST_BLOCK_BYTES:
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
+            put(url, content)
+    else:
+        file.seek(0)
+        put(url, file.read())
 
 
 def _status(meta: Any) -> Status:

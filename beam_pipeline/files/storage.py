@@ -1,33 +1,63 @@
 """Files by path, local or remote: every file that this package reads or writes.
 
 Local paths go to the operating system; gs://, s3://, az:// and http(s):// to a store library that
-reads exact ranges. Workers that read only local files do not load it.
+reads exact ranges. Workers that read only local files do not load it. In reading, a file's own
+fault rejects its record, and any other fault fails the job.
 """
 
+import contextlib
+import hashlib
+import io
 import os
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
+from beam_pipeline.errors import RecordError
+from beam_pipeline.files.archive.backend import Archives
+from beam_pipeline.files.archive.content import span, whole
 from beam_pipeline.files.archive.paths import inside
-from beam_pipeline.files.backends import ARCHIVES, files_of
-from beam_pipeline.files.reading import Reader as Reader
-from beam_pipeline.files.reading import ReadFile as ReadFile
-from beam_pipeline.files.reading import decoded as decoded
-from beam_pipeline.files.reading import decompressed as decompressed
-from beam_pipeline.files.reading import opened as opened
-from beam_pipeline.files.reading import read_bytes as read_bytes
-from beam_pipeline.files.reading import read_start as read_start
-from beam_pipeline.files.reading import read_text as read_text
-from beam_pipeline.files.reading import sha256_of as sha256_of
-from beam_pipeline.files.reading import version as version
+from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.compressed import suffix_of, unpacking
+from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
+from beam_pipeline.files.local import LOCAL
+from beam_pipeline.records import FileRef
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
 from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
 from tfrecord_dataset.store.listing import StoredFile as StoredFile
 from tfrecord_dataset.store.listing import is_litter
+from tfrecord_dataset.store.urls import is_object, join_url, local_path, scheme_of
 from tfrecord_dataset.store.urls import is_remote as is_remote
-from tfrecord_dataset.store.urls import join_url, local_path
+
+_BUFFER_BYTES = 1 << 18
+
+ReadFile = Callable[..., bytes]
+"""A function that reads a FileRef of limited size, such as `read_bytes`."""
+
+
+def files_of(path: str) -> Backend:
+    """Return the backend of a path; the store library is imported on first use.
+
+    Raises:
+        UnknownSchemeError: No backend supports the path's scheme.
+    """
+    if ":" in path and inside(path):
+        return ARCHIVES
+    if not is_remote(path):
+        return LOCAL
+    if not is_object(path):
+        raise UnknownSchemeError(
+            f"{scheme_of(path)}:// is not supported; copy the data to a folder or a "
+            "bucket (gs://, s3://, az://)"
+        )
+    from beam_pipeline.files.remote import REMOTE
+
+    return REMOTE
+
+
+ARCHIVES = Archives(files_of)
 
 
 def absolute(path: str | os.PathLike[str]) -> str:
@@ -44,6 +74,169 @@ def join(base: str, *parts: str) -> str:
         else:
             base = join_url(base, part) if is_remote(base) else os.path.join(base, part)
     return base if is_remote(base) else os.path.normpath(base)
+
+
+def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
+    """Read the bytes that `file` refers to; a range of over `at_most` bytes is not read at all.
+
+    Raises:
+        RecordError: "missing file", "unreadable file", "truncated file" if the file ends within
+            the range, or "file too large". The detail names the file without its folders: it goes
+            into rejects.jsonl, which must not reveal the input's location.
+        OSError: Reading failed for another reason, even after retries.
+    """
+    _check_name(file.path)
+    try:
+        data = files_of(file.path).read(file.path, file.offset, file.length, at_most)
+    except (OSError, UnknownSchemeError) as error:
+        _reject(error, file.path)
+        raise
+    if file.length is not None and len(data) != file.length:
+        name, end = file.path.rpartition("/")[2], file.offset + file.length
+        missing = file.length - len(data)
+        raise RecordError("truncated file", f"{name} ends {missing} bytes before byte {end}")
+    return data
+
+
+class Reader:
+    """Reader that fetches neighbouring ranges of remote `files` together, and keeps them."""
+
+    def __init__(self, files: Iterable[FileRef] = ()):
+        ranges = [remote_range for file in files if (remote_range := _remote_range(file))]
+        self._held: Any = None
+        if len(ranges) > 1:
+            from beam_pipeline.files import remote
+
+            self._held = remote.Ranges(ranges)
+
+    def read(self, file: FileRef, at_most: int = sys.maxsize) -> bytes:
+        """As `read_bytes`."""
+        data = self._fetched(file, at_most)
+        return read_bytes(file, at_most) if data is None else data
+
+    def _fetched(self, file: FileRef, at_most: int) -> bytes | None:
+        """Return bytes that were fetched ahead, or None."""
+        remote_range = _remote_range(file) if self._held else None
+        if not remote_range or remote_range[2] > at_most:
+            return None
+        archive, begin, _ = remote_range
+        head: bytes | None = self._held.get(*remote_range)
+        where = inside(file.path)
+        if head is None or where is None or where.place is None:
+            return head
+
+        def read(offset: int, length: int) -> bytes:
+            if offset == begin:
+                return head
+            return files_of(archive).read(archive, offset, length, length)
+
+        return whole(where.place, file.path.rpartition("/")[2], read)
+
+
+def _remote_range(file: FileRef) -> tuple[str, int, int] | None:
+    """Return (URL, offset, length) of the range to fetch for `file`; None if it is unknown."""
+    if ":" not in file.path or "\0" in file.path:
+        return None
+    where = inside(file.path)
+    if where is None:
+        is_known = file.length is not None and is_object(file.path)
+        return (file.path, file.offset, file.length or 0) if is_known else None
+    if where.place is None or not is_object(where.archive):
+        return None
+    is_whole = file.offset == 0 and file.length in (None, where.place.length)
+    return (where.archive, *span(where.place)) if is_whole else None
+
+
+@contextlib.contextmanager
+def _faults_of(path: str) -> Iterator[None]:
+    _check_name(path)
+    try:
+        yield
+    except (OSError, UnknownSchemeError) as error:
+        _reject(error, path)
+        raise
+
+
+def _check_name(path: str) -> None:
+    """Raise RecordError for a path that no system allows; annotations may contain anything."""
+    if "\0" in path:
+        raise RecordError("missing file", f"{path.rpartition('/')[2]!r} has a NUL in its name")
+
+
+def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
+    """Raise the fault as a RecordError if it is the file's own."""
+    reject = as_record_error(error, path)
+    try:
+        if reject:
+            raise reject from error
+    finally:
+        del reject  # breaks the reference cycle with this frame
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """Open the file at `path` as a seekable handle, without decompression.
+
+    Errors inside the context are taken for the file's fault, so do not write in it.
+
+    Raises:
+        RecordError: "missing file" or "unreadable file".
+        OSError: Reading failed for another reason, even after retries.
+    """
+    with _faults_of(path), files_of(path).open_reader(path) as handle:
+        yield handle
+
+
+@contextlib.contextmanager
+def decompressed(path: str, ending: str = "") -> Iterator[Any]:
+    """Open the file at `path`, buffered and decompressed; by the suffix of its name, or `ending`.
+
+    Raises:
+        RecordError, OSError: As in `opened`. For a compressed file, `read` raises RecordError
+            "truncated file", "damaged file", or "file too large" if the content is far larger than
+            the file.
+    """
+    with opened(path) as raw, io.BufferedReader(raw, _BUFFER_BYTES) as handle:
+        if ending := ending or suffix_of(path):
+            with unpacking(handle, path, ending) as content:
+                yield content
+        else:
+            yield handle
+
+
+def read_start(path: str, length: int) -> bytes:
+    """Read the first `length` bytes of a file, fewer if it is shorter; raises as `read_bytes`."""
+    with _faults_of(path):
+        return files_of(path).read(path, 0, length, length)
+
+
+def sha256_of(path: str) -> str:
+    """Hex digest of a file of any size; raises as `opened`."""
+    with opened(path) as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def read_text(path: str, at_most: int = sys.maxsize) -> str:
+    """Read a file of limited size as `decoded` text; raises as `read_bytes`."""
+    return decoded(read_bytes(FileRef(path=path), at_most), path)
+
+
+def decoded(data: bytes, path: str) -> str:
+    """Decode the UTF-8 text of the file at `path`, with or without a byte order mark.
+
+    Raises:
+        RecordError: "not UTF-8".
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RecordError("not UTF-8", f"{path.rpartition('/')[2]}: {error}") from error
+
+
+def version(path: str) -> str:
+    """Return the version of a file, its size and when it changed; raises as `opened`."""
+    with _faults_of(path):
+        return files_of(path).status(path).version
 
 
 def exists(path: str) -> bool:
@@ -65,11 +258,11 @@ def list_files(root: str) -> Iterator[StoredFile]:
     Raises:
         FileNotFoundError: `root` is not a local folder.
     """
-    return _stored_files(root, files_of(root).list_names(root))
+    parts = list_names(root)  # raises here, not at the first file
+    return _stored_files(root.rstrip("/"), parts)
 
 
-def _stored_files(root: str, parts: Iterable[FileNames]) -> Iterator[StoredFile]:
-    top = root.rstrip("/")
+def _stored_files(top: str, parts: Iterable[FileNames]) -> Iterator[StoredFile]:
     for folder, names in parts:
         prefix = f"{folder}/" if folder else ""
         for name in names:
@@ -86,11 +279,7 @@ def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
 
     Streamed in no particular order; none if the folder is missing.
     """
-    return _without_litter(files_of(path).scan_folder(path))
-
-
-def _without_litter(entries: Iterator[tuple[str, bool]]) -> Iterator[tuple[str, bool]]:
-    return ((name, is_folder) for name, is_folder in entries if not is_litter(name))
+    return (entry for entry in files_of(path).scan_folder(path) if not is_litter(entry[0]))
 
 
 def list_folder(path: str) -> FolderNames:
@@ -123,14 +312,7 @@ def make_dirs(path: str) -> None:
 
 
 def write_bytes(path: str, data: bytes, *, durable: bool = False, is_new: bool = False) -> None:
-    """Write a file atomically; readers see the complete file or the previous state.
-
-    Args:
-        path: Destination; missing folders are created.
-        data: Content of the file.
-        durable: Whether the file survives a power loss once this returns. Remote files always do.
-        is_new: As in `writing`.
-    """
+    """Write a file as `writing` does: readers see the complete file or the previous state."""
     with writing(path, durable=durable, is_new=is_new) as handle:
         handle.write(data)
 
@@ -138,13 +320,10 @@ def write_bytes(path: str, data: bytes, *, durable: bool = False, is_new: bool =
 def writing(
     path: str, *, durable: bool = False, is_new: bool = False
 ) -> AbstractContextManager[Any]:
-    """Open a new file for writing; it appears at `path` once it is complete.
-
-    A failure before that leaves nothing at `path`.
+    """Open a new file for writing; it appears at `path`, in new folders, once it is complete.
 
     Args:
-        path: Destination; missing folders are created.
-        durable: As in `write_bytes`.
+        durable: Whether it then survives a power loss. Remote files always do.
         is_new: Whether to keep an existing object: unless it has the same content,
             FileExistsError is raised at the end. Local files are always replaced.
     """
@@ -153,7 +332,7 @@ def writing(
 
 def put_new(file: str, url: str) -> None:
     """Upload a local file, as `writing` does with `is_new`."""
-    from beam_pipeline.files.remote_handles import put_file
+    from beam_pipeline.files.remote import put_file
     from tfrecord_dataset.store import requests
 
     with open(file, "rb") as handle:

@@ -34,15 +34,13 @@ Limits = contextlib.AbstractContextManager[tuple[storage.ReadFile, Checked]]
 
 
 class PackedBatch(NamedTuple):
-    """A batch of inspected elements as it leaves its process.
+    """A batch of inspected elements as it leaves its process; bytes are empty where there are none.
 
     Attributes:
-        num_records: Records in it.
-        records: Their table (`assign.columns.to_bytes`); empty where there are none.
-        num_rejects: Rejects in it.
-        rejects: They (`pickling.pack`); empty where there are none.
+        records: Their table (`assign.columns.to_bytes`).
+        rejects: They (`pickling.pack`).
         statistics: What is counted of its elements (`assign.statistics.Statistics`).
-        looks: What its images look like (`assign.likeness.SCHEMA`); empty where nobody asks.
+        looks: What its images look like (`assign.likeness.SCHEMA`), if requested.
     """
 
     num_records: int
@@ -62,12 +60,7 @@ class Packs(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """How batches are inspected.
-
-    Attributes:
-        rules: How records are checked.
-        packer: Packs what was inspected.
-    """
+    """How batches are inspected, and packed again."""
 
     rules: Rules
     packer: Packs
@@ -75,12 +68,7 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InspectBatch(Work[bytes, PackedBatch]):
-    """The elements of a packed batch, inspected and packed again.
-
-    Attributes:
-        settings: How.
-        threads: Records at once.
-    """
+    """The elements of a packed batch, inspected and packed again, some records at once."""
 
     settings: Constant[Settings]
     threads: int

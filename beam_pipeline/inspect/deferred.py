@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
-from beam_pipeline.kinds.media_kind import hashed
 from beam_pipeline.records import Array, Deferred, FileRef, Inspected, Value
 
 
@@ -21,9 +21,6 @@ def read_deferred(
     """Return all values, and by feature those in byte ranges with their sha256.
 
     A range that several values share is read once.
-
-    Raises:
-        RecordError: A range cannot be read, or does not hold its value.
     """
     values = dict(features)
     deferred: dict[str, Deferred] = {}

@@ -25,7 +25,6 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
     Deferred,
     Element,
-    FileRef,
     Inspected,
     InspectedElement,
     Record,
@@ -40,6 +39,9 @@ from beam_pipeline.schema.conformance import conforming
 # Approximate size of an Example's framing, keys and numbers without the payload.
 _EXAMPLE_OVERHEAD_BYTES = 400
 
+# Of records without files, none of whose values counts any.
+_NO_NOTES = Counter[str]()
+
 Problem = RecordError | None
 Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 """`map`, or what bounds each call and returns a problem of one that goes beyond."""
@@ -47,13 +49,7 @@ Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InspectedRows:
-    """Rows that were checked.
-
-    Attributes:
-        rows: They.
-        columns: Their values by feature.
-        content_digests, num_bytes: As `Inspected` has them.
-    """
+    """Rows that were checked, with their values by feature, and what `Inspected` has of each."""
 
     rows: Rows
     columns: Mapping[str, Sequence[Value]]
@@ -70,12 +66,7 @@ class InspectedRows:
 def inspect_record(
     record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
 ) -> Inspected:
-    """`record` with all that its files' bytes tell.
-
-    Images and audio get format, size, sha256 and what has to be converted; arrays type, shape
-    and range; boxes become fractions of the upright image; texts get tokens; values are checked
-    against what the user declared. `notes` counts what was changed, `num_bytes`
-    estimates the Example.
+    """`record` with all that its files' bytes tell, checked, measured, and as `rules` ask for it.
 
     Raises:
         RecordError: Something about the record cannot be used (docs/data-checks.md).
@@ -142,30 +133,26 @@ def rejected(record: Record, problem: RecordError) -> Rejected:
     return Rejected.of(source, problem)
 
 
-@dataclasses.dataclass(slots=True)
-class _UnderWay:
+class _UnderWay(Inspection):
     """A record while it is inspected.
 
     Attributes:
-        record: As its source gives it.
         features: As far as they have been checked.
-        num_bytes: About how many bytes it takes in a shard, as far as is known.
-        notes, deferred, look, example: As `Inspected` has them.
-        inspection: What its files tell, for values that are turned with its image.
+        example: None, for `alike`: records that are Examples are inspected as a whole.
+        deferred: As `Inspected` has it.
         problem: Why it cannot be used.
         inspected: What became of it.
     """
 
-    record: Record
-    features: Mapping[str, Value]
-    num_bytes: int
-    notes: Mapping[str, int]
-    deferred: Mapping[str, Deferred]
-    look: int | None = None
-    example: FileRef | None = None
-    inspection: Inspection | None = None
-    problem: Problem = None
-    inspected: Inspected | None = None
+    __slots__ = ("deferred", "example", "features", "inspected", "problem", "record")
+
+    def __init__(self, record: Record, rules: Rules, read: storage.ReadFile) -> None:
+        self.record, self.features, self.rules, self.read = record, record.features, rules, read
+        self.notes, self.num_bytes, self.frames = _NO_NOTES, _EXAMPLE_OVERHEAD_BYTES, {}
+        self.look = self.example = None
+        self.deferred: Mapping[str, Deferred] = {}
+        self.problem: Problem = None
+        self.inspected: Inspected | None = None
 
 
 def _inspected(
@@ -174,22 +161,19 @@ def _inspected(
     """The records, each with what became of it or its problem."""
     every: list[_UnderWay] = []
     for group in alike(records):
-        some = [
-            _UnderWay(record, record.features, _EXAMPLE_OVERHEAD_BYTES, record.notes, {})
-            for record in group
-        ]
+        some = [_UnderWay(record, rules, read) for record in group]
         every += some
         groups = [some]
         if group[0].example or not kinds.are_by_column(group[0].features.values()):
-            _run(each, functools.partial(_check_files, rules=rules, read=read), some)
+            _run(each, _check_files, some)
             groups = alike(each for each in some if not (each.problem or each.inspected))
             list(each(_turn, groups))
             groups = [[each for each in some if not each.problem] for some in groups]
         for some in filter(None, groups):
-            _check_columns(some)
+            _by_halves(_check_columns, some)
             checked = [[each for each in some if not each.problem]]
             if rules.tokenizer or rules.schema:
-                _run(each, functools.partial(_hold_against, rules=rules), checked[0])
+                _run(each, _hold_against, checked[0])
                 checked = alike(each for each in checked[0] if not each.problem)
             for finished in filter(None, checked):
                 _finish(finished)
@@ -205,87 +189,74 @@ def _run(each: Each, function: Callable[[_UnderWay], None], records: list[_Under
 def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Problem:
     try:
         function(record)
-    except RecordError as error:
-        return error
-    except MemoryError:
-        return RecordError(TOO_MUCH_MEMORY, too_large())
+    except (RecordError, MemoryError) as error:
+        return _as_problem(error)
     return None
 
 
-def _check_files(under_way: _UnderWay, rules: Rules, read: storage.ReadFile) -> None:
+def _as_problem(error: RecordError | MemoryError) -> RecordError:
+    return error if isinstance(error, RecordError) else RecordError(TOO_MUCH_MEMORY, too_large())
+
+
+def _by_halves(
+    function: Callable[[Sequence[_UnderWay]], None], records: Sequence[_UnderWay]
+) -> None:
+    """Call a function for records that are `alike`, and find those on which it fails."""
+    try:
+        function(records)
+    except (RecordError, MemoryError) as error:
+        if len(records) == 1:
+            records[0].problem = _as_problem(error)
+            return
+        middle = len(records) // 2
+        _by_halves(function, records[:middle])
+        _by_halves(function, records[middle:])
+
+
+def _check_files(under_way: _UnderWay) -> None:
     """Check what is not checked by column: files, and what annotations state."""
     record = under_way.record
     check_text("key", record.key)
     if record.example:
-        under_way.inspected = inspect_existing(record, rules, read)
+        under_way.inspected = inspect_existing(record, under_way.rules, under_way.read)
         return
-    given, deferred = read_deferred(record.features, read)
-    inspection = Inspection(
-        rules=rules,
-        read=read,
-        notes=Counter(record.notes or None),
-        num_bytes=under_way.num_bytes,
-    )
+    under_way.notes = Counter(record.notes)
+    given, under_way.deferred = read_deferred(record.features, under_way.read)
     under_way.features = {
-        name: value if kinds.is_by_column(value) else kinds.of(value).check(name, value, inspection)
+        name: value if kinds.is_by_column(value) else kinds.of(value).check(name, value, under_way)
         for name, value in given.items()
     }
-    under_way.deferred, under_way.inspection = deferred, inspection
 
 
 def _turn(records: Sequence[_UnderWay]) -> None:
     """Turn the values of records that are `alike` with their images; finds problems."""
-    inspections = [record.inspection for record in records if record.inspection]
     for name, value in records[0].features.items():
-        kind = kinds.of(value)
-        if kind.has_geometry:
-            values = [record.features[name] for record in records]
-            for record, result in zip(records, _turned(kind, values, inspections), strict=True):
-                if isinstance(result, RecordError):
-                    record.problem = record.problem or result
-                else:
-                    record.features = {**record.features, name: result}
-    for record, inspection in zip(records, inspections, strict=True):
-        record.notes, record.num_bytes = dict(inspection.notes), inspection.num_bytes
-        record.look, record.inspection = inspection.look, None
+        if kinds.of(value).has_geometry:
+            _by_halves(functools.partial(_turn_feature, name, kinds.of(value)), records)
 
 
-def _turned(
-    kind: Kind[Any], values: Sequence[Any], inspections: Sequence[Inspection]
-) -> Sequence[Any]:
-    """As `Kind.turn_column`; a value that takes too much memory is found by halves."""
-    try:
-        return kind.turn_column(values, inspections)
-    except MemoryError:
-        if len(values) == 1:
-            return [RecordError(TOO_MUCH_MEMORY, too_large())]
-    middle = len(values) // 2
-    halves = slice(None, middle), slice(middle, None)
-    return [each for half in halves for each in _turned(kind, values[half], inspections[half])]
+def _turn_feature(name: str, kind: Kind[Any], records: Sequence[_UnderWay]) -> None:
+    turned = kind.turn_column([record.features[name] for record in records], records)
+    for record, result in zip(records, turned, strict=True):
+        if isinstance(result, RecordError):
+            record.problem = record.problem or result
+        else:
+            record.features = {**record.features, name: result}
 
 
 def _check_columns(records: Sequence[_UnderWay]) -> None:
-    """Checks the other values of records that are `alike`; finds those that cannot be used."""
+    """Check the other values of records that are `alike`."""
     num_bytes = np.zeros(len(records), np.int64)
     changed: dict[str, Sequence[Value]] = {}
-    try:
-        for record in records:
-            check_text("key", record.record.key)
-        for name, value in records[0].features.items():
-            if kinds.is_by_column(value):
-                values = [record.features[name] for record in records]
-                checked, sizes = kinds.of(value).check_column(name, values)
-                num_bytes += sizes
-                if checked is not values:
-                    changed[name] = checked
-    except RecordError as error:
-        if len(records) == 1:
-            records[0].problem = error
-            return
-        middle = len(records) // 2
-        _check_columns(records[:middle])
-        _check_columns(records[middle:])
-        return
+    for record in records:
+        check_text("key", record.record.key)
+    for name, value in records[0].features.items():
+        if kinds.is_by_column(value):
+            values = [record.features[name] for record in records]
+            checked, sizes = kinds.of(value).check_column(name, values)
+            num_bytes += sizes
+            if checked is not values:
+                changed[name] = checked
     for record, size in zip(records, num_bytes.tolist(), strict=True):
         record.num_bytes += size
     for name, checked in changed.items():  # seldom any
@@ -293,8 +264,9 @@ def _check_columns(records: Sequence[_UnderWay]) -> None:
             record.features = {**record.features, name: value}
 
 
-def _hold_against(under_way: _UnderWay, rules: Rules) -> None:
+def _hold_against(under_way: _UnderWay) -> None:
     """Adds tokens of texts, and holds the values against what the user declared."""
+    rules = under_way.rules
     features, deferred = dict(under_way.features), dict(under_way.deferred)
     if rules.tokenizer:
         under_way.num_bytes += _add_tokens(features, deferred, rules.tokenizer)
@@ -330,7 +302,7 @@ def _finish(records: Sequence[_UnderWay]) -> None:
         record.inspected = Inspected.of(
             record.record,
             features=record.features,
-            notes=record.notes,
+            notes=dict(record.notes) if record.notes else record.record.notes,
             content_digest=digest,
             num_bytes=record.num_bytes,
             deferred=record.deferred,

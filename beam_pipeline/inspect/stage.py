@@ -27,13 +27,8 @@ _BATCHES_WITHOUT_PROCESSES = 4
 
 
 class InspectedInput(NamedTuple):
-    """What Inspect yields.
-
-    Attributes:
-        records: PCollection[bytes]: tables of records, spilled (`Job.spill`).
-        rejected: PCollections of bytes: packed batches of Rejected, spilled.
-        statistics: PCollections: statistics of the batches.
-        looks: PCollection[bytes]: tables of what images look like, spilled.
+    """What Inspect yields: tables of records, packed batches of Rejected and tables of looks, all
+    spilled (`Job.spill`), and statistics of the batches.
     """
 
     records: beam.PCollection[bytes]
@@ -47,10 +42,8 @@ class InspectMedia(beam.PTransform):
     """Packed batches of elements to `InspectedInput`.
 
     Attributes:
-        rules: How records are checked.
         packer: Packs what was inspected, in the process that did.
         threads: Records at once in a process; 0 chooses.
-        job: Where the job runs.
     """
 
     rules: Rules

@@ -1,16 +1,17 @@
 """Records that are Examples already: checked like every other, then written as they are."""
 
+import contextlib
 import dataclasses
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.example_lists import describe_bytes, summary
+from beam_pipeline.kinds.example_lists import describe_bytes
 from beam_pipeline.kinds.media_kind import size_problem
 from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.stored import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.images import inspect_image
@@ -28,11 +29,7 @@ _MISFIT = "does not fit the schema"
 def inspect_existing(
     record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
 ) -> Inspected:
-    """`record` with what its Example holds, key by key.
-
-    Raises:
-        RecordError: The frame is damaged, or as `inspect_example`.
-    """
+    """`record` with what its Example holds, key by key; raises as `inspect_example`."""
     file = record.example
     assert file is not None
     assert file.length is not None
@@ -92,11 +89,7 @@ def inspect_example(
 
 
 def parse_example(payload: bytes) -> Lists:
-    """The lists of an Example by key.
-
-    Raises:
-        RecordError: "not an Example"; "too many keys"; "key without a name".
-    """
+    """The lists of an Example by key, which has some, each with a name, and not too many."""
     try:
         example = lists(payload)
     except ValueError as error:
@@ -110,11 +103,7 @@ def parse_example(payload: bytes) -> Lists:
 
 
 def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
-    """Which keys hold an "image" or "audio" in full, by a user's schema.
-
-    Raises:
-        RecordError: "does not fit the schema".
-    """
+    """Which keys hold an "image" or "audio" in full, by a user's schema that the Example fits."""
     for problem in mismatches(schema_specs(rules.schema), example):
         raise RecordError(_MISFIT, problem)
     return {
@@ -123,12 +112,7 @@ def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
 
 
 def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[str, str]:
-    """Which keys hold an "image" or "audio", by the first records; else by their first bytes.
-
-    Raises:
-        RecordError: "type conflict", "not an image" or "not audio": the first records are
-            otherwise.
-    """
+    """Which keys hold an "image" or "audio", by the first records; else by their first bytes."""
     forms = {}
     for key, (kind, values) in example.items():
         there = expected.get(key)
@@ -161,15 +145,15 @@ def _inspected(
     value: ListSummary, data: bytes, max_pixels: int, notes: Counter[str]
 ) -> ListSummary:
     """`value`, an image or audio that is whole; what others would convert is noted."""
-    sha256 = hashlib.sha256(data).hexdigest()
     if value.form in AUDIO_FORMS:
-        audio = inspect_audio(data, AudioOptions())
-        shape = (audio.num_samples, audio.channels)
+        audio, _ = inspect_audio(data, AudioOptions())
+        shape, sha256 = (audio.num_samples, audio.channels), audio.file.sha256
         return dataclasses.replace(value, sha256=sha256, shape=shape, sample_rate=audio.sample_rate)
-    facts = inspect_image(data, ImageOptions(max_pixels=max_pixels))
-    for reason in facts.conversions:
+    found = inspect_image(data, ImageOptions(max_pixels=max_pixels))
+    for reason in found.image.conversions:
         notes[f"image kept: {reason}"] += 1
-    return dataclasses.replace(value, sha256=sha256, shape=tuple(facts.source_size))
+    sha256 = found.image.file.sha256
+    return dataclasses.replace(value, sha256=sha256, shape=tuple(found.source_size))
 
 
 def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expectation]:
@@ -177,34 +161,22 @@ def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expectation]
 
     Damaged ones are left out: Inspect tells of them.
     """
-    kinds: dict[str, Counter[str]] = {}
-    forms: dict[str, Counter[str]] = {}
+    kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    forms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     sources: dict[tuple[str, str], str] = {}
     for source, payload in records:
-        try:
-            example = parse_example(payload)
-        except RecordError:
-            continue
-        for key, (kind, values) in example.items():
-            if kind:
-                kinds.setdefault(key, Counter())[kind] += 1
-                sources.setdefault((key, kind), source)
-            for form in _forms(values) if kind == "bytes" else ():
-                forms.setdefault(key, Counter())[form] += 1
-                sources.setdefault((key, form), source)
+        with contextlib.suppress(RecordError):
+            for key, (kind, values) in parse_example(payload).items():
+                there = [(kinds, kind)] if kind else []
+                if kind == "bytes" and len(values) == 1 and values[0]:
+                    there.append((forms, encoded_form(values[0])))
+                for counts, what in there:
+                    counts[key][what] += 1
+                    sources.setdefault((key, what), source)
     expected = {}
     for key, seen in kinds.items():
-        kind = seen.most_common(1)[0][0]
-        usual = _usual(forms.get(key, Counter())) if kind == "bytes" else ""
+        [(kind, _)] = seen.most_common(1)
+        form, count = (*forms[key].most_common(1), ("", 0))[0]
+        usual = form if kind == "bytes" and 2 * count > forms[key].total() else ""
         expected[key] = Expectation(kind, usual, sources[key, usual or kind])
     return expected
-
-
-def _usual(forms: Counter[str]) -> str:
-    """The form that more than half have; "" where there is none."""
-    return next((form for form, count in forms.items() if 2 * count > forms.total()), "")
-
-
-def _forms(values: Sequence[Any]) -> list[str]:
-    """The form of a single value; an empty one says nothing."""
-    return [encoded_form(values[0])] if len(values) == 1 and values[0] else []

@@ -20,22 +20,14 @@ def tokenize(text: str, path: str) -> Array:
     """Return the tokens of `text`, int64 [n], as the library that made the file encodes it.
 
     They include special tokens that the file adds (a beginning, an end). Nothing is padded or cut,
-    whatever the file says.
-
-    Raises:
-        ConfigError: As `load`.
-        RecordError: The tokenizer fails on this text.
+    whatever the file says. A text on which the tokenizer fails is a RecordError.
     """
     ids = np.asarray(load(path)(text), "<i8")
     return Array(dtype="int64", shape=ids.shape, data=ids.tobytes())
 
 
 def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> Array:
-    """The tokens of the text that `text` makes of `data`: how tokens of deferred texts are read.
-
-    Raises:
-        RecordError: `data` does not hold the text.
-    """
+    """The tokens of the text that `text` makes of `data`: how tokens of deferred texts are read."""
     value = text(data)
     assert isinstance(value, str)
     return tokenize(value, tokenizer)

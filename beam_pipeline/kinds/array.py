@@ -11,16 +11,16 @@ import numpy as np
 
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import one, range_problem, values
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
-from beam_pipeline.kinds.media_kind import hashed, one_shape, read_file
+from beam_pipeline.kinds.media_kind import one_shape, read_file
 from beam_pipeline.kinds.numbers import (
     Rounding,
     cast,
     casts,
     check_number,
-    expected_numbers,
     in_range,
     little_endian,
     rounding,
@@ -30,7 +30,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
-from beam_pipeline.records import Array, FileRef
+from beam_pipeline.records import Array
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees, num_values
@@ -64,11 +64,9 @@ class ArrayKind(Kind[Array | _Strings]):
             return value
         with naming(f"feature {name!r}"):
             measured, num_bytes = measure(value, inspection.read)
-        inspection.num_bytes += num_bytes
-        if isinstance(measured, Array):
-            for reason in measured.conversions:
-                inspection.notes[f"array converted: {reason}"] += 1
-        elif isinstance(measured, int):
+        conversions = measured.conversions if isinstance(measured, Array) else ()
+        inspection.count("array", conversions, num_bytes)
+        if isinstance(measured, int):
             check_number(name, measured)
         return measured
 
@@ -83,9 +81,6 @@ class ArrayKind(Kind[Array | _Strings]):
             return sum(len(each) for each in value if isinstance(each, str))
         return len(value.data)
 
-    def group(self, value: Array | _Strings) -> str | None:
-        return str(value) if isinstance(value, tuple) else None
-
     def type_of(self, value: Array | _Strings) -> str:
         return "strings" if isinstance(value, tuple) else "array"
 
@@ -99,17 +94,18 @@ class ArrayKind(Kind[Array | _Strings]):
         observed.measure("length", value.shape[0])
         observed.add_list(value)
         rounded = Rounding(value.num_rounded, value.rounded)
-        observed.add_rounding(math.prod(value.shape), rounded)
+        observed.num_numbers += math.prod(value.shape)
+        observed.rounding = observed.rounding.merged(rounded)
         if len(value.shape) == 1 and value.shape[0] <= MAX_COLUMNS and value.data:
             dtype = "uint8" if value.dtype == "bool" else value.dtype
             observed.add_row(np.frombuffer(value.data, little_endian(dtype)).tolist())
         else:
-            observed.drop_columns()
+            observed.columns = None
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
         """A tensor if all shapes are equal, a sequence if they differ in the first axis."""
         if "strings" in observed.types:
-            return Feature(name=name, kind="sequence", dtype="string", shape=(None,), key="")
+            return {"kind": "sequence", "dtype": "string", "shape": (None,)}
         dtype = functools.reduce(_wider, sorted(observed.array_dtypes))
         shape = one_shape(observed)
         if len(observed.ranks) > 1 or None in shape[1:]:
@@ -120,18 +116,13 @@ class ArrayKind(Kind[Array | _Strings]):
                 f"feature {name!r} has arrays of shapes that differ in more than their first axis "
                 f"({'; '.join(sizes)}; {sorted(observed.ranks)} axes); make the shapes equal"
             )
-        fixed = tuple(size for size in shape if size is not None)
-        if fixed[:1] == (0,):  # all lists are empty, but longer ones may follow
-            shape = (None, *fixed[1:])
         listed = "int64" if dtype in STORED_INTEGERS else "float32"
-        if None in shape:
-            return Feature(name=name, kind="sequence", dtype=listed, shape=shape, key="")
-        raw = dtype not in STORED_INTEGERS and dtype != "float32"
-        if raw or math.prod(fixed) > _MAX_LISTED_VALUES:
-            return Feature(
-                name=name, kind="tensor", dtype=dtype, shape=shape, key="", encoding="bytes"
-            )
-        return Feature(name=name, kind="tensor", dtype=listed, shape=shape, key="")
+        if shape[0] in (None, 0):  # all lists are empty, but longer ones may follow
+            return {"kind": "sequence", "dtype": listed, "shape": (None, *shape[1:])}
+        is_raw = dtype not in STORED_INTEGERS and dtype != "float32"
+        if is_raw or num_values(shape) > _MAX_LISTED_VALUES:
+            return {"dtype": dtype, "shape": shape, "encoding": "bytes"}
+        return {"dtype": listed, "shape": shape}
 
     def dtypes_of(self, feature: Feature) -> Sequence[str]:
         return _RAW_DTYPES if feature.encoding == "bytes" else self.dtypes
@@ -157,15 +148,12 @@ class ArrayKind(Kind[Array | _Strings]):
         numbers = f" from {value.minimum:g} to {value.maximum:g}" if has_range else ""
         return f"{value.dtype} {list(value.shape)}{numbers}"
 
-    def expected(self, feature: Feature) -> str:
-        return expected_numbers(feature)
-
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         if feature.kind == "sequence":
             row_size = math.prod(size for size in feature.shape if size is not None)
             if lengths := observed.list_span(num_records, max(1, row_size)):
                 yield between(*lengths, "row" if feature.shape[1:] else "value")
-        yield from observed.range_words()
+        yield from super().summary(feature, observed, num_records)
 
     def type_words(self, feature: Feature) -> Iterator[str]:
         yield feature.dtype
@@ -262,8 +250,7 @@ def measure(
     An array without axes is the number that it holds.
 
     Raises:
-        RecordError: The file cannot be read or used (`media.arrays.inspect_array`), or there are
-            more or fewer values than the shape says.
+        RecordError: The file cannot be used, or has other values than its shape says.
     """
     if array.file is None:
         measured, data = _measured_values(array, array.data), array.data
@@ -273,7 +260,7 @@ def measure(
         if is_values:
             measured = _measured_values(array, data)
         else:
-            measured, data = _measured_file(array.file, data)
+            measured, data = arrays.inspect_array(data, array.file)
     if not measured.shape:
         number = _values(measured, data)[0].item()
         return int(number) if isinstance(number, bool) else number, 8
@@ -285,21 +272,6 @@ def measure(
 
 def _values(array: Array, data: bytes) -> np.ndarray[Any, Any]:
     return np.frombuffer(arrays.encode_array(data, array), little_endian(array.dtype))
-
-
-def _measured_file(file: FileRef, data: bytes) -> tuple[Array, bytes]:
-    """(the array in a .npy or .npz file, what its `file` refers to)."""
-    facts = arrays.inspect_array(data)
-    stored = data[facts.offset : facts.offset + facts.length]
-    part = FileRef(path=file.path, offset=file.offset + facts.offset, length=facts.length)
-    measured = Array(
-        dtype=facts.dtype,
-        shape=facts.shape,
-        file=hashed(part, stored),
-        **facts.range._asdict(),
-        conversions=facts.conversions,
-    )
-    return measured, stored
 
 
 def _measured_values(array: Array, data: bytes) -> Array:

@@ -72,11 +72,7 @@ def place_column(
 
     Returns:
         For each record the objects that are left, and how many were `CLIPPED`, `DROPPED_OUTSIDE`
-        and `DROPPED_NO_AREA`; or the RecordError that refuses it: "size mismatch"; "boxes in
-        fractions", "boxes in pixels": not what the format says; "impossible box": not finite or
-        inverted, or a keypoint not finite, under any policy; "box outside image" and "box without
-        area": under "error"; "malformed annotation": numbers of labels, attributes or keypoints
-        that differ from that of the boxes.
+        and `DROPPED_NO_AREA`; or the RecordError that refuses it.
     """
     results: dict[int, Placed | RecordError] = {}
     by_format: defaultdict[str, list[tuple[int, Boxes]]] = defaultdict(list)
@@ -135,12 +131,7 @@ def _parts(numbered: Sequence[tuple[int, Boxes]]) -> Iterator[Sequence[tuple[int
 
 
 class _Boxes:
-    """The boxes of some records with boxes of one format, in one array.
-
-    Args:
-        column: The objects of each record.
-        boxes: Their boxes.
-    """
+    """The boxes of some records with boxes of one format, in one array."""
 
     def __init__(self, column: Sequence[Objects], boxes: Sequence[Boxes]) -> None:
         self._column = column
@@ -152,7 +143,6 @@ class _Boxes:
         self._errors: dict[int, RecordError] = {}
 
     def place(self, frames: Sequence[Frame], policy: Policy, stated: bool) -> None:
-        """Place the boxes in the frames of their records' images."""
         self._frames = frames
         if self._format.startswith("rel_"):
             self._check_fractions()
@@ -245,18 +235,15 @@ class _Boxes:
             np.bincount(self._record[some], minlength=number) > 0 for some in (solid, large)
         )
         small = has_solid & ~has_large
-        if not small.any():
-            return
-        parts = solid & _any(rows != np.trunc(rows))
-        has_parts = np.bincount(self._record[parts], minlength=number) > 0
+        if stated:
+            parts = solid & _any(rows != np.trunc(rows))
+            small &= np.bincount(self._record[parts], minlength=number) > 0
         detail = (
             ", in pixels, has no number beyond 1, nor has any other of the image; if boxes are in "
-            f"fractions of the image, {_REMEDY} rel_{self._format}"
+            f"fractions of the image, {_REMEDY} rel_{self._format}, or if it is one pixel, to "
+            f"{self._format}"
         )
-        self._refuse(solid & (small & has_parts)[self._record], IN_FRACTIONS, detail)
-        if not stated:
-            one_pixel = f"{detail}; if it is one pixel, to {self._format}"
-            self._refuse(solid & small[self._record], IN_FRACTIONS, one_pixel)
+        self._refuse(solid & small[self._record], IN_FRACTIONS, detail)
 
     def _spoken_frame(self, at: int, frame: Frame) -> Frame:
         """The frame of a record's numbers."""

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame, rounded
 from beam_pipeline.kinds.kind import Stored, check_text
-from beam_pipeline.kinds.label import class_order, composed_names
+from beam_pipeline.kinds.label import check_declared, class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import Observed, wider
+from beam_pipeline.kinds.observed import NAMED, NAMELESS, Observed, wider
 from beam_pipeline.kinds.points import MOST_NAMES, aligned, in_order, mirrored
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.outlines import Outlines, Ring
@@ -59,25 +59,25 @@ Names = tuple[str, ...]
 class Column:
     """One column: how it is checked, placed, counted, declared and stored.
 
+    A value that cannot be used is a RecordError.
+
     Attributes:
         field: Its field of `Objects`, which is empty where annotations have no such column.
         noun: Its values, for messages.
+        geometry: Its shapes in `Feature.geometry`.
     """
 
     field: ClassVar[str] = ""
     noun: ClassVar[str] = ""
+    geometry: ClassVar[str] = ""
 
     def check_length(self, values: Any, number: int) -> None:
-        """Raise RecordError unless there is a value for each of `number` objects, or none."""
+        """Check that there is a value for each of `number` objects, or none."""
         if values and len(values) != number:
             raise RecordError(MALFORMED, f"{number} boxes but {len(values)} {self.noun}")
 
     def check(self, name: str, values: Any) -> Any:
-        """The values of feature `name`, to be stored.
-
-        Raises:
-            RecordError: An Example cannot hold them.
-        """
+        """The values of feature `name`, to be stored."""
         return values
 
     def place(self, values: Any, kept: Sequence[int], frame: Frame, image: Frame) -> Any:
@@ -88,14 +88,13 @@ class Column:
             kept: Indices of the objects.
             frame: Of the annotation's numbers.
             image: The image's, for values with a size of their own.
-
-        Raises:
-            RecordError: A value is impossible.
         """
         return taken(values, kept)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         """Count the column of a record from `source`."""
+        if self.geometry and any(getattr(objects, self.field)):
+            observed.geometry.add(self.geometry)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """What a feature states of the column, by field of `Feature`.
@@ -106,11 +105,7 @@ class Column:
         return {}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """The column's lists, by part of the key, where the feature has the column.
-
-        Raises:
-            RecordError: "malformed annotation": the record lacks what others have.
-        """
+        """The column's lists, by part of the key, where the feature has the column."""
         raise NotImplementedError
 
     def encode_column(
@@ -131,8 +126,7 @@ def taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
 class Labels(Column):
     """Class names, one an object."""
 
-    field = "labels"
-    noun = "labels"
+    field = noun = "labels"
 
     def check(self, name: str, values: tuple[str, ...]) -> tuple[str, ...]:
         return composed_names(name, values)
@@ -140,13 +134,14 @@ class Labels(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         observed.classes.update(objects.labels)
         if objects.boxes:
-            observed.add_naming(*((source, "") if objects.labels else ("", source)))
+            observed.add_example(NAMED if objects.labels else NAMELESS, source)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        if observed.named and observed.nameless:
+        if observed.example.keys() >= {NAMED, NAMELESS}:
+            named, nameless = observed.example[NAMED], observed.example[NAMELESS]
             raise DataError(
-                f"feature {feature.name!r} has boxes with class names in {observed.named}, but "
-                f"without in {observed.nameless}; name the class of every box, or of none"
+                f"feature {feature.name!r} has boxes with class names in {named}, but without in "
+                f"{nameless}; name the class of every box, or of none"
             )
         names = feature.classes or declared
         return {"classes": class_order(feature.name, observed.classes, names)}
@@ -188,20 +183,17 @@ class Keypoints(Column):
         return tuple(_placed_points(values[index], frame) for index in kept)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        most = max((len(triples) // 3 for triples in objects.keypoints), default=0)
-        observed.keypoints = max(observed.keypoints, most)
-        if most:
+        if most := max((len(triples) // 3 for triples in objects.keypoints), default=0):
+            observed.keypoints = max(observed.keypoints, most)
             naming = (objects.keypoint_names, objects.keypoint_flips)
             observed.add_keypoint_naming(naming, source)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         number = feature.keypoints or observed.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
-        if names and (undeclared := in_order(observed.keypoint_names - set(names))):
-            raise DataError(
-                f"feature {feature.name!r} has undeclared keypoints: {', '.join(undeclared[:10])}; "
-                f"declared are {', '.join(names[:20])}; declare them, too, or fix the annotations"
-            )
+        if names:
+            undeclared = in_order(observed.keypoint_names - set(names))
+            check_declared("keypoints", feature.name, undeclared, names)
         known = sorted(each for each in observed.keypoint_naming if any(each))
         if not (names or flips) and known:
             names, flips = _common_naming(feature, known, observed)
@@ -270,8 +262,8 @@ def _placed_points(triples: Ring, frame: Frame) -> Ring:
 class Polygons(Column):
     """Outlines of any number of closed rings; never clipped."""
 
-    field = "polygons"
-    noun = "polygons"
+    field = noun = "polygons"
+    geometry = "polygon"
 
     def check(self, name: str, values: Sequence[Sequence[Sequence[float]]]) -> Sequence[Any]:
         outlines = _outlines(values)
@@ -288,10 +280,6 @@ class Polygons(Column):
     ) -> Outlines:
         outlines = _outlines(values).taken(kept)
         return dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
-
-    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        if any(objects.polygons):
-            observed.geometry |= {"polygon"}
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Also for rotated boxes and masks."""
@@ -360,6 +348,7 @@ class Rotated(Column):
 
     field = "rotated"
     noun = "rotated ones"
+    geometry = ROTATED
 
     def check_length(self, values: Sequence[Any], number: int) -> None:
         super().check_length(values, number)
@@ -374,10 +363,6 @@ class Rotated(Column):
         outlines = _outlines([(each,) if each else () for each in taken(values, kept)])
         placed = dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
         return tuple(rings[0] if rings else () for rings in placed)
-
-    def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        if any(objects.rotated):
-            observed.geometry |= {ROTATED}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Five numbers an object, also of the upright ones."""
@@ -415,8 +400,7 @@ class Masks(Column):
     Once one image has masks, the objects of all others have them, too: their polygons are filled.
     """
 
-    field = "masks"
-    noun = "masks"
+    field = noun = "masks"
 
     def check(self, name: str, values: Sequence[Any]) -> tuple[Mask | None, ...]:
         return tuple(None if value is None else checked(value) for value in values)
@@ -438,7 +422,7 @@ class Masks(Column):
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if objects.masks:
-            observed.geometry |= {"mask"}
+            observed.geometry.add("mask")
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """A PNG file an object, of the image's size, as Model Garden has it; zeros for no mask."""
@@ -495,13 +479,12 @@ class Attributes(Column):
         return placed
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        observed.add_attributes(
-            {
-                name: functools.reduce(wider, map(_dtype_of, set(map(type, column))))
-                for name, column in objects.attributes.items()
-                if column
-            }
-        )
+        dtypes = {
+            name: functools.reduce(wider, map(_dtype_of, set(map(type, column))))
+            for name, column in objects.attributes.items()
+            if column
+        }
+        observed.add_attributes(dtypes)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}

@@ -35,11 +35,11 @@ _Number = TypeVar("_Number", float, npt.NDArray[np.float64])
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What turns, scales and clips geometry: into fractions of the upright image.
+    """What turns and scales geometry into fractions of the upright image.
 
     Attributes:
-        size: Of what the stated numbers count in: of an image in its file, before the orientation;
-            1 by 1 of fractions.
+        size: Of what stated numbers count: of an image in its file, before the orientation; 1 by 1
+            of fractions.
         orientation: EXIF's, 1 to 8, by which the image or what is stated is turned.
         scale: Pixels as stored per pixel of the upright image, across and down.
     """
@@ -60,11 +60,7 @@ class Frame:
         return ImageSize(round(height * self.scale[1]), round(width * self.scale[0]))
 
     def of_annotation(self, stated_size: ImageSize | None, *, relative: bool) -> "Frame":
-        """The frame that an annotation of this image speaks of.
-
-        Args:
-            stated_size: Of the image, as the annotation has it.
-            relative: Whether it is in fractions of the image.
+        """The frame that an annotation speaks of, for such an image or in fractions of any.
 
         Raises:
             RecordError: "size mismatch".
@@ -98,13 +94,9 @@ class Frame:
 
     def boxes(self, stated: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Stated boxes [n, 4], in fractions of the upright image."""
-        x1, y1 = self.point(stated[:, 0], stated[:, 1])
-        x2, y2 = self.point(stated[:, 2], stated[:, 3])
-        low, high = (
-            (np.minimum(x1, x2), np.minimum(y1, y2)),
-            (np.maximum(x1, x2), np.maximum(y1, y2)),
-        )
-        return np.stack((*low, *high), axis=1)
+        one = np.stack(self.point(stated[:, 0], stated[:, 1]), axis=1)
+        other = np.stack(self.point(stated[:, 2], stated[:, 3]), axis=1)
+        return np.hstack((np.minimum(one, other), np.maximum(one, other)))
 
     def area(self, pixels: float) -> float:
         """An area of the upright image, in pixels as stored."""

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -31,8 +31,6 @@ class Inspection:
     """What is known of a record while its values are checked.
 
     Attributes:
-        rules: How values are checked.
-        read: Reads files.
         notes: What was changed, and how often.
         num_bytes: About how many bytes the record takes in a shard.
         frames: Those of its images, by feature, in their order.
@@ -46,13 +44,22 @@ class Inspection:
     frames: dict[str, Frame] = dataclasses.field(default_factory=dict)
     look: int | None = None
 
+    @property
+    def image_frame(self) -> Frame | None:
+        """That of the image called "image", else of the first one; None without an image."""
+        return self.frames.get("image") or next(iter(self.frames.values()), None)
+
+    def count(self, what: str, conversions: Iterable[str], num_bytes: int = 0) -> None:
+        """Count the conversions of a value, and its bytes as stored."""
+        for reason in conversions:
+            self.notes[f"{what} converted: {reason}"] += 1
+        self.num_bytes += num_bytes
+
 
 class Stored(NamedTuple):
     """What an Example contains in addition to the values of its record.
 
     Attributes:
-        key: The record's.
-        source_id: The record's.
         payloads: By feature, what files hold, as it is stored.
         numbers: By feature, the stored numbers of classes by name.
     """
@@ -68,7 +75,7 @@ class Kind(Generic[V]):
 
     A kind has no state. What a value needs is asked of `kinds.of(value)`, what a feature needs of
     `kinds.named(feature)`: the features of a kind may hold values of others, as a declared scalar
-    holds text.
+    holds text. A value that cannot be used is a RecordError (docs/data-checks.md).
 
     Attributes:
         values: The classes of its values.
@@ -79,7 +86,7 @@ class Kind(Generic[V]):
             Examples.
         by_column: Whether `check_column` checks the values: they are not files.
         may_lack: Whether records without a value have one that stands for "missing".
-        has_geometry: Whether values are turned with the record's image (`turn`).
+        has_geometry: Whether values are turned with the record's image (`turn_column`).
         has_classes: Whether features have classes.
         has_own_column: Whether the index has a column of the values themselves.
     """
@@ -98,43 +105,18 @@ class Kind(Generic[V]):
     # Of inspected records.
 
     def check(self, name: str, value: V, inspection: Inspection) -> Any:
-        """The value of feature `name` with all that it tells, to be stored.
-
-        Counts its bytes and changes.
-
-        Raises:
-            RecordError: It cannot be used (docs/data-checks.md).
-        """
-        inspection.num_bytes += 8
-        return value
-
-    def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
-        """The values of feature `name` of some records, and about how many bytes each takes.
-
-        Raises:
-            RecordError: One of them cannot be used.
-        """
+        """The value of feature `name` with all that it tells; counts its bytes and changes."""
         raise NotImplementedError
 
-    def turn(self, value: V, inspection: Inspection) -> V:
-        """A checked value in the frame of the record's image; its images have been checked.
-
-        Raises:
-            RecordError: It is outside the image.
-        """
-        return value
+    def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
+        """The values of feature `name` of some records, and about how many bytes each takes."""
+        raise NotImplementedError
 
     def turn_column(
         self, values: Sequence[V], inspections: Sequence[Inspection]
     ) -> Sequence[V | RecordError]:
-        """The values of one feature of some records, as `turn` of each or its error."""
-        return [*map(self._turned, values, inspections)]
-
-    def _turned(self, value: V, inspection: Inspection) -> V | RecordError:
-        try:
-            return self.turn(value, inspection)
-        except RecordError as error:
-            return error
+        """Checked values of some records in the frames of their checked images, or their errors."""
+        raise NotImplementedError
 
     def content(self, value: V) -> object:
         """What decides whether values are equal: a sha256 in hex, or what has a text of its own."""
@@ -149,14 +131,12 @@ class Kind(Generic[V]):
         return 0
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
-        """The classes that a value states; of a feature of existing Examples the numbers stand
-        for them.
-        """
+        """The classes that a value states; in existing Examples numbers stand for them."""
         return ()
 
     def group(self, value: V) -> str | None:
         """What a value says as the group of its record; None where it cannot be one."""
-        return None
+        return str(value) if isinstance(value, int | float | str | bytes | tuple) else None
 
     # Statistics and schemas.
 
@@ -170,7 +150,7 @@ class Kind(Generic[V]):
     def observe_column(
         self, values: Sequence[V], sources: Sequence[str], observed: Observed
     ) -> None:
-        """Counts checked values of one class; as `observe` of each."""
+        """Counts checked values of one class."""
         for value, source in zip(values, sources, strict=True):
             self.observe(value, source, observed)
 
@@ -182,13 +162,17 @@ class Kind(Generic[V]):
         """The feature `name` of such values, without a key.
 
         Args:
-            observed: Only values of this kind.
             declared: Class names in order, if layout or user declare them.
 
         Raises:
             DataError: No feature holds all of them.
         """
-        raise NotImplementedError
+        fields = {"kind": self.features[0], "dtype": self.dtypes[0], **self.fields(name, observed)}
+        return self.complete(Feature(name=name, key="", **fields), observed, declared)
+
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
+        """Fields of the feature `name` of such values, other than the kind's usual ones."""
+        return {}
 
     def dtypes_of(self, feature: Feature) -> Sequence[str]:
         """The dtypes that a declared feature of this kind may have."""
@@ -202,6 +186,12 @@ class Kind(Generic[V]):
         """
         return feature
 
+    def complete_stored(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Feature:
+        """The same for existing Examples."""
+        return feature
+
     def fits(self, feature: Feature, value: Any) -> bool:
         """Whether a declared feature of this kind holds such a value."""
         return isinstance(value, self.values)
@@ -210,27 +200,9 @@ class Kind(Generic[V]):
         """A value, for messages."""
         return shortened(value)
 
-    def expected(self, feature: Feature) -> str:
-        """What a feature of this kind declares, for messages."""
-        return feature.kind
-
-    def complete_stored(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Feature:
-        """The same for existing Examples.
-
-        Raises:
-            DataError: There is an undeclared class.
-        """
-        return feature
-
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        """Yield facts of a feature for the summary, after its `type_words`.
-
-        Args:
-            num_records: Of the dataset; records of existing Examples may lack the feature.
-        """
-        yield from ()
+        """Yield facts of a feature of so many records for the summary, after its `type_words`."""
+        yield from observed.range_words()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
         """Format, dtype, shape and encoding of a feature, if they matter."""
@@ -240,11 +212,7 @@ class Kind(Generic[V]):
     # Examples.
 
     def payload(self, value: V, data: bytes, rules: Rules) -> bytes:
-        """What is stored of a value whose file holds `data`.
-
-        Raises:
-            RecordError: The file cannot be used.
-        """
+        """What is stored of a value whose file holds `data`."""
         return data
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
@@ -254,24 +222,19 @@ class Kind(Generic[V]):
             value: Of an inspected record; None where it has none.
 
         Raises:
-            RecordError: "value out of range": a number that the feature's dtype cannot hold;
-                "malformed annotation": objects that lack the classes of others.
+            RecordError: "value out of range", "malformed annotation": the feature cannot hold it.
         """
         raise NotImplementedError
 
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
-        """What a feature of this kind holds in some records, by key; as `encode` of each."""
+        """The same of some records."""
         rows = [self.encode(feature, *each) for each in zip(values, stored, strict=True)]
         return {key: [row[key] for row in rows] for key in rows[0]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
-        """What is wrong with an Example's values of a feature, whose lists are as they must be.
-
-        Returns:
-            A message, or "".
-        """
+        """What is wrong with the values in an Example's valid lists of a feature, or ""."""
         return ""
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.errors import DataError
@@ -10,7 +10,7 @@ from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.example_lists import values
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import between, count_classes, first_names, of_classes
+from beam_pipeline.kinds.wording import between, count_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
@@ -65,10 +65,8 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         if isinstance(values[0], ClassLabels):
             observed.measure("length", *map(len, named))
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        shape = (None,) if "class_labels" in observed.types else ()
-        feature = Feature(name=name, kind="class_label", dtype="int64", shape=shape, key="")
-        return self.complete(feature, observed, declared)
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
+        return {"shape": (None,) if "class_labels" in observed.types else ()}
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         classes = class_order(feature.name, observed.classes, feature.classes or declared)
@@ -80,14 +78,6 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         if isinstance(value, ClassLabels) and not feature.shape:
             return False
         return not feature.classes or set(self.class_names(value)) <= set(feature.classes)
-
-    def shown(self, value: ClassLabel | ClassLabels) -> str:
-        if isinstance(value, ClassLabel):
-            return f"the class {value.name!r}"
-        return f"the classes {first_names(value.names)}"
-
-    def expected(self, feature: Feature) -> str:
-        return of_classes("classes" if feature.shape else "a class", feature)
 
     def complete_stored(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
@@ -148,11 +138,7 @@ def _one_class(names: tuple[str, ...]) -> ClassLabel:
 
 
 def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of classes in form NFC.
-
-    Raises:
-        RecordError: "not UTF-8".
-    """
+    """Names of classes of feature `name`, in form NFC."""
     for each in names:
         check_text(name, each)
     return names if all(map(str.isascii, names)) else tuple(map(composed, names))
@@ -169,12 +155,19 @@ def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -
         if all(each.isascii() and each.isdigit() for each in names):
             return tuple(sorted(names, key=as_number))
         return tuple(sorted(names))
-    if undeclared := sorted(names - set(declared)):
+    check_declared("classes", name, sorted(names - set(declared)), declared)
+    return declared
+
+
+def check_declared(
+    what: str, name: str, undeclared: Sequence[object], declared: Sequence[str]
+) -> None:
+    """Raise DataError where a feature has classes or other names that are not declared."""
+    if undeclared:
         raise DataError(
-            f"feature {name!r} has undeclared classes: {', '.join(undeclared[:10])}; "
+            f"feature {name!r} has undeclared {what}: {', '.join(map(str, undeclared[:10]))}; "
             f"declared are {', '.join(declared[:20])}; declare them, too, or fix the annotations"
         )
-    return declared
 
 
 def numbered_classes(
@@ -185,16 +178,12 @@ def numbered_classes(
     Raises:
         DataError: There is an undeclared class.
     """
-    largest = int(observed.maximum if observed.maximum is not None else -1) - offset
+    smallest, largest = map(int, observed.range or (0, offset - 1))
+    largest -= offset
     if not declared:
         return tuple(map(str, range(largest + 1)))
-    smallest = int(observed.minimum or 0)
-    if largest >= len(declared) or smallest < -1:
-        wrong = smallest if smallest < -1 else largest
-        raise DataError(
-            f"{name!r} has the class {wrong}, but {len(declared)} classes are declared, from 0 "
-            f"to {len(declared) - 1}: {', '.join(declared[:20])}; declare all of them"
-        )
+    wrong = [smallest] * (smallest < -1) + [largest] * (largest >= len(declared))
+    check_declared("class numbers", name, wrong, declared)
     return declared
 
 

@@ -1,26 +1,24 @@
 """Maps: the number of a class, or a depth, for each pixel of the record's image."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.errors import DataError, naming
+from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored
-from beam_pipeline.kinds.media_kind import hashed, of_key, one_shape, read_file
+from beam_pipeline.kinds.example_lists import one
+from beam_pipeline.kinds.kind import Inspection, Stored
+from beam_pipeline.kinds.label import check_declared
+from beam_pipeline.kinds.media_kind import MediaKind, of_key, one_shape, read_file
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.kinds.wording import count_classes, of_classes
+from beam_pipeline.kinds.wording import count_classes, described
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import IGNORED, encode_map, inspect_map, read_numbers
 from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import FileRef, Map
-from tfrecord_dataset.format.example import FeatureValue
-from tfrecord_dataset.format.feature import Feature, shape_text
-from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees
-from tfrecord_dataset.format.value_forms import form_of
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 from tfrecord_dataset.image_size import ImageSize
 
 _DTYPES = {"classes": "uint8", "depth": "uint16"}
@@ -29,49 +27,47 @@ _SHOWS = {dtype: shows for shows, dtype in _DTYPES.items()}
 _BYTES_PER_PIXEL = 0.1
 
 
-class MapKind(Kind[Map]):
+class MapKind(MediaKind[Map]):
     """Maps: size and classes; turned and scaled with the image, by the nearest pixel."""
 
     values = (Map,)
     features = ("map",)
     types = ("map of classes", "depth map")
+    forms = frozenset({"png"})
     dtypes = tuple(_SHOWS)
     usual = {"shape": (None, None, 1)}  # noqa: RUF012
     has_geometry = True
     has_classes = True
 
+    def sizes(self, value: Map) -> tuple[int, ...]:
+        return value.height, value.width
+
     def check(self, name: str, value: Map, inspection: Inspection) -> Map:
         data = read_file(inspection.read, value.file, sniff)
         with naming(f"feature {name!r}"):
-            facts = inspect_map(data, value, inspection.rules.image.max_pixels)
-        pixels = facts.size.height * facts.size.width
-        inspection.num_bytes += (
-            max(1, int(pixels * _BYTES_PER_PIXEL)) if facts.conversions else len(data)
-        )
-        for reason in facts.conversions:
-            inspection.notes[f"map converted: {reason}"] += 1
-        return dataclasses.replace(
-            value,
-            file=hashed(value.file, data),
-            numbers=facts.numbers,
-            width=facts.size.width,
-            height=facts.size.height,
-            orientation=1,
-            conversions=facts.conversions,
-        )
+            found = inspect_map(data, value, inspection.rules.image.max_pixels)
+        encoded_bytes = max(1, int(found.height * found.width * _BYTES_PER_PIXEL))
+        num_bytes = encoded_bytes if found.conversions else len(data)
+        inspection.count("map", found.conversions, num_bytes)
+        return found
 
-    def turn(self, value: Map, inspection: Inspection) -> Map:
-        frames = inspection.frames
-        if not frames:
+    def turn_column(
+        self, values: Sequence[Map], inspections: Sequence[Inspection]
+    ) -> Sequence[Map | RecordError]:
+        return [*map(self._turned, values, inspections)]
+
+    def _turned(self, value: Map, inspection: Inspection) -> Map | RecordError:
+        frame = inspection.image_frame
+        if frame is None:
             return value
-        frame = frames.get("image") or next(iter(frames.values()))
-        with naming("the map"):
+        try:
             own = frame.of_annotation(ImageSize(value.height, value.width), relative=False)
-        size = _stored_size(own)
+        except RecordError as error:
+            return RecordError(error.reason, f"the map: {error.detail}")
+        size = own.stored_size
         reasons = ["orientation"] * (own.orientation != 1)
         reasons += ["resized"] * (size != own.upright_size)
-        for reason in reasons:
-            inspection.notes[f"map converted: {reason}"] += 1
+        inspection.count("map", reasons)
         return dataclasses.replace(
             value,
             width=size.width,
@@ -80,23 +76,18 @@ class MapKind(Kind[Map]):
             conversions=(*value.conversions, *reasons),
         )
 
-    def content(self, value: Map) -> object:
-        return value.file.sha256
-
     def type_of(self, value: Map) -> str:
         return self.types[value.shows == "depth"]
 
     def observe(self, value: Map, source: str, observed: Observed) -> None:
-        observed.add_shape((value.height, value.width))
+        observed.add_shape(self.sizes(value))
         observed.classes.update(map(str, value.numbers))
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
         if len(observed.types) > 1:
             places = ", ".join(f"a {each} in {observed.example[each]}" for each in observed.types)
             raise DataError(f"feature {name!r} must have maps of one type, but has {places}")
-        dtype = _DTYPES["depth" if self.types[1] in observed.types else "classes"]
-        feature = Feature(name=name, kind="map", dtype=dtype, key="")
-        return self.complete(feature, observed, declared)
+        return {"dtype": _DTYPES["depth" if self.types[1] in observed.types else "classes"]}
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         sizes = one_shape(observed) or (None, None)
@@ -104,29 +95,25 @@ class MapKind(Kind[Map]):
         if _shows_classes(feature):
             largest = max(map(int, observed.classes), default=-1)
             classes = feature.classes or declared or tuple(map(str, range(largest + 1)))
-            if largest >= len(classes):
-                raise DataError(
-                    f"feature {feature.name!r} has the class {largest} in a map, but "
-                    f"{len(classes)} classes are declared, from 0: {', '.join(classes[:20])}; "
-                    "declare all of them, or make the number 255, which is ignored"
-                )
+            wrong = [largest] if largest >= len(classes) else []
+            check_declared("class numbers", feature.name, wrong, classes)
         return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
+
+    def complete_stored(
+        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
+    ) -> Feature:
+        return feature
 
     def fits(self, feature: Feature, value: Any) -> bool:
         return (
-            isinstance(value, Map)
+            super().fits(feature, value)
             and _DTYPES[value.shows] == feature.dtype
-            and agrees(feature.shape, (value.height, value.width))
             and (not feature.classes or max(value.numbers, default=0) < len(feature.classes))
         )
 
     def shown(self, value: Map) -> str:
         classes = f" with the class {value.numbers[-1]}" if value.numbers else ""
-        return f"a {self.type_of(value)} of {value.width}x{value.height}{classes}"
-
-    def expected(self, feature: Feature) -> str:
-        what = of_classes("a map", feature) if _shows_classes(feature) else "a depth map"
-        return f"{what} {shape_text(feature)}"
+        return f"{super().shown(value)}{classes}"
 
     def class_counts(self, feature: Feature, observed: Observed) -> Mapping[str, int]:
         return {feature.classes[int(each)]: count for each, count in observed.classes.items()}
@@ -138,17 +125,8 @@ class MapKind(Kind[Map]):
     def payload(self, value: Map, data: bytes, rules: Rules) -> bytes:
         return encode_map(data, value, rules.image.max_pixels)
 
-    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        payload = stored.payloads[feature.name]
-        if feature.bare:
-            return {feature.key: [payload]}
-        return {feature.key: [payload], feature.subkey("format"): [b"png"]}
-
-    def problem(self, feature: Feature, lists: Lists) -> str:
-        value = one(lists, feature.key)
-        if form_of(value) == "png":
-            return ""
-        return f"key {feature.key!r} holds {describe_bytes(value)}, where a PNG was expected"
+    def parts(self, value: Map, payload: bytes, stored: Stored) -> Mapping[str, Any]:
+        return {"format": "png"}
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         data = bytes(one(lists, feature.key))
@@ -163,7 +141,7 @@ class MapKind(Kind[Map]):
         value = Map(file=FileRef(path=""), shows=shows, numbers=values, width=width, height=height)
         if not self.fits(feature, value):
             yield (
-                f"key {feature.key!r} holds {self.shown(value)}, where {self.expected(feature)} "
+                f"key {feature.key!r} holds {self.shown(value)}, where {described(feature)} "
                 "was expected"
             )
 
@@ -171,17 +149,8 @@ class MapKind(Kind[Map]):
         return feature.key.removesuffix("/encoded")
 
     def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
-        return (
-            tfds_features.image(feature) if key == feature.key else super().tfds(feature, key, spec)
-        )
+        return tfds_features.image(feature, key, spec)
 
 
 def _shows_classes(feature: Feature) -> bool:
     return _SHOWS[feature.dtype] == "classes"
-
-
-def _stored_size(frame: Frame) -> ImageSize:
-    """Of the image as it is stored."""
-    height, width = frame.upright_size
-    across, down = frame.scale
-    return ImageSize(round(height * down), round(width * across))

@@ -31,11 +31,7 @@ _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
 
 def runs_of(mask: Mask) -> npt.NDArray[np.int64]:
-    """The lengths of a mask's runs: pixels outside, inside, outside, ….
-
-    Raises:
-        RecordError: "malformed annotation": they are not COCO's, or not those of its size.
-    """
+    """The lengths of a mask's runs, as `mask_of_runs` takes them: pixels outside, inside, …."""
     groups = np.frombuffer(mask.counts, np.uint8).astype(np.int64) - _ZERO
     more = (groups & _MORE) > 0
     starts = np.flatnonzero(np.concatenate([[True], ~more[:-1]])) if groups.size else groups
@@ -73,9 +69,7 @@ def mask_of(pixels: Pixels, top: int = 0, left: int = 0, size: ImageSize | None 
     """The mask of uint8 [height, width], in which 0 is outside.
 
     Args:
-        pixels: Of the image, or of a window of it.
-        top, left: Where the window begins.
-        size: Of the image; of the pixels where these are all of it.
+        pixels: Of the image, or of a window that begins at `top` and `left` of one of this size.
     """
     size = size or ImageSize(*pixels.shape)
     columns, rows = np.nonzero(pixels.T)
@@ -121,12 +115,7 @@ def turned(mask: Mask, frame: Frame) -> Mask:
 
 
 def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
-    """The mask of the pixels that rings surround.
-
-    Args:
-        rings: x, y of one corner after the other, in 0..1 of the image; perhaps none.
-        size: Of the image.
-    """
+    """The mask of the pixels of an image that rings of corners in 0..1 of it surround."""
     if not rings:
         return mask_of_runs(size, [size.height * size.width])
     scale = (size.width, size.height)
@@ -190,11 +179,7 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 
 def checked(value: Any) -> Mask:
-    """A mask of a source's.
-
-    Raises:
-        RecordError: "malformed annotation".
-    """
+    """A mask of a source's, which is a RecordError if it is malformed."""
     try:
         size, counts = value
         mask = Mask(ImageSize(*map(int, size)), bytes(counts))

@@ -2,29 +2,23 @@
 
 import contextlib
 import dataclasses
-import hashlib
-from collections.abc import Callable, Collection, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeVar
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.example_lists import describe_bytes, one
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Kind
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Kind, Stored
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.records import Audio, FileRef, Image
+from beam_pipeline.records import Audio, FileRef, Image, Map
+from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import Lists, rate_problem, shape_problem
+from tfrecord_dataset.format.feature_keys import Lists, agrees, rate_problem, shape_problem
 from tfrecord_dataset.format.inference import stored_format
 from tfrecord_dataset.format.value_forms import form_of
 
-Media = TypeVar("Media", Audio, Image)
+Media = TypeVar("Media", Audio, Image, Map)
 
-
-# What Inspect finds, by class.
-_FACTS = {
-    each: tuple(field.name for field in dataclasses.fields(each) if field.name != "file")
-    for each in (Audio, Image)
-}
 # A larger file is read in whole only if it begins as such a file does.
 _LARGE_FILE_BYTES = 32 << 20
 _START_BYTES = 1 << 12
@@ -34,14 +28,7 @@ _TOO_LARGE = "file too large"
 def read_file(
     read: storage.ReadFile, file: FileRef, check_start: Callable[[bytes], object] | None = None
 ) -> bytes:
-    """The bytes of a file of up to 1 GiB; of a large one the first bytes are checked first.
-
-    Args:
-        check_start: Raises RecordError where the first bytes are not those of the kind.
-
-    Raises:
-        RecordError: As `read` and `check_start`; "file too large".
-    """
+    """The bytes of a file of up to 1 GiB; `check_start` sees the first ones of a large file."""
     if check_start is None:
         return read(file, MAX_RECORD_BYTES)
     try:
@@ -58,22 +45,43 @@ class MediaKind(Kind[Media]):
 
     Attributes:
         forms: Those that Examples of others may hold, by `form_of`.
+        numbers: Facts of a value that the index has.
     """
 
     forms: Collection[str] = ()
+    numbers: tuple[str, ...] = ()
+
+    def sizes(self, value: Media) -> tuple[int, ...]:
+        """Size by axis."""
+        raise NotImplementedError
+
+    def parts(self, value: Media, payload: bytes, stored: Stored) -> Mapping[str, Any]:
+        """What is stored in addition to the payload, by part of the feature's key."""
+        raise NotImplementedError
 
     def content(self, value: Media) -> object:
         return value.file.sha256
-
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        (kind,) = self.features
-        feature = Feature(name=name, kind=kind, dtype=self.dtypes[0], shape=(), key="")
-        return self.complete(feature, observed, declared)
 
     def complete_stored(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
     ) -> Feature:
         return dataclasses.replace(feature, format=stored_format(feature.kind, observed.formats))
+
+    def fits(self, feature: Feature, value: Any) -> bool:
+        is_one = issubclass(type(value), self.values)
+        return is_one and agrees(feature.shape, self.sizes(value))
+
+    def shown(self, value: Media) -> str:
+        return f"{self.type_of(value)} {list(self.sizes(value))}"
+
+    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
+        payload = stored.payloads[feature.name]
+        lists: dict[str, FeatureValue] = {feature.key: [payload]}
+        if not feature.bare:
+            prefix = feature.subkey("")  # once: a record asks for many
+            for part, stated in self.parts(value, payload, stored).items():
+                lists[prefix + part] = [stated.encode() if isinstance(stated, str) else stated]
+        return lists
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         value = one(lists, feature.key)
@@ -81,6 +89,12 @@ class MediaKind(Kind[Media]):
             return ""
         key = feature.key
         return f"key {key!r} holds {describe_bytes(value)}, where {feature.kind} was expected"
+
+    def fact_types(self, feature: Feature) -> Mapping[str, str]:
+        return {"sha256": "string", **dict.fromkeys(self.numbers, "int64")} if self.numbers else {}
+
+    def facts(self, value: Media) -> Mapping[str, Any]:
+        return {"sha256": value.file.sha256} | {name: getattr(value, name) for name in self.numbers}
 
 
 def size_problem(feature: Feature, sizes: tuple[int, ...], sample_rate: int = 0) -> str:
@@ -95,18 +109,6 @@ def of_key(key: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(f"key {key!r} holds {error.reason}", error.detail) from error
-
-
-def with_facts(file: FileRef, data: bytes, value: type[Media], facts: object) -> Media:
-    """An image or audio whose file holds `data`, with all that its facts tell."""
-    known = {name: getattr(facts, name) for name in _FACTS[value]}
-    return value(file=hashed(file, data), **known)
-
-
-def hashed(file: FileRef, data: bytes) -> FileRef:
-    """A range with the sha256 of what it holds."""
-    sha256 = hashlib.sha256(data).hexdigest()
-    return FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256)
 
 
 def one_format(observed: Observed) -> str:

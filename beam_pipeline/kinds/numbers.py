@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset.format.feature import Feature, shape_text
+from tfrecord_dataset.format.feature import Feature
 
 _LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
 
@@ -77,21 +77,6 @@ def little_endian(dtype: str) -> np.dtype[Any]:
     return np.dtype(dtype).newbyteorder("<")
 
 
-def expected_numbers(feature: Feature) -> str:
-    """What a feature of numbers declares, for messages."""
-    what = f"{feature.dtype} {shape_text(feature)}" if feature.shape else feature.dtype
-    return f"{what}{_range_text(feature)}"
-
-
-def _range_text(feature: Feature) -> str:
-    low, high = feature.minimum, feature.maximum
-    if low is not None and high is not None:
-        return f" from {low:g} to {high:g}"
-    if low is not None:
-        return f" of {low:g} or more"
-    return f" of {high:g} or less" if high is not None else ""
-
-
 # From these numbers on, float32 and float64 cannot represent all whole numbers.
 FIRST_SKIPPED = 2**24
 _FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
@@ -100,23 +85,21 @@ _SAME = 1e-12  # relative difference that float64 itself may cause in a fraction
 _EXACT = 1e22  # the largest power of ten in float64 without a difference
 _LOWEST_POWER = -323
 _POWERS = np.array([float(f"1e{exponent}") for exponent in range(_LOWEST_POWER, 309)])
-_REMEDIES = {
-    "scalar": "a float64 tensor of encoding bytes",
-    "tensor": "float64 and encoding bytes",
-    "sequence": "text (in tables)",
-}
 
 
 class Rounding(NamedTuple):
-    """Numbers that change in float32.
-
-    Attributes:
-        num_rounded: How many change.
-        rounded: The one nearest to 0; None if there is none.
-    """
+    """How many numbers change in float32, and the one of them that is nearest to 0."""
 
     num_rounded: int = 0
     rounded: Number | None = None
+
+    def merged(self, other: "Rounding") -> "Rounding":
+        """Those of both."""
+        if not other.num_rounded:
+            return self
+        numbers = [each.rounded for each in (self, other) if each.rounded is not None]
+        nearest = min(numbers, key=_nearness, default=None)
+        return Rounding(self.num_rounded + other.num_rounded, nearest)
 
 
 def rounding(numbers: Sequence[Number] | Array) -> Rounding:
@@ -138,9 +121,17 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         return Rounding()
     distances = np.abs(wide[changed])
     nearest = changed[distances == distances.min()]
-    first = nearest[np.argmin(wide[nearest])]
-    (number,) = _as_python(numbers[first : first + 1])
+    if isinstance(numbers, np.ndarray):
+        candidates = np.unique(numbers[nearest]).tolist()
+    else:
+        candidates = [numbers[at] for at in nearest.tolist()]
+    number = min(candidates, key=_nearness)
     return Rounding(changed.size, float(number) if float(number) == number else int(number))
+
+
+def _nearness(number: Number) -> tuple[Number, Number]:
+    """Sorts by distance to 0, exactly, whatever the order of merging."""
+    return abs(number), number
 
 
 def _as_python(numbers: Sequence[Number] | Array) -> Sequence[Number]:
@@ -162,29 +153,12 @@ def _is_short(wide: Array, stored: Array) -> Array:
 def describe_rounding(
     schema: Iterable[Feature], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """Return one message for each feature with numbers that change in float32.
-
-    Args:
-        facts: By name of such features `changed` of how many `values`, and an `example`.
-    """
+    """Return a message for each feature of which `changed` of `values` change in float32."""
     return [
         f"{feature.name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
-        f"which keeps {_DIGITS} digits: {_remedy(feature, fact['example'])} with --schema"
+        f"which keeps {_DIGITS} digits: {fact['example']} is stored as "
+        f"{float(str(np.float32(fact['example'])))}; declare a float64 tensor of encoding bytes, "
+        "or text, with --schema"
         for feature in schema
         if (fact := facts.get(feature.name))
     ]
-
-
-def _remedy(feature: Feature, number: Number) -> str:
-    large = "store the difference from a number near it, or "
-    stored = np.float32(number)
-    shown = _digits(float(stored), float(str(stored)))
-    return (
-        f"{_digits(number)} is stored as {shown}; "
-        f"{large if abs(number) >= FIRST_SKIPPED else ''}declare {_REMEDIES[feature.kind]}"
-    )
-
-
-def _digits(number: Number, shown: Any = None) -> str:
-    is_short = number == int(number) and abs(number) < 1e21
-    return str(int(number)) if is_short else str(shown or number)

@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import itertools
 from collections import namedtuple
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from beam_pipeline.kinds.example_lists import range_problem, values
 from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import count_classes, first_names, of_classes
+from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.outlines import Boxes, Outlines, packed_ring
 from beam_pipeline.records import Objects
 from tfrecord_dataset.format.example import FeatureValue, Ragged
@@ -124,11 +124,8 @@ class ObjectsKind(Kind[Objects]):
         for column in COLUMNS:
             column.observe(value, source, observed)
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        feature = Feature(
-            name=name, kind="boxes", dtype="float32", shape=(None, 4), key="", label_offset=1
-        )
-        return self.complete(feature, observed, declared)
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
+        return {"shape": (None, 4), "label_offset": 1}
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
         facts: dict[str, Any] = {}
@@ -143,17 +140,10 @@ class ObjectsKind(Kind[Objects]):
     def shown(self, value: Objects) -> str:
         return f"{len(value.boxes)} boxes of {first_names(sorted(set(value.labels)))}"
 
-    def expected(self, feature: Feature) -> str:
-        return of_classes("boxes", feature)
-
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         yield count_classes(feature.classes)
         if feature.keypoint_names:
             yield f"keypoints {first_names(feature.keypoint_names)}"
-
-    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        columns = self.encode_column(feature, [value], [stored])
-        return {key: value for key, [value] in columns.items()}
 
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
@@ -201,8 +191,7 @@ class ObjectsKind(Kind[Objects]):
 
 def _frame_of(value: Objects, inspection: Inspection) -> Frame | None:
     """The frame of the record's image, else of the size that the annotation states."""
-    frames = inspection.frames
-    if frame := frames.get("image") or next(iter(frames.values()), None):
+    if frame := inspection.image_frame:
         return frame
     return value.image_size and Frame(size=value.image_size)
 

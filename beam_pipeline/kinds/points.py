@@ -36,11 +36,7 @@ def check_points(num_objects: int, names: Sequence[str]) -> None:
 def aligned(
     points: tuple[tuple[float, ...], ...], names: tuple[str, ...], order: tuple[str, ...]
 ) -> tuple[tuple[float, ...], ...]:
-    """Rows of triples by `names`, in another order; a point that a row lacks is three 0.
-
-    Raises:
-        RecordError: "malformed annotation": two points have one name, or rows other points.
-    """
+    """Rows of triples by `names`, in another order; a point that a row lacks is three 0."""
     if names == order:
         return points
     if len({*names}) < len(names) or any(len(row) not in (0, 3 * len(names)) for row in points):

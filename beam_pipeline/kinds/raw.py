@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_pipeline.errors import naming
+from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored
-from beam_pipeline.kinds.media_kind import hashed, read_file
-from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.kinds.media_kind import read_file
 from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.format.example import FeatureValue
@@ -37,12 +37,6 @@ class RawKind(Kind[bytes | RawFile]):
 
     def inline_bytes(self, value: bytes | RawFile) -> int:
         return len(value) if isinstance(value, bytes) else 0
-
-    def group(self, value: bytes | RawFile) -> str | None:
-        return str(value) if isinstance(value, bytes) else None
-
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        return Feature(name=name, kind="bytes", dtype="string", shape=(), key="")
 
     def shown(self, value: bytes | RawFile) -> str:
         if isinstance(value, bytes):

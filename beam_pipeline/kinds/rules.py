@@ -17,8 +17,6 @@ class Rules:
     """How records are checked and stored.
 
     Attributes:
-        image: Images.
-        audio: Sounds.
         box_policy: What becomes of boxes that reach outside the image.
         with_masks: Whether PNG masks of objects are stored; polygons always are.
         box_format: The format of boxes that a user states; "" where the layout does.

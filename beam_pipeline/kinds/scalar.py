@@ -1,6 +1,6 @@
 """Single numbers; also single texts and bytes if they are declared."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.example_lists import one, range_problem, text_problem, values
@@ -8,7 +8,6 @@ from beam_pipeline.kinds.kind import Int64s, Kind, Stored
 from beam_pipeline.kinds.numbers import (
     FIRST_SKIPPED,
     check_number,
-    expected_numbers,
     in_range,
     rounding,
 )
@@ -37,9 +36,6 @@ class ScalarKind(Kind[Number]):
                 check_number(name, value)
         return values, 8
 
-    def group(self, value: Number) -> str | None:
-        return str(value)
-
     def type_of(self, value: Number) -> str:
         return "int64" if isinstance(value, int) else "float32"
 
@@ -47,11 +43,11 @@ class ScalarKind(Kind[Number]):
         self, values: Sequence[Number], sources: Sequence[str], observed: Observed
     ) -> None:
         observed.add_numbers(values)
-        observed.add_rounding(len(values), rounding(values))
+        observed.num_numbers += len(values)
+        observed.rounding = observed.rounding.merged(rounding(values))
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        dtype = "float32" if "float32" in observed.types else "int64"
-        return Feature(name=name, kind="scalar", dtype=dtype, shape=(), key="")
+    def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
+        return {"dtype": "float32" if "float32" in observed.types else "int64"}
 
     def fits(self, feature: Feature, value: Any) -> bool:
         if isinstance(value, str | bytes):
@@ -60,12 +56,6 @@ class ScalarKind(Kind[Number]):
             return False
         dtypes = ("int64", "float32") if isinstance(value, int) else ("float32",)
         return feature.dtype in dtypes and in_range(feature, value, value)
-
-    def expected(self, feature: Feature) -> str:
-        return expected_numbers(feature)
-
-    def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        yield from observed.range_words()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
         yield feature.dtype

@@ -1,15 +1,18 @@
 """Lists of Examples that others wrote, in brief: under every key an unknown kind of feature."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.kinds.example_lists import kind_of
 from beam_pipeline.kinds.kind import Inspection, Kind
 from beam_pipeline.kinds.observed import ListCounts, Observed
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.records import ListSummary, Value
 from tfrecord_dataset.format.inference import MAX_CLASS, NAMED_CLASSES
-from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS
+from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
+
+# Of a longer text only the length is kept.
+_SHORT_CHARACTERS = 100
 
 
 def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Observed]) -> None:
@@ -39,8 +42,7 @@ class StoredKind(Kind[Value]):
         if isinstance(value, ListSummary):
             lists.add(value.length)
             observed.measure("length", value.length)
-            observed.drop_columns()
-            observed.drop_strings()
+            observed.columns = observed.strings = None
             observed.add_list(value)
             if value.kind == "bytes" and value.length == 1:
                 observed.formats[value.form] += 1
@@ -71,3 +73,54 @@ class StoredKind(Kind[Value]):
                 "channels": channels,
             }
         return {"length": value.length}
+
+
+def summary(kind: str, values: Sequence[Any]) -> Value:
+    """The summary of a list in an Example."""
+    length = len(values)
+    if kind == "bytes":
+        return _of_bytes(values[0]) if length == 1 else ListSummary(kind=kind, length=length)
+    if length == 1 and kind:
+        number: int | float = values[0]
+        return number
+    known = [value for value in values if value == value]  # not NaN
+    minimum, maximum = min(known, default=None), max(known, default=None)
+    finite_range, not_finite = None, length - len(known)
+    if not all(map(math.isfinite, filter(None, (minimum, maximum)))):
+        finite = list(filter(math.isfinite, known))
+        finite_range = (min(finite, default=None), max(finite, default=None))
+        not_finite = length - len(finite)
+    return ListSummary(
+        kind=kind,
+        length=length,
+        minimum=minimum,
+        maximum=maximum,
+        finite_range=finite_range,
+        not_finite=not_finite,
+    )
+
+
+def _of_bytes(value: bytes) -> Value:
+    form = form_of(value)
+    text = value.decode() if form == "text" else ""
+    if 0 < len(text) <= _SHORT_CHARACTERS:
+        return text
+    return ListSummary(
+        kind="bytes",
+        length=1,
+        form=form,
+        num_bytes=len(value),
+        num_characters=len(text),
+    )
+
+
+def kind_of(value: Value) -> str:
+    """The kind of list with this summary."""
+    match value:
+        case int():
+            return "int64"
+        case float():
+            return "float32"
+        case ListSummary(kind=kind):
+            return kind
+    return "bytes"

@@ -33,17 +33,11 @@ class TextKind(Kind[str]):
     def inline_bytes(self, value: str) -> int:
         return len(value)
 
-    def group(self, value: str) -> str | None:
-        return str(value)
-
     def observe_column(
         self, values: Sequence[str], sources: Sequence[str], observed: Observed
     ) -> None:
         observed.measure("length", *map(len, values))
         observed.add_strings(values)
-
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        return Feature(name=name, kind="text", dtype="string", shape=(), key="")
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         characters = observed.lists.characters if observed.lists else observed.span("length")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import ListSpec
 
 PACKAGE = "tensorflow_datasets.core.features"
 
@@ -46,8 +47,10 @@ def scalar(dtype: str) -> dict[str, Any]:
     return text() if dtype in ("string", "bytes") else tensor(dtype)
 
 
-def image(feature: Feature) -> dict[str, Any]:
-    """An encoded image, whose format TFDS asks for only where it encodes: it names no BMP."""
+def image(feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+    """A key of an encoded image, whose format TFDS asks for only where it encodes: not of BMP."""
+    if key != feature.key:
+        return scalar(spec.kind)
     stated = {"encodingFormat": "png" if feature.format == "png" else "jpeg"}
     channels = 1 if feature.kind == "map" else 3
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import Feature, shape_text
 from tfrecord_dataset.shown_text import counted
 
 _CLASSES = 5
@@ -31,6 +31,20 @@ def first_names(names: Iterable[str]) -> str:
 def of_classes(what: str, feature: Feature) -> str:
     """`what` is of the classes that the feature declares, if it does: "a class of cat, dog"."""
     return what + (f" of {first_names(feature.classes)}" if feature.classes else "")
+
+
+def described(feature: Feature) -> str:
+    """What a feature declares: "tensor int64 [3] from 0 to 9", "class_label int64 of cat, dog"."""
+    words = [feature.kind, feature.dtype]
+    if feature.shape:
+        words.append(shape_text(feature))
+    if feature.sample_rate:
+        words.append(f"at {feature.sample_rate} Hz")
+    if feature.minimum is not None:
+        words.append(f"from {feature.minimum:g}")
+    if feature.maximum is not None:
+        words.append(f"to {feature.maximum:g}")
+    return of_classes(" ".join(words), feature)
 
 
 def unsupported(value: object) -> RecordError:

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
-from beam_pipeline import records
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.content import content_offset, whole
 from beam_pipeline.files.archive.paths import MemberLocation
+from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.media import npz
 from beam_pipeline.media.npz import (
     DAMAGED,
@@ -36,6 +36,7 @@ from beam_pipeline.media.npz import (
     TRUNCATED,
     UNSUPPORTED,
 )
+from beam_pipeline.records import Array, FileRef
 from tfrecord_dataset.format.inflation import check_inflation
 
 # Bytes of all values; TensorFlow cannot read an Example of twice this size.
@@ -50,7 +51,6 @@ class ArrayHeader:
 
     Attributes:
         dtype: Little-endian; possibly text, complex numbers, times, ….
-        shape: Sizes by axis.
         offset: Bytes from the start of the header to the values.
     """
 
@@ -65,41 +65,12 @@ class ArrayHeader:
 
 
 class ValueRange(NamedTuple):
-    """The range of numbers.
-
-    Attributes:
-        minimum, maximum: Of the numbers other than NaN; None if there are none.
-        finite_range: The same of finite numbers, where some are infinite.
-        not_finite: How many are NaN or infinite.
-    """
+    """The range of numbers, as `records.Array` has it."""
 
     minimum: float | int | None = None
     maximum: float | int | None = None
     finite_range: tuple[float | None, float | None] | None = None
     not_finite: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ArrayFacts:
-    """Properties of an array as it will be stored.
-
-    Attributes:
-        dtype: NumPy's name: "float32".
-        shape: Sizes by axis.
-        range: Of the values.
-        num_bytes: Bytes of the values.
-        conversions: "compressed"; empty: the stored values are `length` bytes of the file, from
-            `offset`.
-        offset, length: That range; the whole file where it is compressed.
-    """
-
-    dtype: str
-    shape: tuple[int, ...]
-    range: ValueRange
-    num_bytes: int
-    conversions: tuple[str, ...]
-    offset: int
-    length: int
 
 
 def array_header(handle: IO[bytes]) -> ArrayHeader:
@@ -154,17 +125,17 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
 
 
 def check_start(data: bytes) -> None:
-    """Check the first bytes of a .npy or .npz file.
-
-    Raises:
-        RecordError: As `array_header`.
-    """
+    """Check the first bytes of a .npy or .npz file, as `array_header` does."""
     if not data.startswith(npz.MAGIC):
         array_header(io.BytesIO(data))
 
 
-def inspect_array(data: bytes) -> ArrayFacts:
+def inspect_array(data: bytes, file: FileRef = IN_MEMORY) -> tuple[Array, bytes]:
     """Check a whole .npy or .npz file with one array of numbers, and measure its values.
+
+    Returns:
+        The array, whose file is the range of its values, or all of `file` where it is compressed;
+        and the bytes of that range.
 
     Raises:
         RecordError: As `array_header`; "empty file", "array too large".
@@ -176,27 +147,21 @@ def inspect_array(data: bytes) -> ArrayFacts:
         place, npy = _only_member(data)
         start, compressed = content_offset(io.BytesIO(data), place), place.method == "deflated"
     header, values = _values(npy)
-    return ArrayFacts(
+    offset, length = (0, len(data)) if compressed else (start + header.offset, header.num_bytes)
+    stored = data[offset : offset + length]
+    part = FileRef(path=file.path, offset=file.offset + offset, length=length)
+    array = Array(
         dtype=header.dtype.name,
         shape=header.shape,
-        range=value_range(values),
-        num_bytes=header.num_bytes,
+        file=hashed(part, stored),
+        **value_range(values)._asdict(),
         conversions=("compressed",) if compressed else (),
-        offset=0 if compressed else start + header.offset,
-        length=len(data) if compressed else header.num_bytes,
     )
+    return array, stored
 
 
-def encode_array(data: bytes, array: records.Array | ArrayFacts) -> bytes:
-    """Return the values of an inspected array to store: raw, little-endian, in C order.
-
-    Args:
-        data: The content of `array.file`: the whole file if it is compressed.
-        array: Its properties by `inspect_array`.
-
-    Raises:
-        RecordError: `data` is not the inspected file.
-    """
+def encode_array(data: bytes, array: Array) -> bytes:
+    """The values to store of an inspected array, whose `file` holds `data`."""
     if not array.conversions:
         return data
     _, npy = _only_member(data)
@@ -232,11 +197,7 @@ def check_numbers(dtype: np.dtype[Any]) -> None:
 
 
 def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """The numbers in `data` from `offset` on, [n], without copying them.
-
-    Raises:
-        RecordError: "damaged array": bools that are neither 0 nor 1.
-    """
+    """The numbers in `data` from `offset` on, [n], without copying them; bools are 0 or 1."""
     values = np.frombuffer(data, dtype, offset=offset)
     if dtype.kind == "b" and values.size and values.view(np.uint8).max() > 1:
         raise RecordError(DAMAGED, "bools that are neither 0 nor 1")

@@ -12,7 +12,7 @@ Rules, in this order:
    if the source has 16 bits or fewer, or is OGG or MP3, else 32-bit float. Samples that resampling
    raises above full scale are clipped in 16 bits, and kept in float.
 
-`AudioFacts.conversions` names each rule that changed something; when it is empty the file's own
+`Audio.conversions` names each rule that changed something; when it is empty the file's own
 bytes are stored. The same soxr on the same kind of machine always gives the same bytes.
 """
 
@@ -25,8 +25,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from beam_pipeline import records
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.media import mp3, ogg, wav
 from beam_pipeline.media.audio_format import (
     DAMAGED,
@@ -37,6 +37,7 @@ from beam_pipeline.media.audio_format import (
     UNSUPPORTED,
     sniff,
 )
+from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.format.inflation import is_inflated
 from tfrecord_dataset.options import Group, Option, Options
 
@@ -76,30 +77,10 @@ class AudioOptions(Options):
     mono: Annotated[bool, Option("average the channels into one", flag="--audio-mono")] = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AudioFacts:
-    """Properties of an audio file as it will be stored.
-
-    Attributes:
-        format: "wav", "flac", "ogg" or "mp3": the stored encoding.
-        sample_rate: Samples per second, stored.
-        num_samples: Samples of each channel, stored.
-        channels: As stored.
-        conversions: Why the file is encoded again: "mono", "resampled", "format flac"; empty: the
-            file's own bytes are stored.
-        estimated_bytes: Of the stored file.
-    """
-
-    format: str
-    sample_rate: int
-    num_samples: int
-    channels: int
-    conversions: tuple[str, ...]
-    estimated_bytes: int
-
-
-def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
-    """Check a whole audio file and decide how to store it.
+def inspect_audio(
+    data: bytes, options: AudioOptions, file: FileRef = IN_MEMORY
+) -> tuple[Audio, int]:
+    """Check a whole audio file, decide how to store it, and return it with its bytes as stored.
 
     libsndfile decodes an accepted file to the stated sample rate, samples and channels, and all
     samples are finite. So does TensorFlow's `decode_wav` for a 16-bit PCM WAV with a plain header
@@ -110,75 +91,41 @@ def inspect_audio(data: bytes, options: AudioOptions) -> AudioFacts:
             "audio without samples", "audio too large" or "unsupported audio".
     """
     source_format = sniff(data)
-    stated = wav.check(data) if source_format == "wav" else None
-    if source_format == "ogg":
-        ogg.check(data)
-    with _open(data, source_format) as file:
-        _check_header(file, source_format)
-        stated = file.frames if stated is None else stated
-        num_read = sum(map(len, _blocks(file, source_format)))
-        sample_rate, channels, encoding = file.samplerate, file.channels, _encoding(file)
-    if source_format == "mp3" and not mp3.states_length(data):
-        mp3.check_all_is_read(data, num_read)
-    elif num_read != stated:
-        raise RecordError(
-            DAMAGED,
-            f"{source_format.upper()}: {num_read:,} samples decode, the header states {stated:,}",
-        )
-    conversions = []
-    if options.mono and channels > 1:
-        conversions.append("mono")
-    if options.sample_rate not in (None, sample_rate):
-        conversions.append("resampled")
-    if not conversions:
-        return AudioFacts(
-            format=source_format,
-            sample_rate=sample_rate,
-            num_samples=num_read,
-            channels=channels,
-            conversions=(),
-            estimated_bytes=len(data),
-        )
-    if source_format != "wav":
-        conversions.append(f"format {source_format}")
-    stored_rate = options.sample_rate or sample_rate
-    stored_channels = 1 if options.mono else channels
-    _check_rates(sample_rate, stored_rate)
-    num_samples = _length_after_resampling(num_read, sample_rate, stored_rate)
-    _check_size(num_samples, stored_channels, "resampled")
-    num_bytes = _HEADER_BYTES + num_samples * stored_channels * _SAMPLE_BYTES[encoding]
-    if is_inflated(len(data), num_bytes, in_a_record=True):
-        raise RecordError(
-            TOO_LARGE,
-            f"{source_format.upper()}: as a WAV it would have {num_bytes:,} bytes, many times its "
-            f"own {len(data):,}; cut it into pieces",
-        )
-    return AudioFacts(
-        format="wav",
-        sample_rate=stored_rate,
+    with naming(source_format.upper()):
+        num_samples, source_rate, channels, encoding = _decoded(data, source_format)
+    rate, num_bytes = options.sample_rate or source_rate, len(data)
+    conversions = ["mono"] * (options.mono and channels > 1) + ["resampled"] * (rate != source_rate)
+    if conversions:
+        channels = 1 if options.mono else channels
+        conversions += [f"format {source_format}"] * (source_format != "wav")
+        num_samples = _length_after_resampling(num_samples, source_rate, rate)
+        num_bytes = _HEADER_BYTES + num_samples * channels * _SAMPLE_BYTES[encoding]
+        _check_size(num_samples, channels)
+        if is_inflated(len(data), num_bytes, in_a_record=True):
+            raise RecordError(
+                TOO_LARGE,
+                f"as a WAV it would have {num_bytes:,} bytes, many times its own {len(data):,}; "
+                "cut it into pieces",
+            )
+    audio = Audio(
+        file=hashed(file, data),
+        format="wav" if conversions else source_format,
+        sample_rate=rate,
         num_samples=num_samples,
-        channels=stored_channels,
+        channels=channels,
         conversions=tuple(conversions),
-        estimated_bytes=num_bytes,
     )
+    return audio, num_bytes
 
 
-def encode_audio(data: bytes, audio: records.Audio | AudioFacts) -> bytes:
-    """The bytes to store for an inspected audio file: `data` itself without conversions.
-
-    Args:
-        data: The inspected file.
-        audio: Its properties by `inspect_audio`.
-
-    Raises:
-        RecordError: `data` is not the inspected file.
-    """
+def encode_audio(data: bytes, audio: Audio) -> bytes:
+    """The bytes to store for an inspected audio file: `data` itself without conversions."""
     if not audio.conversions:
         return data
     source_format = sniff(data)
     with _open(data, source_format) as file:
         encoding = _encoding(file)
-        blocks = _blocks(file, source_format)
+        blocks = _blocks(file)
         if audio.channels < file.channels:
             blocks = map(_average, blocks)
         if audio.sample_rate != file.samplerate:
@@ -195,6 +142,23 @@ def encode_audio(data: bytes, audio: records.Audio | AudioFacts) -> bytes:
     return stored.getvalue()
 
 
+def _decoded(data: bytes, source_format: str) -> tuple[int, int, int, str]:
+    """(samples, their rate, channels, encoding if it is converted) of a whole file."""
+    stated = wav.check(data) if source_format == "wav" else None
+    if source_format == "ogg":
+        ogg.check(data)
+    with _open(data, source_format) as file:
+        _check_header(file, source_format)
+        stated = file.frames if stated is None else stated
+        num_samples = sum(map(len, _blocks(file)))
+        found = num_samples, file.samplerate, file.channels, _encoding(file)
+    if source_format == "mp3" and not mp3.states_length(data):
+        mp3.check_all_is_read(data, num_samples)
+    elif num_samples != stated:
+        raise RecordError(DAMAGED, f"{num_samples:,} samples decode, the header states {stated:,}")
+    return found
+
+
 def _soundfile() -> Any:
     import soundfile
 
@@ -208,45 +172,38 @@ def _open(data: bytes, source_format: str) -> Iterator[Any]:
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             if file.format.removesuffix("EX").lower() != source_format:
-                raise RecordError(
-                    DAMAGED, f"only its first bytes are those of {source_format.upper()}"
-                )
+                raise RecordError(DAMAGED, "only its first bytes are of this format")
             yield file
     except soundfile.SoundFileRuntimeError as error:
-        raise RecordError(DAMAGED, f"{source_format.upper()}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """libsndfile's message, without the address of the handle."""
-    return str(getattr(error, "error_string", error)).strip().rstrip(".")
+        reason = str(getattr(error, "error_string", error))  # without the address of the handle
+        raise RecordError(DAMAGED, reason.strip().rstrip(".")) from error
 
 
 def _check_header(file: Any, source_format: str) -> None:
-    name = source_format.upper()
     if source_format == "wav" and file.subtype not in _WAV_ENCODINGS:
         raise RecordError(
             UNSUPPORTED,
-            f"WAV: {file.subtype_info}; convert it to PCM of 8, 16, 24 or 32 bits, to 32-bit "
-            "float, or to FLAC",
+            f"{file.subtype_info}; convert it to PCM of 8, 16, 24 or 32 bits, to 32-bit float, or "
+            "to FLAC",
         )
     if file.frames >= _UNKNOWN_LENGTH:
         raise RecordError(
             UNSUPPORTED,
-            f"{name}: its header does not state its length; write it to a file instead of a pipe",
+            "its header does not state its length; write it to a file instead of a pipe",
         )
     if not file.frames:
-        raise RecordError(NO_SAMPLES, f"{name}: its header states none")
+        raise RecordError(NO_SAMPLES, "its header states none")
     if not 1 <= file.samplerate <= MAX_SAMPLE_RATE:
-        raise RecordError(DAMAGED, f"{name}: a sample rate of {file.samplerate} Hz")
-    _check_size(file.frames, file.channels, name)
+        raise RecordError(DAMAGED, f"a sample rate of {file.samplerate} Hz")
+    _check_size(file.frames, file.channels)
 
 
-def _check_size(num_samples: int, channels: int, name: str) -> None:
+def _check_size(num_samples: int, channels: int) -> None:
     if num_samples * channels > MAX_VALUES:
         raise RecordError(
             TOO_LARGE,
-            f"{name}: {num_samples:,} samples of {channels} channels are more than the "
-            f"{MAX_VALUES:,} allowed in total; cut it into pieces",
+            f"{num_samples:,} samples of {channels} channels are more than the {MAX_VALUES:,} "
+            "allowed in total; cut it into pieces",
         )
 
 
@@ -255,28 +212,25 @@ def _encoding(file: Any) -> Literal["PCM_16", "FLOAT"]:
     return "PCM_16" if file.subtype in _16_BITS_AT_MOST else "FLOAT"
 
 
-def _blocks(file: Any, source_format: str) -> Iterator[Samples]:
+def _blocks(file: Any) -> Iterator[Samples]:
     """The samples, [n, channels], in blocks, to save memory."""
     size = max(1, _BLOCK_VALUES // file.channels)
     done = 0
-    while len(block := _read(file, size, done, source_format)):
+    while len(block := _read(file, size, done)):
         if not np.isfinite(block).all():
             at = done + int(np.argmin(np.isfinite(block).all(axis=1)))
-            raise RecordError(DAMAGED, f"{source_format.upper()}: sample {at:,} is not finite")
+            raise RecordError(DAMAGED, f"sample {at:,} is not finite")
         done += len(block)
         yield block
 
 
-def _read(file: Any, size: int, done: int, source_format: str) -> Samples:
+def _read(file: Any, size: int, done: int) -> Samples:
     """Up to `size` samples after the first `done` ones."""
     try:
         block: Samples = file.read(size, dtype="float32", always_2d=True)
     except _soundfile().SoundFileRuntimeError as error:
-        raise RecordError(
-            DAMAGED,
-            f"{source_format.upper()}: the samples after {done:,} of {file.frames:,} are "
-            "damaged or missing",
-        ) from error
+        detail = f"the samples after {done:,} of {file.frames:,} are damaged or missing"
+        raise RecordError(DAMAGED, detail) from error
     return block
 
 
@@ -285,18 +239,14 @@ def _average(block: Samples) -> Samples:
     return mean.astype(np.float32)
 
 
-def _check_rates(source_rate: int, rate: int) -> None:
-    """Raise RecordError if soxr takes too long; from 1 Hz to 999,000 it never ends."""
-    if rate > _MAX_RATIO * source_rate:
+def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
+    """Samples after resampling: the same duration, rounded, at least 1."""
+    if rate > _MAX_RATIO * source_rate:  # soxr takes too long; from 1 Hz to 999,000 it never ends
         raise RecordError(
             UNSUPPORTED,
             f"its {source_rate:,} Hz are too few to resample it to {rate:,} Hz, over "
             f"{_MAX_RATIO:,} times as many; correct the rate in its header, or leave it out",
         )
-
-
-def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
-    """Samples after resampling: the same duration, rounded, at least 1."""
     return max(1, (num_samples * rate + source_rate // 2) // source_rate)
 
 

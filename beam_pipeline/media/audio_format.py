@@ -37,11 +37,7 @@ def behind_id3(data: bytes) -> int:
 
 
 def check_start(data: bytes) -> None:
-    """Check the first bytes of a file: behind long tags the format is not known yet.
-
-    Raises:
-        RecordError: As `sniff`.
-    """
+    """Check the first bytes of a file, as `sniff` does: behind long tags they tell nothing yet."""
     if behind_id3(data) < len(data):
         sniff(data)
 

@@ -29,7 +29,6 @@ class StoredArray(NamedTuple):
     Attributes:
         name: Its path there.
         dtype: NumPy's, little-endian: "<f4".
-        shape: Sizes by axis.
         offset: Offset of its values in the file; None if they are not stored as they are.
     """
 

@@ -33,8 +33,7 @@ class Header(NamedTuple):
 
     Attributes:
         format: "jpeg", "png", "gif", …: the encoding, whatever the file name.
-        width: Pixels, as in the file, before the orientation is applied.
-        height: Pixels, likewise.
+        width, height: Pixels, as in the file, before the orientation is applied.
         mode: Pillow's name for the pixels: "L", "RGB", "CMYK", "P", "I;16", ….
         channels: Of the decoded image by default, 1 to 4.
         bits: Bits per sample, 16 or fewer.
@@ -65,50 +64,34 @@ class Header(NamedTuple):
         return ImageSize(self.height, self.width)
 
 
-def check_size(image_format: str, width: int, height: int, max_pixels: int) -> None:
-    """Check the size in an image's header, before any pixel is decoded.
-
-    Raises:
-        RecordError: "damaged image" without pixels, "image too large" above `max_pixels`.
-    """
+def check_size(width: int, height: int, max_pixels: int) -> None:
+    """Check the size in an image's header, before any pixel is decoded."""
     if width <= 0 or height <= 0:
-        raise RecordError(DAMAGED, f"{image_format}: a size of {width}x{height} pixels")
+        raise RecordError(DAMAGED, f"a size of {width}x{height} pixels")
     if width * height > max_pixels:
         raise RecordError(
             TOO_LARGE,
-            f"{image_format}: {width}x{height} are {width * height:,} pixels, more than the "
-            f"{max_pixels:,} allowed; shrink the image, or raise image.max_pixels",
+            f"{width}x{height} are {width * height:,} pixels, more than the {max_pixels:,} "
+            "allowed; shrink the image, or raise image.max_pixels",
         )
 
 
-def check_decoding(image_format: str, num_bytes: float, max_pixels: int) -> None:
-    """Check the memory that decoding an image takes, before decoding.
-
-    Args:
-        image_format: For messages.
-        num_bytes: Memory for all of the image's pixels.
-        max_pixels: As a user states it.
-
-    Raises:
-        RecordError: "image too large".
-    """
+def check_decoding(num_bytes: float, max_pixels: int) -> None:
+    """Check the memory that all of an image's pixels take, before they are decoded."""
     allowed = _DECODER_PIXEL_BYTES * max(max_pixels, DECODER_MAX_PIXELS)
     if num_bytes > allowed:
         raise RecordError(
             TOO_LARGE,
-            f"{image_format}: decoding it takes {math.ceil(num_bytes / 2**20):,} MiB of memory, "
+            f"decoding it takes {math.ceil(num_bytes / 2**20):,} MiB of memory, "
             f"more than the {allowed >> 20:,} allowed; shrink the image, or set "
             f"image.max_pixels to {math.ceil(num_bytes / _DECODER_PIXEL_BYTES)}",
         )
 
 
 def exif_orientation(exif: bytes) -> int:
-    """The orientation in EXIF data, 1..8; 1 without a valid one.
+    """The orientation in EXIF data, a TIFF structure, as 1..8; 1 without a valid one.
 
     Not read by Pillow, which parses every tag and warns about broken ones.
-
-    Args:
-        exif: A TIFF structure, with or without the leading "Exif\\0\\0".
     """
     for entry in tiff.entries(exif.removeprefix(b"Exif\0\0")):
         if entry.tag == tiff.ORIENTATION:

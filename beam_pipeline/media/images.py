@@ -21,7 +21,7 @@ Rules, in this order:
    always RGB of 24 bits, for readers do not agree on others, and has no colour profile.
 
 An image that is otherwise encoded again keeps its colour profile and loses all other metadata. The
-same Pillow always gives the same bytes. `ImageFacts.conversions` names each rule that changed
+same Pillow always gives the same bytes. `Image.conversions` names each rule that changed
 something; when it is empty the file's own bytes are stored.
 """
 
@@ -32,6 +32,7 @@ from PIL import Image
 
 from beam_pipeline import records
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.media import jpeg, other_formats, pixels, png
 from beam_pipeline.media.header import (
     DECODER_MAX_PIXELS,
@@ -53,35 +54,26 @@ _PNG_COMPRESSION = 0.5
 _PNG_SIZE = slice(16, 24)
 
 
-class ImageFacts(NamedTuple):
-    """Properties of an image as it will be stored.
+class InspectedImage(NamedTuple):
+    """A checked image.
 
     Attributes:
-        format: "jpeg", "png" or "bmp": the stored encoding.
-        width: Pixels, stored, upright.
-        height: Pixels, stored, upright.
-        channels: As stored: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha.
-        bits: 16 of a PNG with so many for each sample, but for grey with alpha; else 8.
-        conversions: Why the image is encoded again: "orientation", "animated", "cmyk", "palette",
-            "alpha", "16-bit", "format bmp", "resized"; empty: the file's own bytes are stored.
-        source_size: As in the file, before the orientation.
+        image: As it will be stored.
+        source_size: Pixels in the file, before the orientation.
         orientation: EXIF's 1..8.
-        estimated_bytes: Of the stored image: exact if the file's own bytes are
-            stored, else a rough guess.
+        num_bytes: Of the stored image: exact if the file's own bytes are stored, else a rough
+            guess.
     """
 
-    format: str
-    width: int
-    height: int
-    channels: int
-    bits: int
-    conversions: tuple[str, ...]
+    image: records.Image
     source_size: ImageSize
     orientation: int
-    estimated_bytes: int
+    num_bytes: int
 
 
-def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
+def inspect_image(
+    data: bytes, options: ImageOptions, file: records.FileRef = IN_MEMORY
+) -> InspectedImage:
     """Check a whole image file and decide how to store it.
 
     TensorFlow's `decode_image` decodes an accepted image, as stored, to the stated size. It may
@@ -105,7 +97,7 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
     conversions = _conversions(header, encoding, resized)
     channels = header.channels
     bits = 16 if header.bits == 16 and header.mode in ("I;16", "RGB", "RGBA") else 8
-    estimated_bytes = len(data)
+    num_bytes: float = len(data)
     if conversions:
         _check_memory(header, size, options.max_pixels)
         if header.format == "png":  # Pillow may find damage that png.inspect does not
@@ -115,38 +107,27 @@ def inspect_image(data: bytes, options: ImageOptions) -> ImageFacts:
         bits = 16 if mode == "I;16" else 8
         area = math.prod(size)
         if encoding == "bmp":
-            estimated_bytes = bmp_bytes(*size)
+            num_bytes = bmp_bytes(*size)
         elif header.format == encoding:
-            estimated_bytes = len(data) * area // math.prod(upright)
+            num_bytes = len(data) * area // math.prod(upright)
         elif encoding == "jpeg":
-            estimated_bytes = int(area * _JPEG_BYTES_PER_PIXEL)
+            num_bytes = area * _JPEG_BYTES_PER_PIXEL
         else:
-            sample_bytes = 2 if mode == "I;16" else 1
-            estimated_bytes = int(area * channels * sample_bytes * _PNG_COMPRESSION)
-    return ImageFacts(
+            num_bytes = area * channels * bits // 8 * _PNG_COMPRESSION
+    image = records.Image(
+        file=hashed(file, data),
         format=encoding,
         width=size.width,
         height=size.height,
         channels=channels,
         bits=bits,
         conversions=conversions,
-        source_size=header.size,
-        orientation=header.orientation,
-        estimated_bytes=max(1, estimated_bytes),
     )
+    return InspectedImage(image, header.size, header.orientation, max(1, int(num_bytes)))
 
 
-def encode_image(data: bytes, image: records.Image | ImageFacts, options: ImageOptions) -> bytes:
-    """The bytes to store for an inspected image: `data` itself without conversions.
-
-    Args:
-        data: The inspected file.
-        image: Its format, size and conversions by `inspect_image`.
-        options: The same options.
-
-    Raises:
-        RecordError: `data` is not the inspected file.
-    """
+def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
+    """The bytes to store for an inspected image: `data` itself without conversions."""
     if not image.conversions:
         return data
     header = _read_again(data, options.max_pixels)
@@ -162,11 +143,7 @@ def encode_image(data: bytes, image: records.Image | ImageFacts, options: ImageO
 
 
 def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
-    """A stored image for display: 8-bit RGB, with transparency blended with white.
-
-    Args:
-        data: The image.
-        most_side: Pixels; a larger image is shrunk to that.
+    """A stored image for display: 8-bit RGB, shrunk to `most_side`, blended with white.
 
     Raises:
         RecordError: `data` is not an image, is damaged, or takes too much memory.
@@ -197,7 +174,7 @@ def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
     if header.format == "jpeg":
         jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
     elif header.format == "png":  # others are decoded by now
-        check_decoding("PNG", header.width * header.height * PIXEL_BYTES, max_pixels)
+        check_decoding(header.width * header.height * PIXEL_BYTES, max_pixels)
 
 
 def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
@@ -207,11 +184,7 @@ def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
 
 
 def size_in_file(data: bytes) -> ImageSize:
-    """Return the size of an image before its orientation, without decoding JPEG and PNG pixels.
-
-    Raises:
-        RecordError: As `inspect_image`, for the header.
-    """
+    """Return the size of an image before its orientation, without decoding JPEG and PNG pixels."""
     image_format = other_formats.sniff(data)
     if image_format == "png" and len(data) >= _PNG_SIZE.stop:
         sides = data[_PNG_SIZE]
@@ -223,11 +196,14 @@ def _read(data: bytes, max_pixels: int) -> Header:
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
     image_format = other_formats.sniff(data)
-    if image_format == "jpeg":
-        return jpeg.inspect(data, max_pixels)
-    if image_format == "png":
-        return png.inspect(data, max_pixels)
-    return other_formats.inspect(data, image_format, max_pixels)
+    try:
+        if image_format == "jpeg":
+            return jpeg.inspect(data, max_pixels)
+        if image_format == "png":
+            return png.inspect(data, max_pixels)
+        return other_formats.inspect(data, image_format, max_pixels)
+    except RecordError as error:
+        raise RecordError(error.reason, f"{image_format.upper()}: {error.detail}") from error
 
 
 def _read_again(data: bytes, max_pixels: int) -> Header:

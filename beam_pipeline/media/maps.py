@@ -16,17 +16,18 @@ import numpy.typing as npt
 from PIL import Image
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.hashed import hashed
 from beam_pipeline.media import pixels
 from beam_pipeline.media.header import Header
 from beam_pipeline.media.images import decode_pixels
-from beam_pipeline.records import FileRef, Map
-from tfrecord_dataset.image_size import ImageSize
+from beam_pipeline.records import Map
 
 IGNORED = 255
 """The pixel of no class in a map of classes."""
 
 NOT_A_MAP = "not a map"
 UNKNOWN_CLASS = "unknown class in map"
+_JPEG = "a JPEG changes pixels where they are encoded; save maps as PNG"
 BINARY = bytes([0, 0, 0, 255, 255, 255])
 """The colours of two classes: background is black, foreground white."""
 
@@ -39,23 +40,8 @@ _MOST_COLORS = 256
 _LEVELS = {2: 85, 4: 17}  # between greys, of so many bits, once Pillow makes them 8
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MapFacts:
-    """Properties of a map's file.
-
-    Attributes:
-        size: Size in pixels.
-        numbers: The classes in the map, without the ignored one; none for depths.
-        conversions: Why the map is encoded again.
-    """
-
-    size: ImageSize
-    numbers: tuple[int, ...]
-    conversions: tuple[str, ...]
-
-
-def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
-    """Check the file of a map.
+def inspect_map(data: bytes, value: Map, max_pixels: int) -> Map:
+    """Check the file of a map, and return the map with its size, classes and conversions.
 
     Raises:
         RecordError: As `inspect_image`; "not a map" if its pixels are not numbers; "unknown class
@@ -75,8 +61,16 @@ def inspect_map(data: bytes, value: Map, max_pixels: int) -> MapFacts:
                 f"the pixel at {_place(numbers == wrong)} has the class {wrong}, but classes are 0 "
                 f"to {value.num_classes - 1}, and 255 is ignored; name or correct the class",
             )
-    reasons = _conversions(header, image, value)
-    return MapFacts(size=ImageSize(*numbers.shape), numbers=shown, conversions=tuple(reasons))
+    height, width = numbers.shape
+    return dataclasses.replace(
+        value,
+        file=hashed(value.file, data),
+        numbers=shown,
+        width=width,
+        height=height,
+        orientation=1,
+        conversions=tuple(_conversions(header, image, value)),
+    )
 
 
 def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
@@ -98,11 +92,7 @@ def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
 
 
 def read_numbers(data: bytes, max_pixels: int) -> Numbers:
-    """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths.
-
-    Raises:
-        RecordError: `data` is not a PNG of one channel.
-    """
+    """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths."""
     header, image = decode_pixels(data, max_pixels)
     if header.format != "png" or image.mode not in _KEPT_MODES.values():
         raise RecordError(NOT_A_MAP, f"a {header.format.upper()} of {image.mode} pixels")
@@ -124,11 +114,7 @@ class MapSample:
 
 
 def sample_map(data: bytes, max_pixels: int) -> MapSample:
-    """Find the distinct pixels of an image.
-
-    Raises:
-        RecordError: As `inspect_image`.
-    """
+    """Find the distinct pixels of an image."""
     header, image = decode_pixels(data, max_pixels)
     if header.format == "jpeg":
         levels = np.bincount(np.asarray(image.convert("L")).reshape(-1), minlength=256)
@@ -139,7 +125,7 @@ def sample_map(data: bytes, max_pixels: int) -> MapSample:
         return MapSample(None, frozenset(color for color in colors if colors[color]))
     numbers = None
     with contextlib.suppress(RecordError):
-        channel = _one_channel(header, image, Map(file=FileRef(path="")))
+        channel = _one_channel(header, image)
         numbers = frozenset(np.unique(channel).tolist())
     if image.mode == "I;16":
         return MapSample(numbers, None)
@@ -160,17 +146,13 @@ def _conversions(header: Header, image: Image.Image, value: Map) -> Iterator[str
 
 def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
     if value.colors:
-        places = _of_colors(header, image, value.colors, bool(value.classes))
+        places = _of_colors(header, image, value.colors)
         if value.classes:
             return np.frombuffer(value.classes, np.uint8)[places]
         return places.astype(np.uint8)
     if header.format == "jpeg":
-        raise RecordError(
-            NOT_A_MAP,
-            "a JPEG changes pixels where they are encoded, so that they are not the numbers that "
-            "were meant; save maps as PNG",
-        )
-    numbers = _one_channel(header, image, value)
+        raise RecordError(NOT_A_MAP, _JPEG)
+    numbers = _one_channel(header, image)
     if value.shows == "depth":
         if image.mode not in ("I;16", "L"):
             raise RecordError(NOT_A_MAP, f"{image.mode} pixels, where depths are 8 or 16 bits grey")
@@ -184,38 +166,32 @@ def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
     return numbers.astype(np.uint8)
 
 
-def _one_channel(header: Header, image: Image.Image, value: Map) -> npt.NDArray[Any]:
+def _one_channel(header: Header, image: Image.Image) -> npt.NDArray[Any]:
     """The numbers of an image's pixels, as in its file."""
     numbers = np.asarray(image)
     if numbers.ndim == 3:
-        return _grey(numbers, value)
+        return _grey(numbers)
     if header.bits in _LEVELS and image.mode == "L":
         return numbers // _LEVELS[header.bits]
     return numbers
 
 
-def _grey(numbers: npt.NDArray[np.uint8], value: Map) -> npt.NDArray[np.uint8]:
+def _grey(numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """The channel of pixels whose channels are equal, without alpha."""
     channels: npt.NDArray[np.uint8] = numbers[..., : 3 if numbers.shape[-1] > 2 else 1]
     colored = (channels != channels[..., :1]).any(axis=-1)
     if colored.any():
-        color = ", ".join(map(str, channels[tuple(np.argwhere(colored)[0])].tolist()))
-        remedy = "save it as 16 bits grey"
-        if value.shows == "classes":
-            remedy = (
-                "put a class_dict.csv with the columns name,r,g,b in its folder, a row per class"
-            )
         raise RecordError(
             NOT_A_MAP,
-            f"the pixel at {_place(colored)} has the colour {color}, not a class number; {remedy}",
+            f"the pixel at {_place(colored)} has the colour {_color(channels, colored)}, not a "
+            "number; put a class_dict.csv with the columns name,r,g,b in its folder, or save it "
+            "in grey",
         )
     one: npt.NDArray[np.uint8] = channels[..., 0]
     return one
 
 
-def _of_colors(
-    header: Header, image: Image.Image, colors: bytes, are_ids: bool
-) -> npt.NDArray[np.int64]:
+def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray[np.int64]:
     """Index of each pixel's colour; for a JPEG of two colours that of the nearer one."""
     table = np.frombuffer(colors, np.uint8).reshape(-1, 3)
     if image.mode == "I;16":
@@ -223,9 +199,7 @@ def _of_colors(
     rgb = np.asarray(image.convert("RGB"))
     if header.format == "jpeg":
         if len(table) > 2:
-            raise RecordError(
-                NOT_A_MAP, "a JPEG mixes the colours of neighbouring classes; save maps as PNG"
-            )
+            raise RecordError(NOT_A_MAP, _JPEG)
         distance = [np.square(rgb.astype(np.int32) - color).sum(axis=-1) for color in table]
         nearest: npt.NDArray[np.int64] = np.argmin(distance, axis=0)
         return nearest
@@ -235,14 +209,10 @@ def _of_colors(
     places = np.minimum(np.searchsorted(codes[order], packed), len(codes) - 1)
     numbers: npt.NDArray[np.int64] = order[places]
     if (unknown := codes[numbers] != packed).any():
-        color = ", ".join(map(str, rgb[tuple(np.argwhere(unknown)[0])].tolist()))
-        known = "is not the colour of a class; add a row of it to the table of colours"
-        if colors == BINARY:
-            known = "is neither black nor white, as in the first maps; make it black or white"
-        if are_ids:
-            known = "is the id of no segment of its image; correct the map or its annotations"
         raise RecordError(
-            UNKNOWN_CLASS, f"the pixel at {_place(unknown)} has the colour {color}, which {known}"
+            UNKNOWN_CLASS,
+            f"the pixel at {_place(unknown)} has the colour {_color(rgb, unknown)}, which is not "
+            "that of a class or segment; correct the map, or add it to the classes or annotations",
         )
     return numbers
 
@@ -251,6 +221,11 @@ def _codes(colors: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """A number for each colour."""
     codes: npt.NDArray[np.int64] = colors.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     return codes
+
+
+def _color(pixels: npt.NDArray[np.uint8], where: npt.NDArray[np.bool_]) -> str:
+    """The first pixel, for messages."""
+    return ", ".join(map(str, pixels[tuple(np.argwhere(where)[0])].tolist()))
 
 
 def _place(where: npt.NDArray[np.bool_]) -> str:

@@ -34,6 +34,6 @@ def check_all_is_read(data: bytes, num_read: int) -> None:
     if samples > num_read * (1 + _TOLERANCE):
         raise RecordError(
             UNSUPPORTED,
-            f"MP3: {num_read:,} samples decode of about {samples:,}, since its header does not "
+            f"{num_read:,} samples decode of about {samples:,}, since its header does not "
             "state its length; write it anew by ffmpeg -i OLD -c copy NEW",
         )

@@ -22,11 +22,7 @@ _MAX_INDEX_BYTES = 1 << 20  # of some 10,000 arrays
 
 
 def arrays_of(handle: Any) -> dict[str, MemberLocation]:
-    """Locate the .npy files in an .npz file by the names of the arrays.
-
-    Raises:
-        RecordError: "unsupported array": there are none; as `zip_members` and `Index`.
-    """
+    """Locate the .npy files in an .npz file by the names of the arrays, at least one."""
     members = list(zip_members(handle, _MAX_INDEX_BYTES))
     Index(members)
     arrays = {

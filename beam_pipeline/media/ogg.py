@@ -16,23 +16,19 @@ _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def check(data: bytes) -> None:
-    """Check the checksums of all pages of an OGG file with one stream.
-
-    Raises:
-        RecordError: "truncated audio", "damaged audio" or "unsupported audio".
-    """
+    """Check the checksums of all pages of an OGG file with one stream."""
     offset = number = stream = 0
     while True:
         page = _page(data, offset)
         _, version, flags, _, serial, sequence, checksum, _ = _PAGE.unpack_from(page)
         if version or _checksum(page) != checksum:
-            raise RecordError(DAMAGED, f"OGG: the checksum of page {number} is wrong")
+            raise RecordError(DAMAGED, f"the checksum of page {number} is wrong")
         if number == 0:
             stream = serial
         if serial != stream or (number and flags & _BEGIN):
-            raise RecordError(UNSUPPORTED, "OGG: several streams; write each one to its own file")
+            raise RecordError(UNSUPPORTED, "several streams; write each one to its own file")
         if sequence != number:
-            raise RecordError(DAMAGED, f"OGG: page {sequence} is in the place of page {number}")
+            raise RecordError(DAMAGED, f"page {sequence} is in the place of page {number}")
         if flags & _END:
             return
         offset += len(page)
@@ -43,15 +39,13 @@ def _page(data: bytes, offset: int) -> bytes:
     """The page at `offset`, including its header."""
     segments = offset + _PAGE.size
     if segments > len(data):
-        raise RecordError(TRUNCATED, f"OGG: it ends at byte {len(data):,}, before its last page")
+        raise RecordError(TRUNCATED, f"it ends at byte {len(data):,}, before its last page")
     if not data.startswith(b"OggS", offset):
-        raise RecordError(DAMAGED, f"OGG: no page begins at byte {offset:,}")
+        raise RecordError(DAMAGED, f"no page begins at byte {offset:,}")
     body = segments + data[segments - 1]
     end = body + sum(data[segments:body])
     if end > len(data):
-        raise RecordError(
-            TRUNCATED, f"OGG: it ends {end - len(data):,} bytes before the end of a page"
-        )
+        raise RecordError(TRUNCATED, f"it ends {end - len(data):,} bytes before the end of a page")
     return data[offset:end]
 
 

@@ -68,17 +68,12 @@ def sniff(data: bytes) -> str:
 
 
 def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
-    """Check an image that is neither JPEG nor PNG, and decode its first frame.
-
-    Raises:
-        RecordError: "not an image", "truncated image", "damaged image", "image too large" or
-            "unsupported image".
-    """
+    """Check an image that is neither JPEG nor PNG, as `inspect_image` does; decode one frame."""
     _check_before_opening(data, image_format, max_pixels)
     image = _open(data, image_format)
     _check_size(image.size, image_format, max_pixels)
     orientation = _orientation(image, image_format)
-    animated = _is_animated(image, image_format)
+    animated = _is_animated(image)
     loaded = _load(image, image_format)
     mode = loaded.mode
     width, height = loaded.size
@@ -99,13 +94,7 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
 
 
 def decode(data: bytes, image_format: str) -> Image.Image:
-    """The pixels of an inspected image's first frame.
-
-    A TIFF is upright already; other formats are as in the file.
-
-    Raises:
-        RecordError: Pillow cannot decode the image.
-    """
+    """The pixels of an inspected image's first frame: upright of a TIFF, else as in the file."""
     return _load(_open(data, image_format), image_format)
 
 
@@ -125,15 +114,14 @@ def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> No
         stated = sum(entry.num_bytes for entry in entries)
         if stated > len(data) + _SHARED_TAG_BYTES:
             raise RecordError(
-                DAMAGED, f"TIFF: its tags state {stated:,} bytes, where the file has {len(data):,}"
+                DAMAGED, f"its tags state {stated:,} bytes, where the file has {len(data):,}"
             )
 
 
 def _check_size(size: tuple[int, int], image_format: str, max_pixels: int) -> None:
-    name = image_format.upper()
-    check_size(name, *size, max_pixels)
+    check_size(*size, max_pixels)
     bytes_per_pixel = _PIXEL_BYTES.get(image_format, PIXEL_BYTES)
-    check_decoding(name, size[0] * size[1] * bytes_per_pixel, max_pixels)
+    check_decoding(size[0] * size[1] * bytes_per_pixel, max_pixels)
 
 
 def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
@@ -147,14 +135,14 @@ def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
     try:
         return factory(io.BytesIO(data), b"")
     except Exception as error:  # a broken file may raise anything from a plugin
-        raise _record_error(error, image_format) from error
+        raise _record_error(error) from error
 
 
-def _is_animated(image: ImageFile.ImageFile, image_format: str) -> bool:
+def _is_animated(image: ImageFile.ImageFile) -> bool:
     try:
         return bool(getattr(image, "is_animated", False))
     except Exception as error:  # frames may be read for the answer
-        raise _record_error(error, image_format) from error
+        raise _record_error(error) from error
 
 
 def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
@@ -166,12 +154,12 @@ def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
         plain = _PLAIN_MODES.get(image.mode, image.mode)
         loaded = image if plain == image.mode else image.convert(plain)
     except Exception as error:  # likewise
-        raise _record_error(error, image_format) from error
+        raise _record_error(error) from error
     if loaded.mode not in _CHANNELS:
         raise RecordError(
             UNSUPPORTED,
-            f"{image_format.upper()}: pixels of Pillow's mode {image.mode}; only 1, 8 or "
-            "16 bits per sample are supported; scale floating-point or 32-bit pixels to these",
+            f"pixels of Pillow's mode {image.mode}; only 1, 8 or 16 bits per sample are supported; "
+            "scale floating-point or 32-bit pixels to these",
         )
     return loaded
 
@@ -183,8 +171,8 @@ def _orientation(image: ImageFile.ImageFile, image_format: str) -> int:
     return exif_orientation(image.info.get("exif") or b"")
 
 
-def _record_error(error: Exception, image_format: str) -> RecordError:
-    detail = f"{image_format.upper()}: {error or type(error).__name__}"
+def _record_error(error: Exception) -> RecordError:
+    detail = str(error) or type(error).__name__
     if isinstance(error, Image.DecompressionBombError):
         return RecordError(TOO_LARGE, detail)
     if isinstance(error, EOFError) or "truncated" in str(error).lower():

@@ -45,22 +45,15 @@ _PIECE_BYTES = 16 << 20  # decompressed at a time, which limits a deflate bomb
 
 
 def inspect(data: bytes, max_pixels: int) -> Header:
-    """Check a whole PNG.
-
-    Raises:
-        RecordError: "truncated image", "damaged image", "image too large" or
-            "unsupported image".
-    """
+    """Check a whole PNG, as `inspect_image` does."""
     chunks, pixel_data = _read_chunks(data)
     width, height, bits, color, compression, filtering, interlace = _read_ihdr(chunks)
-    check_size("PNG", width, height, max_pixels)
+    check_size(width, height, max_pixels)
     if bits not in _BITS.get(color, ()) or compression or filtering or interlace > 1:
-        raise RecordError(
-            DAMAGED, f"PNG: {bits} bits of colour type {color}, interlace {interlace}"
-        )
+        raise RecordError(DAMAGED, f"{bits} bits of colour type {color}, interlace {interlace}")
     color_key = b"tRNS" in chunks and color in (_GREY, _RGB, _PALETTE)
     if color == _PALETTE and not 3 <= len(chunks.get(b"PLTE", b"")) <= 768:
-        raise RecordError(DAMAGED, "PNG: the palette is missing or has a wrong size")
+        raise RecordError(DAMAGED, "the palette is missing or has a wrong size")
     _check_pixels(pixel_data, width, height, bits * _SAMPLES[color], interlace == 1)
     return Header(
         format="png",
@@ -89,39 +82,37 @@ def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
         if end > len(data):
             break
         if zlib.crc32(view[position + 4 : end - 4]) != int.from_bytes(view[end - 4 : end], "big"):
-            raise RecordError(
-                DAMAGED, f"PNG: wrong checksum of chunk {kind!r} at byte {position:,}"
-            )
+            raise RecordError(DAMAGED, f"wrong checksum of chunk {kind!r} at byte {position:,}")
         body = view[position + 8 : end - 4]
         if kind == b"IEND":
             return chunks, b"".join(pixel_data)
         _check_kind(kind, is_first=not chunks)
         if kind == b"IDAT":
             if pixel_data and previous != b"IDAT":
-                raise RecordError(DAMAGED, f"PNG: pixel data interrupted by chunk {previous!r}")
+                raise RecordError(DAMAGED, f"pixel data interrupted by chunk {previous!r}")
             pixel_data.append(body)
         elif kind in (b"IHDR", b"PLTE") and (kind in chunks or pixel_data):
-            raise RecordError(DAMAGED, f"PNG: chunk {kind!r} twice, or after the pixel data")
+            raise RecordError(DAMAGED, f"chunk {kind!r} twice, or after the pixel data")
         elif kind in kinds:
             chunks.setdefault(kind, bytes(body))
         previous = kind
         position = end
-    raise RecordError(TRUNCATED, f"PNG: no end chunk; the file ends after {len(data):,} bytes")
+    raise RecordError(TRUNCATED, f"no end chunk; the file ends after {len(data):,} bytes")
 
 
 def _check_kind(kind: bytes, *, is_first: bool) -> None:
     if is_first and kind != b"IHDR":
         raise RecordError(
-            UNSUPPORTED if kind == b"CgBI" else DAMAGED, f"PNG: it begins with chunk {kind!r}"
+            UNSUPPORTED if kind == b"CgBI" else DAMAGED, f"it begins with chunk {kind!r}"
         )
     if not kind.isalpha() or (kind[:1].isupper() and kind not in _CRITICAL):
-        raise RecordError(UNSUPPORTED, f"PNG: unknown critical chunk {kind!r}")
+        raise RecordError(UNSUPPORTED, f"unknown critical chunk {kind!r}")
 
 
 def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int, int]:
     ihdr = chunks.get(b"IHDR", b"")
     if len(ihdr) != _IHDR.size:
-        raise RecordError(DAMAGED, f"PNG: a header of {len(ihdr)} bytes")
+        raise RecordError(DAMAGED, f"a header of {len(ihdr)} bytes")
     fields: tuple[int, int, int, int, int, int, int] = _IHDR.unpack(ihdr)
     return fields
 
@@ -143,14 +134,14 @@ def _check_pixels(
                 piece = inflater.decompress(pixel_data, piece_rows * row_bytes)
                 pixel_data = inflater.unconsumed_tail
                 if len(piece) < piece_rows * row_bytes:
-                    raise RecordError(DAMAGED, "PNG: fewer rows than the header states")
+                    raise RecordError(DAMAGED, "fewer rows than the header states")
                 if max(piece[::row_bytes]) > _LAST_FILTER:
-                    raise RecordError(DAMAGED, "PNG: a row with an unknown filter")
+                    raise RecordError(DAMAGED, "a row with an unknown filter")
                 rows -= piece_rows
         # libpng tolerates additional rows, but not a missing end. A bomb would be gigabytes.
         if not inflater.eof:
             inflater.decompress(pixel_data, _PIECE_BYTES)
     except zlib.error as error:
-        raise RecordError(DAMAGED, f"PNG: pixel data: {error}") from error
+        raise RecordError(DAMAGED, f"pixel data: {error}") from error
     if not inflater.eof:
-        raise RecordError(DAMAGED, "PNG: the pixel data does not end with the last row")
+        raise RecordError(DAMAGED, "the pixel data does not end with the last row")

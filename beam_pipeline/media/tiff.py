@@ -22,11 +22,9 @@ _NUMBERS = {1: "B", SHORT: "H", 4: "I", 16: "Q"}
 
 
 class Entry(NamedTuple):
-    """A tag of a directory.
+    """A tag of a directory, with the kind of its values.
 
     Attributes:
-        tag: Which.
-        kind: Of its values.
         number: Its value if it is a single whole number, otherwise None.
         num_bytes: Size of its values if they do not fit into the entry, otherwise 0.
     """

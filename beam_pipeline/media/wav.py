@@ -18,18 +18,14 @@ _MISCOUNTED = 8
 
 
 def check(data: bytes) -> int:
-    """Check the chunks of a WAV file up to its samples; return their number per channel.
-
-    Raises:
-        RecordError: "truncated audio", "damaged audio" or "audio without samples".
-    """
+    """Check the chunks of a WAV file up to its samples; return their number per channel."""
     frame_bytes, offset = 0, 12
     while offset + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, offset)
         offset += 8
         if name == b"data":
             if not frame_bytes:
-                raise RecordError(DAMAGED, "WAV: the samples come before their format")
+                raise RecordError(DAMAGED, "the samples come before their format")
             _check_length(data, offset, size, frame_bytes)
             return int(size // frame_bytes)
         if offset + size > len(data):
@@ -37,18 +33,18 @@ def check(data: bytes) -> int:
         if name == b"fmt ":
             frame_bytes = _frame_bytes(data[offset : offset + size])
         offset += size + size % 2  # chunks start at even bytes
-    raise RecordError(TRUNCATED, f"WAV: it ends after {len(data):,} bytes, before any sample")
+    raise RecordError(TRUNCATED, f"it ends after {len(data):,} bytes, before any sample")
 
 
 def _frame_bytes(chunk: bytes) -> int:
     """Bytes per sample of all channels, from a format chunk; the codec is libsndfile's to judge."""
     if len(chunk) < 16:
-        raise RecordError(DAMAGED, f"WAV: a format chunk of {len(chunk)} bytes, not 16 or more")
+        raise RecordError(DAMAGED, f"a format chunk of {len(chunk)} bytes, not 16 or more")
     _, channels, rate, bytes_per_second, frame_bytes, bits = struct.unpack_from("<HHIIHH", chunk)
     if not frame_bytes or bytes_per_second != rate * frame_bytes:
         raise RecordError(
             DAMAGED,
-            f"WAV: its header contradicts itself: {channels} channels of {bits} bits at {rate} Hz, "
+            f"its header contradicts itself: {channels} channels of {bits} bits at {rate} Hz, "
             f"{frame_bytes} bytes per sample and {bytes_per_second} per second",
         )
     return int(frame_bytes)
@@ -61,17 +57,15 @@ def _check_length(data: bytes, start: int, size: int, frame_bytes: int) -> None:
         detail = f"its header states {size:,} bytes of samples, but {len(data) - start:,} are there"
         if size >= _UNKNOWN - start:
             detail = "its header does not state its length; write it to a file instead of a pipe"
-        raise RecordError(TRUNCATED, f"WAV: {detail}")
+        raise RecordError(TRUNCATED, detail)
     if not size:
-        raise RecordError(NO_SAMPLES, "WAV: no bytes of samples")
+        raise RecordError(NO_SAMPLES, "no bytes of samples")
     if size % frame_bytes:
-        raise RecordError(
-            DAMAGED, f"WAV: {size:,} bytes of samples are not a multiple of {frame_bytes}"
-        )
+        raise RecordError(DAMAGED, f"{size:,} bytes of samples are not a multiple of {frame_bytes}")
     if file_size + 8 > len(data) + _MISCOUNTED:
         raise RecordError(
             TRUNCATED,
-            f"WAV: its header states {file_size + 8:,} bytes, but {len(data):,} are there",
+            f"its header states {file_size + 8:,} bytes, but {len(data):,} are there",
         )
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from beam_pipeline.files.reading import ReadFile
+from beam_pipeline.files.storage import ReadFile
 
 # Reasons of `Rejected`.
 TOO_SLOW = "took too long"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.wording import described
 from beam_pipeline.records import Value
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_problem, list_specs
@@ -16,15 +17,13 @@ Specs = Sequence[tuple[Feature, Mapping[str, ListSpec]]]
 def conforming(
     features: Mapping[str, Value], schema: Iterable[Feature], *, may_be_nan: bool = False
 ) -> dict[str, Value]:
-    """Check values against `schema`, and return those it declares.
+    """Check inspected values by name against `schema`, and return those it declares.
 
     Args:
-        features: Inspected values by name; undeclared ones are left out.
         may_be_nan: Whether NaN is allowed as a missing scalar, whatever the range.
 
     Raises:
-        RecordError: "does not fit the schema"; the detail names the feature, the value, and what
-            was expected.
+        RecordError: "does not fit the schema".
     """
     fitting = {}
     for feature in schema:
@@ -40,7 +39,7 @@ def conforming(
             shown = "missing" if value is None else kinds.of(value).shown(value)
             raise RecordError(
                 "does not fit the schema",
-                f"{feature.name!r} is {shown}, where {kind.expected(feature)} was expected",
+                f"{feature.name!r} is {shown}, where {described(feature)} was expected",
             )
     return fitting
 

@@ -60,19 +60,15 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     """
     if isinstance(data, Mapping) and isinstance(data.get("features"), list):
         data = data["features"]
+    entries: Any = data
     if isinstance(data, Mapping):
-        entries: Sequence[Any] = [_named(name, entry) for name, entry in data.items()]
-    elif isinstance(data, list):
-        entries = data
-    else:
-        raise ConfigError(
-            f"it holds {str(data)[:80]!r}; give a list of features such as {_EXAMPLE}"
-        )
-    listed = [entry for entry in entries if isinstance(entry, Mapping)]
-    if len(listed) < len(entries) or not listed:
-        raise ConfigError(f"every feature must be an object such as {_EXAMPLE}")
-    beside = [str(entry.get("name")) for entry in listed]
-    features = tuple(_feature(entry, beside) for entry in listed)
+        entries = [_named(name, entry) for name, entry in data.items()]
+    is_list = isinstance(entries, list) and all(isinstance(each, Mapping) for each in entries)
+    if not is_list or not entries:
+        shown = str(data)[:80]
+        raise ConfigError(f"it holds {shown!r}; give a list of features such as {_EXAMPLE}")
+    beside = [str(entry.get("name")) for entry in entries]
+    features = tuple(_feature(entry, beside) for entry in entries)
     names = [feature.name for feature in features]
     if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(f"feature {min(twice)!r} is declared twice; remove one")

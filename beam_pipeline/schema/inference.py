@@ -77,30 +77,20 @@ def complete(
     observed: Mapping[str, Observed],
     declared: Mapping[str, Iterable[str]],
 ) -> tuple[Feature, ...]:
-    """Complete a declared schema from the statistics of the records.
+    """Complete a declared schema, which every record fits, from their statistics.
 
-    Adds the classes if the schema names none, the formats of images and audio, and their sizes if
-    all are equal.
-
-    Args:
-        schema: The declared schema, which every record fits.
-        declared: Class names in order by feature, if the layout or user declares them.
+    Adds the classes if the schema names none (`declared` has them as in `infer`), the formats of
+    images and audio, and their sizes if all are equal.
 
     Raises:
         DataError: A class is undeclared.
     """
-    return tuple(
-        _completed(feature, observed.get(feature.name, Observed()), declared) for feature in schema
-    )
-
-
-def _completed(
-    feature: Feature, observed: Observed, declared: Mapping[str, Iterable[str]]
-) -> Feature:
-    names = tuple(declared.get(feature.name, ()))
-    if observed.lists:
-        return kinds.named(feature).complete_stored(feature, observed, names)
-    return kinds.named(feature).complete(feature, observed, names)
+    completed = []
+    for feature in schema:
+        kind, seen = kinds.named(feature), observed.get(feature.name, Observed())
+        complete = kind.complete_stored if seen.lists else kind.complete
+        completed.append(complete(feature, seen, tuple(declared.get(feature.name, ()))))
+    return tuple(completed)
 
 
 def _usual_order(item: tuple[str, Observed]) -> tuple[int, str]:
@@ -147,9 +137,6 @@ def _infer_stored(
     """Infer the feature of a key that some of `num_records` Examples have.
 
     A record without the key counts as an empty list, but may lack a class label.
-
-    Raises:
-        DataError: The key has lists of two types, or an undeclared class.
     """
     facts = _facts(statistics)
     if len(facts.where) > 1:
@@ -166,14 +153,15 @@ def _facts(statistics: Observed) -> KeyStatistics:
     assert statistics.lists is not None
     assert statistics.lists.lengths is not None
     shortest, longest = statistics.lists.lengths
+    smallest, largest = statistics.range or (None, None)
     return KeyStatistics(
         where={kind: statistics.example[kind] for kind in statistics.types if kind},
         num_records=statistics.types.total(),
         shortest=shortest,
         longest=longest,
         fours=statistics.lists.fours,
-        smallest=statistics.minimum,
-        largest=statistics.maximum,
+        smallest=smallest,
+        largest=largest,
         forms=set(statistics.formats),
         names=statistics.lists.names,
     )

@@ -1,7 +1,7 @@
 """Parses untrusted YAML.
 
-The size is bounded, and aliases are refused, as they can expand without limit. The pure Python
-parser raises RecursionError on deep nesting, where PyYAML's C parser crashes.
+Aliases are refused, as they can expand without limit. The pure Python parser raises RecursionError
+on deep nesting, where PyYAML's C parser crashes. All functions raise ValueError.
 """
 
 from collections.abc import Callable
@@ -25,32 +25,17 @@ class _Texts(_WithoutAliases):
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
-    """Parse a YAML document to its root node, with line numbers; None if it is empty.
-
-    Raises:
-        ValueError: Not YAML, nested too deeply, or with aliases.
-    """
+    """Parse a YAML document to its root node, with line numbers; None if it is empty."""
     return _checked(lambda: yaml.compose(text, _WithoutAliases))
 
 
 def value_of(node: yaml.Node) -> Any:
-    """Construct the value of a node.
-
-    Raises:
-        ValueError: Not a plain value.
-    """
+    """Construct the value of a node."""
     return _checked(lambda: _WithoutAliases("").construct_document(node))
 
 
 def parse_yaml(text: str, *, as_texts: bool = False) -> Any:
-    """Parse the value of a YAML document.
-
-    Args:
-        as_texts: Whether scalars stay as written, such as `no` and `1.0`.
-
-    Raises:
-        ValueError: Not YAML, nested too deeply, or with aliases.
-    """
+    """Parse the value of a YAML document; `as_texts` keeps `no` and `1.0` as written."""
     return _checked(lambda: yaml.load(text, _Texts if as_texts else _WithoutAliases))
 
 

@@ -103,24 +103,15 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
 def read_open(handle: Any, compressed: bool, name: str) -> Iterator[tuple[int, bytes]]:
     """As `read_file`, of an open file of this name."""
     number = end = 0
-    with _stream(handle, compressed, name) as stream:
+    with GunzipReader(handle, name) if compressed else buffered(handle, _BUFFER_BYTES) as stream:
         try:
             for offset, frame in read(stream):
                 yield offset, frame
                 number, end = number + 1, offset + len(frame)
-        except EOFError as error:
-            raise RecordError("truncated file", _unread(number, end, error)) from error
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise RecordError("damaged file", _unread(number, end, error)) from error
-
-
-def _unread(number: int, offset: int, error: Exception) -> str:
-    return f"record {number}, at byte {offset}, cannot be unpacked: {error}"
-
-
-def _stream(handle: Any, compressed: bool, name: str) -> contextlib.AbstractContextManager[Any]:
-    """The uncompressed content of an open file."""
-    return GunzipReader(handle, name) if compressed else buffered(handle, _BUFFER_BYTES)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            reason = "truncated file" if isinstance(error, EOFError) else "damaged file"
+            detail = f"record {number}, at byte {end}, cannot be unpacked: {error}"
+            raise RecordError(reason, detail) from error
 
 
 def _no_frame(number: int, offset: int, left: int) -> RecordError:

@@ -42,12 +42,7 @@ class Archives(Backend):
     writing = make_folder = delete = _refuse
 
     def index(self, archive: str) -> Index:
-        """Return the index of an archive, read on first use and again after a change.
-
-        Raises:
-            RecordError: The archive cannot be read as a folder.
-            OSError: The archive cannot be opened.
-        """
+        """Return the index of an archive, read on first use and again after a change."""
         with self._lock:
             version = self._status(archive).version
             known, index = self._indexes.get(archive, ("", None))
@@ -69,11 +64,7 @@ class Archives(Backend):
         return self._statuses[archive]
 
     def place(self, path: str) -> tuple[str, MemberLocation]:
-        """Return the archive and the location of the file's content in it.
-
-        Raises:
-            FileNotFoundError: The file does not exist.
-        """
+        """Return the archive and the location of the file's content in it."""
         where = _where(path)
         place = where.place
         if place is None and where.name:

@@ -26,11 +26,7 @@ def span(place: MemberLocation) -> tuple[int, int]:
 
 
 def whole(place: MemberLocation, name: str, read: ReadRange) -> bytes:
-    """Read all of a member's content and check its checksum.
-
-    Raises:
-        RecordError: "truncated file" or "damaged archive".
-    """
+    """Read all of a member's content and check its checksum."""
     data = read(*span(place))
     begin = content_start(data, place)
     if (lacking := begin + place.packed - len(data)) > 0:
@@ -47,11 +43,7 @@ def whole(place: MemberLocation, name: str, read: ReadRange) -> bytes:
 
 
 def content_offset(archive: Any, place: MemberLocation) -> int:
-    """Return the offset in an open archive at which the content begins.
-
-    Raises:
-        RecordError: "damaged archive".
-    """
+    """Return the offset in an open archive at which the content begins."""
     archive.seek(place.offset)
     head = b"" if place.method == "plain" else archive.read(LOCAL_HEADER_BYTES)
     return place.offset + content_start(head, place)
@@ -79,10 +71,7 @@ def _damaged(name: str, how: str) -> RecordError:
 class MemberReader(Seekable):
     """A member's content as a seekable handle; seeking back in a deflated one inflates again.
 
-    Args:
-        archive: The open archive, closed with this.
-        place: Location of the content.
-        name: Name for error messages.
+    Closing it closes the archive; `name` is for error messages.
     """
 
     def __init__(self, archive: Any, place: MemberLocation, name: str):
@@ -157,5 +146,5 @@ class MemberReader(Seekable):
 
 
 def open_member(archive: Any, place: MemberLocation, name: str) -> io.BufferedReader:
-    """A handle of a member's content."""
+    """A buffered handle of a member's content."""
     return io.BufferedReader(MemberReader(archive, place, name), _BLOCK_BYTES)

@@ -16,10 +16,7 @@ _MAX_FOLDERS = 1_000_000
 
 
 class Index:
-    """The files of an archive by their paths, and their folders.
-
-    Args:
-        members: (path, location of its content) of every member; location None for a folder.
+    """The files of an archive by their paths, and their folders, which have no location.
 
     Raises:
         RecordError: "damaged archive": a name occurs twice, or as a file and as a folder, or two

@@ -30,8 +30,6 @@ class Member(NamedTuple):
 
     Attributes:
         name: Its path, without "./" at the start.
-        offset: Offset of its bytes in the archive.
-        length: Number of bytes.
         problem: (reason, detail) if it cannot be used, else None.
     """
 
@@ -46,8 +44,8 @@ class MemberLocation(NamedTuple):
 
     Attributes:
         offset: First byte to read.
-        packed: Size of the content in the archive, in bytes.
-        length: Size of the content, in bytes.
+        packed: Bytes of the content in the archive.
+        length: Bytes of the content.
         method: "plain" if the content begins at `offset`; "stored" or "deflated" if a zip's
             header of variable length comes first.
         crc32: Checksum of the content; 0 if plain.
@@ -64,7 +62,6 @@ class Inside(NamedTuple):
     """A parsed path in an archive.
 
     Attributes:
-        archive: Path of the archive itself.
         name: Path below its top, "" for the top; None if `place` is given.
         place: Location of the file.
     """

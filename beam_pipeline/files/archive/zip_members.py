@@ -37,10 +37,6 @@ def zip_members(
 
     Hidden files and files that operating systems leave behind are left out.
 
-    Args:
-        handle: The open file.
-        max_index_bytes: Size limit of the zip's index.
-
     Raises:
         RecordError: "damaged archive", "unsafe path", "encrypted member", "unsupported member",
             or "file too large", each with the member's name.
@@ -123,11 +119,7 @@ def safe_name(name: str) -> str:
 
 
 def content_start(head: bytes, place: MemberLocation) -> int:
-    """Return the offset of a member's content, after the local header at the start of `head`.
-
-    Raises:
-        RecordError: "damaged archive".
-    """
+    """Return the offset of a member's content, after the local header at the start of `head`."""
     if place.method == "plain":
         return 0
     if len(head) < LOCAL_HEADER_BYTES or not head.startswith(_LOCAL):

@@ -11,8 +11,8 @@ from beam_pipeline.assign.plan import Preview, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.kinds import example_lists
 from beam_pipeline.kinds.numbers import rounding
+from beam_pipeline.kinds.stored import summary as summary_of_list
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -142,7 +142,7 @@ def stored(lists):
     return [
         Inspected(
             key=f"{number}",
-            features={"box": example_lists.summary(kinds[type(lists[0][0])], values)}
+            features={"box": summary_of_list(kinds[type(lists[0][0])], values)}
             if values is not None
             else {},
             example=FileRef(path="a"),

@@ -35,12 +35,8 @@ def written(request, tmp_path):
     return write
 
 
-def test_streams_in_a_row_are_one_content(written):
-    assert b"".join(blocks_of(written())) == CONTENT
-
-
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_reads_of_any_size(written, size):
+def test_streams_in_a_row_are_read_as_one_in_parts_of_any_size(written, size):
     path = written(content=CONTENT[:3000])
     with storage.decompressed(path) as content:
         assert content.read(0) == b""

@@ -30,12 +30,6 @@ def said(**features):
     return text
 
 
-def test_content_is_the_files_or_the_values():
-    assert content(image=Image(file=FILE)) == "ab"
-    assert content(n=1) == content(n=1)
-    assert content(n=1) != content(n=2)
-
-
 @pytest.mark.parametrize(
     "value",
     [Image(file=FILE), Audio(file=FILE), RawFile(file=FILE)],

@@ -1,7 +1,6 @@
 """What Inspect finds out about the values of a record, and what it refuses."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,18 +61,6 @@ def wav(samples, rate=8000, channels=1):
     return sound_bytes(np.asarray(samples, np.int16).reshape(-1, channels), "WAV", rate)
 
 
-def test_audio(write):
-    data = wav(range(100), channels=2)
-    file = write(data)
-    assert feature(audio=Audio(file=file)) == Audio(
-        file=FileRef(path=file.path, sha256=sha256(data)),
-        format="wav",
-        sample_rate=8000,
-        num_samples=50,
-        channels=2,
-    )
-
-
 def test_audio_that_is_converted_is_counted(write):
     rules = Rules(audio=AudioOptions(sample_rate=16_000, mono=True))
     record = inspected(rules, audio=Audio(file=write(wav(range(100), channels=2))))
@@ -84,16 +71,6 @@ def test_audio_that_is_converted_is_counted(write):
 GRID = np.arange(6, dtype="<f4").reshape(2, 3)
 
 
-def test_an_array_is_a_range_of_its_file(write):
-    file = write(array_bytes(GRID))
-    found = feature(x=Array(file=file))
-    assert (found.dtype, found.shape, found.minimum, found.maximum) == ("float32", (2, 3), 0, 5)
-    assert found.conversions == ()
-    assert found.file.sha256 == sha256(GRID.tobytes())
-    data = Path(file.path).read_bytes()
-    assert data[found.file.offset :][: found.file.length] == GRID.tobytes()
-
-
 def test_an_array_that_is_compressed_keeps_its_file(write):
     data = written(np.savez_compressed, GRID)
     record = inspected(x=Array(file=write(data)))
@@ -102,22 +79,6 @@ def test_an_array_that_is_compressed_keeps_its_file(write):
     assert (found.shape, found.file.offset, found.file.length) == ((2, 3), 0, len(data))
     assert found.file.sha256 == sha256(data)
     assert record.notes == {"array converted: compressed": 1}
-
-
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        pytest.param(np.arange(4), (0, 3), id="ints"),
-        pytest.param(np.array([0.5, np.nan, -1], "f4"), (-1, 0.5), id="floats"),
-        pytest.param(np.zeros((0,), "f4"), (None, None), id="none"),
-        pytest.param(np.array([True, False]), (0, 1), id="bools"),
-    ],
-)
-def test_inline_arrays_have_a_range(array, expected):
-    given = Array(dtype=array.dtype.name, shape=array.shape, data=array.tobytes())
-    found = feature(x=given)
-    assert (found.minimum, found.maximum) == expected
-    assert (found.data, found.file) == (given.data, None)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +188,7 @@ def test_a_declared_schema_is_held_against_the_values(write):
     assert inspected(rules, n=3, other="x").features == {"n": 3}
     refused = refusal(rules, n=6)
     assert refused.reason == "does not fit the schema"
-    assert refused.detail == "'n' is 6, where int64 of 5 or less was expected"
+    assert refused.detail == "'n' is 6, where scalar int64 to 5 was expected"
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,7 @@ MAP = Feature(
         pytest.param(ROWS, ["int64", "[n, 2]"], " (int64 2×2)", id="rows"),
         pytest.param(VALUES, ["int64"], "", id="values"),
         pytest.param(dataclasses.replace(IMAGE, format="png"), ["png"], "", id="image"),
-        pytest.param(
-            dataclasses.replace(IMAGE, format="mixed"), ["in several formats"], "", id="mixed"
-        ),
+        (dataclasses.replace(IMAGE, format="mixed"), ["in several formats"], ""),  # mixed
     ],
 )
 def test_words(feature, words, note):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from beam_pipeline.kinds.example_lists import kind_of, summary
+from beam_pipeline.kinds.stored import kind_of, summary
 from beam_pipeline.records import ListSummary
 
 FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()

@@ -1,12 +1,13 @@
 """Arrays from .npy and .npz files, held against NumPy."""
 
+import hashlib
 import math
 import struct
 
 import hypothesis
 import numpy as np
 import pytest
-from file_bytes import written, zip_bytes
+from file_bytes import written
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
@@ -23,9 +24,12 @@ def npz(save=np.savez, **arrays):
 
 
 def store(data):
-    """(facts, stored bytes) of an array's file."""
-    facts = inspect_array(data)
-    return facts, encode_array(data[facts.offset : facts.offset + facts.length], facts)
+    """(array, stored bytes) of an array's file."""
+    array, part = inspect_array(data)
+    place = array.file
+    assert part == data[place.offset : place.offset + place.length]
+    assert place.sha256 == hashlib.sha256(part).hexdigest()
+    return array, encode_array(part, array)
 
 
 def refusal(data):
@@ -48,19 +52,15 @@ shapes = st_numpy.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
 def test_values_are_numpys(array, container):
     save = np.savez_compressed if container == "compressed" else np.savez
     data = npy(array) if container is npy else npz(save, array=array)
-    facts, stored = store(data)
+    found, stored = store(data)
 
     assert stored == array.tobytes()
-    assert (facts.dtype, facts.shape, facts.num_bytes) == (
-        array.dtype.name,
-        array.shape,
-        len(stored),
-    )
-    assert facts.conversions == (("compressed",) if container == "compressed" else ())
+    assert (found.dtype, found.shape) == (array.dtype.name, array.shape)
+    assert found.conversions == (("compressed",) if container == "compressed" else ())
     seen = array[~np.isnan(array)] if array.dtype.kind == "f" else array
-    assert facts.range.minimum == (seen.min() if seen.size else None)
-    assert facts.range.maximum == (seen.max() if seen.size else None)
-    assert {type(facts.range.minimum), type(facts.range.maximum)} <= {int, float, type(None)}
+    assert found.minimum == (seen.min() if seen.size else None)
+    assert found.maximum == (seen.max() if seen.size else None)
+    assert {type(found.minimum), type(found.maximum)} <= {int, float, type(None)}
 
 
 ROWS = np.arange(12, dtype="<f4").reshape(3, 4)
@@ -76,16 +76,14 @@ ROWS = np.arange(12, dtype="<f4").reshape(3, 4)
     ],
 )
 def test_what_is_converted(data, expected):
-    assert inspect_array(data).conversions == expected
+    assert store(data)[0].conversions == expected
 
 
 @pytest.mark.parametrize(
     ("array", "remedy"),
     [
         pytest.param(ROWS.T, "Fortran order; save numpy.ascontiguousarray(array)", id="fortran"),
-        pytest.param(
-            ROWS.astype(">f4"), "big-endian values (>f4); save array.astype('<f4')", id="big-endian"
-        ),
+        (ROWS.astype(">f4"), "big-endian values (>f4); save array.astype('<f4')"),  # big-endian
     ],
 )
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -149,12 +147,6 @@ def test_not_a_usable_array(data, reason, told):
     assert told in refused.detail
 
 
-def test_a_zip_bomb_is_refused_before_it_is_unpacked():
-    data = bytearray(zip_bytes({"x.npy": bytes(1000)}))
-    struct.pack_into("<I", data, data.index(b"PK\1\2") + 24, 3 << 30)  # the size that it states
-    assert refusal(bytes(data)).reason == "file too large"
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -167,4 +159,5 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked():
     ],
 )
 def test_the_range_of_values(values, expected):
-    assert inspect_array(npy(np.array(values, np.float32))).range == expected
+    array, _ = inspect_array(npy(np.array(values, np.float32)))
+    assert (array.minimum, array.maximum, array.finite_range, array.not_finite) == expected

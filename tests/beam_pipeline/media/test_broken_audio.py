@@ -2,15 +2,13 @@
 
 import random
 import struct
-from collections.abc import Callable
 
 import numpy as np
 import pytest
+from media_files import audio_file
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
-
-Encode = Callable[..., bytes]
 
 
 def refusal(data: bytes) -> RecordError:
@@ -38,9 +36,7 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"RIFF\0\0\0\0AVI LIST", "not audio", "AVI", id="a film"),
         pytest.param(b"ID3\4\0\0\0\0", "not audio", "8 bytes", id="half of a tag"),
         pytest.param(b"ID3\4" + bytes(6), "not audio", "10 bytes", id="only a tag"),
-        pytest.param(
-            b"ID3\4" + bytes(6) + b"fLaC", "unsupported audio", "FLAC after", id="FLAC with a tag"
-        ),
+        (b"ID3\4" + bytes(6) + b"fLaC", "unsupported audio", "FLAC after"),  # FLAC with a tag
         pytest.param(b"\xff\xfb\x90\x64", "damaged audio", "MP3", id="MP3 of 4 bytes"),
         pytest.param(b"\xff\xf1\x50\x80", "not audio", "convert other", id="AAC"),
         pytest.param(b"RIFF\0\0\0\0WAVE", "truncated audio", "12 bytes", id="WAV of 12 bytes"),
@@ -94,17 +90,11 @@ DATA = chunk(b"data", SAMPLES)
         pytest.param(wav(form(), DATA, size=0), None, id="no file size"),
         pytest.param(wav(form(), DATA, size=60 + 8), None, id="file size counts itself in"),
         pytest.param(wav(form(), DATA, size=999), "truncated audio", id="file ends early"),
-        pytest.param(
-            wav(form(), chunk(b"data", SAMPLES, size=26)), "truncated audio", id="samples end early"
-        ),
-        pytest.param(
-            wav(form(), chunk(b"data", SAMPLES, size=2**32 - 1)), "truncated audio", id="a pipe's"
-        ),
+        (wav(form(), chunk(b"data", SAMPLES, size=26)), "truncated audio"),  # samples end early
+        (wav(form(), chunk(b"data", SAMPLES, size=2**32 - 1)), "truncated audio"),  # a pipe's
         pytest.param(wav(form()), "truncated audio", id="no samples' chunk"),
         pytest.param(wav(form(), chunk(b"data", b"")), "audio without samples", id="no samples"),
-        pytest.param(
-            wav(form(), chunk(b"data", SAMPLES[:-1])), "damaged audio", id="half a sample"
-        ),
+        (wav(form(), chunk(b"data", SAMPLES[:-1])), "damaged audio"),  # half a sample
         pytest.param(wav(DATA, form()), "damaged audio", id="samples before their format"),
         pytest.param(wav(form(), form(), DATA), "damaged audio", id="two formats"),
         pytest.param(wav(form(), DATA, DATA), "damaged audio", id="samples twice"),
@@ -112,11 +102,7 @@ DATA = chunk(b"data", SAMPLES)
         pytest.param(wav(form(rate=0), DATA), "damaged audio", id="0 Hz"),
         pytest.param(wav(form(rate=2**31 - 1, align=2), DATA), "damaged audio", id="2 GHz"),
         pytest.param(wav(form(channels=0), DATA), "damaged audio", id="no channel"),
-        pytest.param(
-            wav(form(channels=2000), chunk(b"data", bytes(4000))),
-            "damaged audio",
-            id="2,000 channels",
-        ),
+        (wav(form(channels=2000), chunk(b"data", bytes(4000))), "damaged audio"),  # 2,000 channels
         pytest.param(wav(form(align=4), DATA), "damaged audio", id="sample size"),
         pytest.param(wav(form(a_second=1), DATA), "damaged audio", id="bytes a second"),
         pytest.param(wav(form(codec=3), DATA), "damaged audio", id="16-bit float"),
@@ -138,19 +124,19 @@ def test_headers(data, expected):
         ("OGG", "OPUS", {"truncated audio"}),
     ],
 )
-def test_a_file_cut_anywhere_is_refused(audio_file: Encode, container, encoding, expected):
+def test_a_file_cut_anywhere_is_refused(container, encoding, expected):
     data = audio_file(container, encoding)
     cuts = {*range(12, 100), *range(100, len(data), 97), *range(len(data) - 20, len(data))}
     assert {reason(data[:cut]) for cut in cuts} == expected
 
 
-def test_a_header_that_states_hours_is_refused_before_decoding(audio_file: Encode):
+def test_a_header_that_states_hours_is_refused_before_decoding():
     data = bytearray(audio_file("FLAC", "PCM_16"))
     data[22:26] = b"\xff\xff\xff\xf0"
     assert refusal(bytes(data)).reason == "audio too large"
 
 
-def test_every_bit_of_ogg_and_flac_is_checked(audio_file: Encode):
+def test_every_bit_of_ogg_and_flac_is_checked():
     chance = random.Random(3)
     for container, encoding, first in (
         ("OGG", "VORBIS", 0),

@@ -1,115 +1,156 @@
-"""What is stored of each kind of image where nobody asks for another."""
+"""What is stored of each kind of image, in the size and format that a user asks for."""
 
-from collections.abc import Callable
+import warnings
 
 import numpy as np
 import pytest
+from file_bytes import png_chunk
+from media_files import encode, make_image, make_png, open_image, store
 from PIL import Image
 
-from beam_pipeline.media.images import ImageFacts, decode_rgb
+from beam_pipeline import records
+from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import decode_rgb, inspect_image
 
-Encode = Callable[..., bytes]
+CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}
 
 
-@pytest.mark.parametrize(
-    ("file_format", "mode", "save", "stored_format", "channels"),
-    [
-        pytest.param("JPEG", "RGB", {}, "jpeg", 3, id="jpeg"),
-        pytest.param("JPEG", "RGB", {"progressive": True}, "jpeg", 3, id="progressive jpeg"),
-        pytest.param("JPEG", "L", {}, "jpeg", 1, id="grey jpeg"),
-        pytest.param("JPEG", "RGB", {"orientation": 1}, "jpeg", 3, id="jpeg that says upright"),
-        pytest.param("MPO", "RGB", {"animated": True}, "jpeg", 3, id="jpeg with a second image"),
-        pytest.param("PNG", "1", {}, "png", 1, id="1-bit png"),
-        pytest.param("PNG", "L", {}, "png", 1, id="grey png"),
-        pytest.param("PNG", "L", {"transparency": 9}, "png", 1, id="grey png with a clear colour"),
-        pytest.param("PNG", "LA", {}, "png", 2, id="grey png with alpha"),
-        pytest.param("PNG", "P", {}, "png", 3, id="palette png"),
-        pytest.param("PNG", "P", {"transparency": 3}, "png", 4, id="palette png with alpha"),
-        pytest.param("PNG", "RGB", {}, "png", 3, id="png"),
-        pytest.param("PNG", "RGBA", {}, "png", 4, id="png with alpha"),
-        pytest.param("PNG", "I;16", {}, "png", 1, id="16-bit grey png"),
-    ],
-)
-def test_jpeg_and_png_are_stored_as_they_are(
-    encode: Encode, store, file_format, mode, save, stored_format, channels
-):
+# Format, mode and options of `Image.save` of a file, and its channels.
+KEPT = [
+    ("JPEG", "RGB", {}, 3),
+    ("JPEG", "RGB", {"progressive": True}, 3),
+    ("JPEG", "RGB", {"keep_rgb": True}, 3),
+    ("JPEG", "L", {}, 1),
+    ("JPEG", "RGB", {"orientation": 1}, 3),
+    ("MPO", "RGB", {"animated": True}, 3),
+    ("PNG", "1", {}, 1),
+    ("PNG", "L", {}, 1),
+    ("PNG", "L", {"transparency": 9}, 1),
+    ("PNG", "LA", {}, 2),
+    ("PNG", "P", {}, 3),
+    ("PNG", "P", {"bits": 4}, 3),
+    ("PNG", "P", {"transparency": 3}, 4),
+    ("PNG", "RGB", {}, 3),
+    ("PNG", "RGB", {"transparency": (1, 2, 3)}, 3),
+    ("PNG", "RGBA", {}, 4),
+    ("PNG", "I;16", {}, 1),
+]
+
+
+@pytest.mark.parametrize(("file_format", "mode", "save", "channels"), KEPT)
+def test_jpeg_and_png_are_stored_as_they_are(file_format, mode, save, channels):
     data = encode(file_format, mode, **save)
 
-    facts, stored = store(data)
+    found, stored = store(data)
 
     assert stored is data
-    assert facts == ImageFacts(
-        format=stored_format,
+    image = records.Image(
+        file=found.image.file,
+        format="png" if file_format == "PNG" else "jpeg",
         width=24,
         height=16,
         channels=channels,
         bits=16 if mode == "I;16" else 8,
-        conversions=(),
-        source_size=(16, 24),
-        orientation=1,
-        estimated_bytes=len(data),
     )
+    assert found == (image, (16, 24), 1, len(data))
+
+
+# Format, mode and options of a file; the mode and reasons of what is stored.
+TO_PNG = [
+    ("BMP", "RGB", {}, "RGB", ("format bmp",)),
+    ("BMP", "P", {}, "P", ("format bmp",)),
+    ("GIF", "P", {}, "P", ("format gif",)),
+    ("GIF", "P", {"transparency": 3}, "P", ("format gif",)),
+    ("GIF", "P", {"animated": True}, "P", ("animated", "format gif")),
+    ("WEBP", "RGB", {"lossless": True}, "RGB", ("format webp",)),
+    ("WEBP", "RGBA", {"lossless": True}, "RGBA", ("format webp",)),
+    ("WEBP", "RGB", {"lossless": True, "animated": True}, "RGB", ("animated", "format webp")),
+    ("PNG", "RGB", {"animated": True}, "RGB", ("animated",)),
+    ("TIFF", "1", {}, "1", ("format tiff",)),
+    ("TIFF", "L", {}, "L", ("format tiff",)),
+    ("TIFF", "I;16", {}, "I;16", ("format tiff",)),
+    ("TIFF", "RGBA", {}, "RGBA", ("format tiff",)),
+    ("TIFF", "CMYK", {}, "RGB", ("cmyk", "format tiff")),
+    ("TIFF", "RGB", {"compression": "tiff_lzw"}, "RGB", ("format tiff",)),
+    ("TIFF", "RGB", {"animated": True}, "RGB", ("animated", "format tiff")),
+    ("PPM", "RGB", {}, "RGB", ("format ppm",)),
+    ("PPM", "I", {}, "I;16", ("format ppm",)),
+    ("JPEG2000", "RGB", {}, "RGB", ("format jpeg2000",)),
+]
+TO_JPEG = [
+    ("JPEG", "CMYK", {}, "RGB", ("cmyk",)),
+    ("PNG", "1", {}, "L", ("format png",)),
+    ("PNG", "L", {}, "L", ("format png",)),
+    ("PNG", "LA", {}, "L", ("format png", "alpha")),
+    ("PNG", "P", {}, "RGB", ("format png", "palette")),
+    ("PNG", "P", {"transparency": 3}, "RGB", ("format png", "palette", "alpha")),
+    ("PNG", "RGB", {}, "RGB", ("format png",)),
+    ("PNG", "RGB", {"transparency": (1, 2, 3)}, "RGB", ("format png", "alpha")),
+    ("PNG", "RGBA", {}, "RGB", ("format png", "alpha")),
+    ("PNG", "I;16", {}, "L", ("format png", "16-bit")),
+]
+TO_BMP = [
+    ("JPEG", "RGB", {}, "RGB", ("format jpeg",)),
+    ("JPEG", "L", {}, "RGB", ("format jpeg",)),
+    ("JPEG", "CMYK", {}, "RGB", ("cmyk", "format jpeg")),
+    ("PNG", "1", {}, "RGB", ("format png",)),
+    ("PNG", "L", {}, "RGB", ("format png",)),
+    ("PNG", "P", {}, "RGB", ("format png", "palette")),
+    ("PNG", "LA", {}, "RGB", ("format png", "alpha")),
+    ("PNG", "P", {"transparency": 3}, "RGB", ("format png", "palette", "alpha")),
+    ("PNG", "RGBA", {}, "RGB", ("format png", "alpha")),
+    ("BMP", "RGB", {}, "RGB", ("format bmp",)),
+    ("BMP", "L", {}, "RGB", ("format bmp",)),
+]
+
+
+def on_white(image):
+    image = image.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
 
 
 @pytest.mark.parametrize(
-    ("file_format", "mode", "save", "stored_mode", "conversions"),
+    ("asked", "file_format", "mode", "save", "stored_mode", "conversions"),
     [
-        pytest.param("BMP", "RGB", {}, "RGB", ("format bmp",), id="bmp"),
-        pytest.param("BMP", "P", {}, "P", ("format bmp",), id="palette bmp"),
-        pytest.param("GIF", "P", {}, "P", ("format gif",), id="gif"),
-        pytest.param("GIF", "P", {"transparency": 3}, "P", ("format gif",), id="clear gif"),
-        pytest.param("GIF", "P", {"animated": True}, "P", ("animated", "format gif"), id="frames"),
-        pytest.param("WEBP", "RGB", {"lossless": True}, "RGB", ("format webp",), id="webp"),
-        pytest.param("WEBP", "RGBA", {"lossless": True}, "RGBA", ("format webp",), id="clear webp"),
-        pytest.param(
-            "WEBP",
-            "RGB",
-            {"lossless": True, "animated": True},
-            "RGB",
-            ("animated", "format webp"),
-            id="animated webp",
-        ),
-        pytest.param("PNG", "RGB", {"animated": True}, "RGB", ("animated",), id="animated png"),
-        pytest.param("TIFF", "1", {}, "1", ("format tiff",), id="1-bit tiff"),
-        pytest.param("TIFF", "L", {}, "L", ("format tiff",), id="grey tiff"),
-        pytest.param("TIFF", "I;16", {}, "I;16", ("format tiff",), id="16-bit tiff"),
-        pytest.param("TIFF", "RGBA", {}, "RGBA", ("format tiff",), id="clear tiff"),
-        pytest.param("TIFF", "RGB", {"compression": "tiff_lzw"}, "RGB", ("format tiff",), id="lzw"),
-        pytest.param(
-            "TIFF", "RGB", {"animated": True}, "RGB", ("animated", "format tiff"), id="pages"
-        ),
-        pytest.param("PPM", "RGB", {}, "RGB", ("format ppm",), id="ppm"),
-        pytest.param("PPM", "I", {}, "I;16", ("format ppm",), id="16-bit pgm"),
-        pytest.param("JPEG2000", "RGB", {}, "RGB", ("format jpeg2000",), id="jpeg 2000"),
+        *(("keep", *row) for row in TO_PNG),
+        *(("jpeg", *row) for row in TO_JPEG),
+        *(("bmp", *row) for row in TO_BMP),
     ],
 )
-def test_every_other_format_becomes_png_without_loss(
-    encode: Encode, store, open_image, file_format, mode, save, stored_mode, conversions
-):
-    data = encode(file_format, mode, **save)
+def test_what_is_encoded_again(asked, file_format, mode, save, stored_mode, conversions):
+    data = encode(file_format, mode, size=(23, 16), **save)  # BMP's rows end within four bytes
 
-    facts, stored = store(data)
+    found, stored = store(data, ImageOptions(format=asked, jpeg_quality=100))
 
-    seen, meant = open_image(stored), open_image(data)
-    assert facts.conversions == conversions
-    assert (seen.format, seen.mode, seen.size) == ("PNG", stored_mode, (facts.width, facts.height))
+    image, seen, meant = found.image, open_image(stored), open_image(data)
+    assert (image.format, image.conversions) == (seen.format.lower(), conversions)
+    assert image.format == {"keep": "png"}.get(asked, asked)
+    assert (seen.mode, seen.size) == (stored_mode, (image.width, image.height))
+    assert image.channels == CHANNELS[stored_mode] + ("transparency" in seen.info)
     assert not getattr(seen, "is_animated", False)
+    assert 0.1 * len(stored) < found.num_bytes < 10 * len(stored)
     if stored_mode == "I;16":
         assert (np.asarray(seen) == np.asarray(meant)).all()
-    else:
-        assert (np.asarray(seen.convert("RGBA")) == np.asarray(meant.convert("RGBA"))).all()
-    assert facts.channels == {"1": 1, "L": 1, "I;16": 1, "RGB": 3, "RGBA": 4, "P": 3}[
-        stored_mode
-    ] + ("transparency" in seen.info)
-    assert 0.1 * len(stored) < facts.estimated_bytes < 10 * len(stored)
+        return
+    if "16-bit" in conversions:
+        meant = Image.fromarray((np.asarray(meant) >> 8).astype(np.uint8))
+    elif "alpha" in conversions:
+        meant = on_white(meant)
+    # JPEG's 4:2:0 blurs colours.
+    pixels = [
+        np.asarray(each.convert("L" if asked == "jpeg" else "RGBA")).astype(int)
+        for each in (seen, meant)
+    ]
+    assert np.abs(pixels[0] - pixels[1]).mean() < (2 if asked == "jpeg" else 1e-9)
+    if asked == "bmp":
+        assert found.num_bytes == len(stored)
 
 
-def test_a_cmyk_jpeg_becomes_rgb(encode: Encode, make_image, store, open_image, rgb_of):
-    facts, stored = store(encode("JPEG", "CMYK", quality=95))
-
-    assert facts.conversions == ("cmyk",)
-    assert (facts.format, facts.channels) == ("jpeg", 3)
-    assert np.abs(rgb_of(open_image(stored)) - rgb_of(make_image())).mean() < 5
+@pytest.mark.parametrize("options", [{"max_side": 7}, {"format": "jpeg"}, {"size": (5, 9)}])
+@pytest.mark.parametrize(("file_format", "mode", "save"), [row[:3] for row in KEPT + TO_PNG])
+def test_tensorflow_decodes_what_is_stored(file_format, mode, save, options):
+    store(encode(file_format, mode, **save), ImageOptions(**options))
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))
@@ -118,6 +159,7 @@ def test_a_cmyk_jpeg_becomes_rgb(encode: Encode, make_image, store, open_image, 
     [
         ("JPEG", "jpeg", "RGB"),
         ("JPEG", "jpeg", "L"),
+        ("JPEG", "bmp", "RGB"),
         ("PNG", "png", "RGBA"),
         ("PNG", "png", "P"),
         ("PNG", "png", "I;16"),
@@ -125,29 +167,25 @@ def test_a_cmyk_jpeg_becomes_rgb(encode: Encode, make_image, store, open_image, 
         ("TIFF", "png", "RGB"),
     ],
 )
-def test_a_turned_image_is_stored_upright(
-    encode: Encode, make_image, store, open_image, file_format, stored_format, mode, orientation
-):
+def test_a_turned_image_is_stored_upright(file_format, stored_format, mode, orientation):
     lossless = {"lossless": True} if file_format == "WEBP" else {}
     data = encode(file_format, mode, orientation=orientation, **lossless)
 
-    facts, stored = store(data)
+    found, stored = store(data, ImageOptions(format="bmp" if stored_format == "bmp" else "keep"))
 
     seen = open_image(stored)
     upright = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}[orientation]
     meant = make_image(mode).transpose(Image.Transpose(upright))
-    assert facts.conversions[0] == "orientation"
-    assert (facts.source_size, facts.orientation) == ((16, 24), orientation)
-    assert (facts.format, seen.format) == (stored_format, stored_format.upper())
-    assert seen.size == (facts.width, facts.height) == meant.size
+    assert found.image.conversions[0] == "orientation"
+    assert (found.source_size, found.orientation) == ((16, 24), orientation)
+    assert (found.image.format, seen.format) == (stored_format, stored_format.upper())
+    assert seen.size == (found.image.width, found.image.height) == meant.size
     assert 0x0112 not in seen.getexif()
     difference = np.abs(np.asarray(seen).astype(int) - np.asarray(meant).astype(int))
     assert difference.mean() < (8 if file_format == "JPEG" else 1e-9)
 
 
-def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata(
-    encode: Encode, store, open_image
-):
+def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata():
     profile = b"profile " * 20_000  # of three segments
     data = encode("JPEG", orientation=6, icc_profile=profile, comment=b"private", xmp=b"<private/>")
 
@@ -159,11 +197,102 @@ def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata(
 
 
 @pytest.mark.parametrize(
+    ("options", "size", "expected"),
+    [
+        pytest.param({"max_side": 12}, (24, 16), (12, 8), id="shrunk, aspect kept"),
+        pytest.param({"max_side": 12}, (16, 24), (8, 12), id="shrunk, portrait"),
+        pytest.param({"max_side": 24}, (24, 16), (24, 16), id="never touched when it fits"),
+        pytest.param({"max_side": 99}, (24, 16), (24, 16), id="never enlarged"),
+        pytest.param({"max_side": 4}, (100, 2), (4, 1), id="a side never vanishes"),
+        pytest.param({"size": (30, 10)}, (24, 16), (10, 30), id="stretched"),
+        pytest.param({"size": (16, 24)}, (24, 16), (24, 16), id="of that size already"),
+    ],
+)
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "BMP"])
+def test_sizes(options, size, expected, file_format):
+    found, stored = store(encode(file_format, size=size), ImageOptions(**options))
+
+    assert (found.image.width, found.image.height) == open_image(stored).size == expected
+    assert ("resized" in found.image.conversions) == (size != expected)
+
+
+def test_a_large_jpeg_is_shrunk_like_its_pixels():
+    """It is decoded at a part of its size, which must not show."""
+    _, stored = store(encode("JPEG", size=(400, 300), quality=95), ImageOptions(max_side=50))
+
+    meant = make_image(size=(400, 300)).resize((50, 38), Image.Resampling.LANCZOS)
+    assert np.abs(np.asarray(open_image(stored)).astype(int) - np.asarray(meant)).mean() < 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "save", "stored_mode", "reasons"),
+    [
+        ("1", {}, "L", ("resized",)),
+        ("L", {}, "L", ("resized",)),
+        ("L", {"transparency": 9}, "LA", ("resized",)),
+        ("LA", {}, "LA", ("resized",)),
+        ("P", {}, "RGB", ("resized", "palette")),
+        ("P", {"transparency": 3}, "RGBA", ("resized", "palette")),
+        ("RGB", {}, "RGB", ("resized",)),
+        ("RGB", {"transparency": (1, 2, 3)}, "RGBA", ("resized",)),
+        ("RGBA", {}, "RGBA", ("resized",)),
+        ("I;16", {}, "I;16", ("resized",)),
+    ],
+)
+def test_modes_when_resized(mode, save, stored_mode, reasons):
+    found, stored = store(encode("PNG", mode, **save), ImageOptions(max_side=12))
+
+    assert found.image.conversions == reasons
+    assert open_image(stored).mode == stored_mode
+    assert found.image.channels == CHANNELS[stored_mode]
+
+
+@pytest.mark.parametrize(
     ("file_format", "mode"),
     [("JPEG", "L"), ("JPEG", "CMYK"), ("PNG", "I;16"), ("PNG", "RGBA"), ("PNG", "1")],
 )
-def test_decode_rgb(encode: Encode, rgb_of, file_format, mode):
+def test_decode_rgb(file_format, mode):
     image = decode_rgb(encode(file_format, mode))
 
     assert (image.mode, image.size) == ("RGB", (24, 16))
-    assert rgb_of(image).std() > 20
+    assert np.asarray(image).std() > 20
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_side": 0},
+        {"max_side": 70_000},
+        {"size": (0, 10)},
+        {"size": (10,)},
+        {"size": (60_000, 60_000)},
+        {"max_side": 10, "size": (10, 10)},
+        {"format": "webp"},
+        {"jpeg_quality": 0},
+        {"jpeg_quality": 101},
+        {"max_pixels": 0},
+    ],
+)
+def test_options_that_cannot_be_used(options):
+    with pytest.raises(ConfigError):
+        ImageOptions(**options)
+
+
+def test_bombs_are_refused_by_their_header_and_without_pillows_warning():
+    """100 megapixels stated in a small file: Pillow warns, at 400 it raises."""
+    data = encode("GIF", "P")
+    for side, options in ((20_000, {}), (10_000, {"max_pixels": 10_000_000})):
+        stated = data[:6] + side.to_bytes(2, "little") * 2 + data[10:]
+        with warnings.catch_warnings(action="error"), pytest.raises(RecordError) as error:
+            inspect_image(stated, ImageOptions(**options))
+        assert error.value.reason == "image too large"
+
+
+def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed():
+    data = make_png(before=png_chunk(b"tRNS", b"x"))
+
+    found, stored = store(data)
+    assert stored is data
+    assert found.image.channels == 3
+    with pytest.raises(RecordError):
+        inspect_image(data, ImageOptions(max_side=5))

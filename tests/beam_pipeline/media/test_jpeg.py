@@ -1,12 +1,10 @@
-from collections.abc import Callable
-
 import pytest
+from media_files import encode
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media import jpeg
 from tfrecord_dataset.image_size import ImageSize
 
-Encode = Callable[..., bytes]
 ANY_SIZE = 2**31
 
 
@@ -32,14 +30,12 @@ def refusal(data: bytes) -> tuple[str, str]:
         pytest.param(0xC0, 0, b"\0\0", "damaged image", "is empty", id="segment without length"),
         pytest.param(0xC0, 0, b"\0\4", "damaged image", "too short", id="short frame"),
         pytest.param(0xC4, 0, b"\xff\xfe", "damaged image", "beyond the end", id="long segment"),
-        pytest.param(
-            0xDA, 20, b"\xff\xec\x4a\x86", "damaged image", "beyond the end", id="in scan"
-        ),
+        (0xDA, 20, b"\xff\xec\x4a\x86", "damaged image", "beyond the end"),  # in scan
         pytest.param(0xDA, 20, b"\xff\xc4", "damaged image", "", id="table in scan"),
         pytest.param(0xDB, -1, b"\xe5", "damaged image", "", id="no quantisation table"),
     ],
 )
-def test_damage(encode: Encode, marker, offset, new, reason, detail):
+def test_damage(marker, offset, new, reason, detail):
     data = encode("JPEG", "L", quality=95)
     found, text = refusal(patched(data, marker, offset, new))
     assert found == reason
@@ -50,12 +46,12 @@ def test_damage(encode: Encode, marker, offset, new, reason, detail):
     ("at_least", "expected"),
     [((64, 96), (96, 64)), ((20, 49), (96, 64)), ((32, 48), (48, 32)), ((1, 1), (12, 8))],
 )
-def test_decodes_no_more_than_is_needed(encode: Encode, at_least, expected):
+def test_decodes_no_more_than_is_needed(at_least, expected):
     data = encode("JPEG", size=(96, 64))
     assert jpeg.decode(data, jpeg.inspect(data, ANY_SIZE), ImageSize(*at_least)).size == expected
 
 
-def test_a_colour_profile_that_lacks_a_part_is_none(encode: Encode):
+def test_a_colour_profile_that_lacks_a_part_is_none():
     data = encode("JPEG", icc_profile=b"x" * 100_000)
     start = data.index(b"\xff\xe2")
     end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")

@@ -34,16 +34,8 @@ def a_map(**stated):
 
 def stored(data, value):
     """The numbers that are stored of a file, and why they are encoded again."""
-    facts = inspect_map(data, value, MAX_PIXELS)
-    checked = a_map(
-        shows=value.shows,
-        colors=value.colors,
-        classes=value.classes,
-        conversions=facts.conversions,
-        width=facts.size.width,
-        height=facts.size.height,
-    )
-    return read_numbers(encode_map(data, checked, MAX_PIXELS), MAX_PIXELS), facts.conversions
+    checked = inspect_map(data, value, MAX_PIXELS)
+    return read_numbers(encode_map(data, checked, MAX_PIXELS), MAX_PIXELS), checked.conversions
 
 
 OF_COLORS = a_map(colors=COLORS.tobytes())
@@ -96,14 +88,18 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
             "row 0, column 2 has the cl",
         ),
         (saved(RGB), a_map(), "not a map", "row 0, column 1 has the colour 128, 0, 0, not a"),
-        (saved(RGB), a_map(), "not a map", r"put a class_dict\.csv with the columns name,r,g,b"),
-        (saved(RGB ^ 1), OF_COLORS, "unknown class in map", "the colour 1, 1, 1, which is not the"),
-        (saved(RGB ^ 1), OF_SEGMENTS, "unknown class in map", "is the id of no segment"),
-        (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "neither black nor white"),
+        (
+            saved(RGB ^ 1),
+            OF_COLORS,
+            "unknown class in map",
+            "the colour 1, 1, 1, which is",
+        ),
+        (saved(RGB ^ 1), OF_SEGMENTS, "unknown class in map", "not that of a class"),
+        (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "not that of a class"),
         (saved(NUMBERS, "JPEG"), a_map(), "not a map", "save maps as PNG"),
-        (saved(RGB, "JPEG"), OF_COLORS, "not a map", "mixes the colours of neighbouring classes"),
+        (saved(RGB, "JPEG"), OF_COLORS, "not a map", "a JPEG changes pixels"),
         (saved(DEPTHS), a_map(), "unknown class in map", "row 0, column 2 has the class 65535"),
-        (saved(RGB), DEPTH, "not a map", "save it as 16 bits grey"),
+        (saved(RGB), DEPTH, "not a map", "not a number; put a class_dict"),
         (saved(RGB, "JPEG"), DEPTH, "not a map", "a JPEG changes pixels"),
         (saved(NUMBERS)[:-20], a_map(), "truncated image", "no end chunk"),
         (saved(np.zeros((200, 100), np.uint8)), a_map(), "image too large", "100x200"),

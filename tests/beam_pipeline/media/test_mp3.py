@@ -30,15 +30,15 @@ CONSTANT = encoded(bitrate_mode="CONSTANT", compression_level=0.5)
 @pytest.mark.parametrize("tags", [(b"", b""), (ID3 * 2, b"TAG" + bytes(125))])
 def test_all_of_it_is_read_and_stored_as_it_is(rate, channels, tags):
     data = tags[0] + encoded(rate, channels) + tags[1]
-    facts = inspect_audio(data, AudioOptions())
-    assert (facts.format, facts.sample_rate, facts.channels) == ("mp3", rate, channels)
-    assert facts.num_samples == 3 * rate
-    assert encode_audio(data, facts) == data
+    audio, _ = inspect_audio(data, AudioOptions())
+    assert (audio.format, audio.sample_rate, audio.channels) == ("mp3", rate, channels)
+    assert audio.num_samples == 3 * rate
+    assert encode_audio(data, audio) == data
 
 
 def test_a_constant_bitrate_needs_no_stated_length():
-    facts = inspect_audio(ID3 + without_length(CONSTANT), AudioOptions())
-    assert 3 * 16_000 <= facts.num_samples < 3 * 16_000 + 3 * 576
+    audio, _ = inspect_audio(ID3 + without_length(CONSTANT), AudioOptions())
+    assert 3 * 16_000 <= audio.num_samples < 3 * 16_000 + 3 * 576
 
 
 @pytest.mark.parametrize(

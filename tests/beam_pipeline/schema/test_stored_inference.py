@@ -6,7 +6,7 @@ from inference_cases import CASES, MISSING, PNG, in_words
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import observe
-from beam_pipeline.kinds.example_lists import summary
+from beam_pipeline.kinds.stored import summary
 from beam_pipeline.records import FileRef, Inspected
 from beam_pipeline.schema.inference import complete, infer
 from tfrecord_dataset.format.feature import Feature
@@ -63,17 +63,21 @@ def test_a_declared_schema_is_completed():
         Feature(name="pixels", kind="image", dtype="uint8", shape=(8, 8, 3), key="a", bare=True),
         Feature(name="breed", kind="class_label", dtype="int64", shape=(), key="b", bare=True),
         Feature(name="words", kind="sequence", dtype="string", shape=(None,), key="c", bare=True),
+        Feature(name="map", kind="map", dtype="uint8", shape=(None, None, 1), key="d", bare=True),
     )
     records = [
         Inspected(
             key=f"a:{number}",
-            features={"pixels": summary("bytes", [PNG]), "breed": number},
+            features={
+                **dict.fromkeys(("pixels", "map"), summary("bytes", [PNG])),
+                "breed": number,
+            },
             example=FileRef(path="a"),
         )
         for number in range(3)
     ]
-    image, label, words = complete(declared, observe(records), {})
+    image, label, *others = complete(declared, observe(records), {})
 
     assert (image.format, image.shape) == ("png", (8, 8, 3))
     assert label.classes == ("0", "1", "2")
-    assert words == declared[2]
+    assert (*others,) == declared[2:]

@@ -16,7 +16,7 @@ from tiers import first_quick
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.paths import inside, placed, top_of
+from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.records import FileRef
 
 CONTENTS = {
@@ -288,11 +288,6 @@ def test_the_index_of_a_large_zip_is_all_that_a_listing_fetches(bucket):
 )
 def test_other_paths_are_not_inside(path):
     assert inside(path) is None
-
-
-def test_paths_of_places():
-    (place,) = (inside("/x.zip:@1,2,3,deflated,0000002a/b.jpg"),)
-    assert placed("/x.zip", "a/b.jpg", place.place) == "/x.zip:@1,2,3,deflated,0000002a/b.jpg"
 
 
 def test_what_is_not_there_keeps_its_path(tmp_path):

@@ -176,9 +176,7 @@ LONG = tar_of(("1.txt", b"1" * 600), ("2" * 120 + ".txt", b"2"), form=tarfile.GN
         pytest.param(WHOLE + WHOLE, ["1.txt", "2.txt"], "damaged archive", id="two tars"),
         pytest.param(with_header(WHOLE, 1536, size=NEGATIVE), ["1.txt"], "damaged archive"),
         pytest.param(with_header(WHOLE, 1536, size=GREAT), ["1.txt"], "truncated file"),
-        pytest.param(
-            with_header(WHOLE, 1536, type=b"L", size=GREAT), ["1.txt"], "damaged archive", id="name"
-        ),
+        (with_header(WHOLE, 1536, type=b"L", size=GREAT), ["1.txt"], "damaged archive"),  # name
         pytest.param(
             with_header(WHOLE, 1536, type=b"x", size=NEGATIVE), ["1.txt"], "damaged archive"
         ),
