@@ -56,9 +56,7 @@ Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Elemen
 class CheckElements(beam.PTransform):
     """Elements of a source, checked: (InspectedInput, PCollection[int] that counts them).
 
-    Attributes:
-        share: Shares out packed elements among the workers; rejects are few, and stay where they
-            are.
+    `share` distributes packed elements among the workers; rejects are few, and stay where they are.
     """
 
     config: BuildConfig
@@ -82,10 +80,8 @@ class CheckElements(beam.PTransform):
 class PlanDataset(beam.PTransform):
     """Elements of a source, checked and assigned to splits and shards.
 
-    Yields (Assigned, PCollections of int: together, how many records and rejects were read).
-
-    Attributes:
-        is_balanced: Whether the elements are distributed among the workers already.
+    Yields (Assigned, PCollections of int: together, how many records and rejects were read). With
+    `is_balanced`, the elements are distributed among the workers already.
     """
 
     config: BuildConfig

@@ -333,11 +333,7 @@ def _yaml(value: Any) -> str:
 
 
 def json_schema(choices: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
-    """The JSON Schema of recipes.
-
-    Args:
-        choices: Of options that are open, by their names.
-    """
+    """The JSON Schema of recipes, given the choices of options that are open."""
     properties: dict[str, Any] = {}
     for name, field in all_options(BuildConfig).items():
         part, _, key = name.rpartition(".")

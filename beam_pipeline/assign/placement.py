@@ -88,11 +88,11 @@ def split_name(stated: str | None) -> str:
 
 
 def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[str]) -> None:
-    """Raises ConfigError where two splits of the dataset would have one name.
+    """Raise ConfigError if two splits of the dataset would have one name.
 
     Args:
         stated: The names in the input, by `split_name`.
-        chosen: The splits that `train` of the input is divided into; empty where it is not.
+        chosen: The splits that `train` of the input is divided into; empty if it is not.
     """
     for name, names in stated.items():
         if len(names) > 1:
@@ -137,13 +137,7 @@ def bins_of(positions: npt.NDArray[np.uint64]) -> Int64s:
 
 @dataclasses.dataclass(slots=True)
 class Histogram:
-    """Number and size of the records of a split in each bin of positions.
-
-    Attributes:
-        bins: int64 [n], the bins that are not empty, ascending.
-        num_records: int64 [n], records in each.
-        num_bytes: int64 [n], about how many bytes these take.
-    """
+    """Number and size of a split's records in each bin of positions, ascending: int64 [n]."""
 
     bins: Int64s = dataclasses.field(default_factory=_no_numbers)
     num_records: Int64s = dataclasses.field(default_factory=_no_numbers)
@@ -165,7 +159,6 @@ class SplitPlan:
     """How one split is cut into shards.
 
     Attributes:
-        num_records: Records of the split.
         num_bytes: About how many bytes its shards take.
         first_bins: The first bin of each shard; the first is 0.
         first_records: The number of each shard's first record, counted over the split.
@@ -187,11 +180,10 @@ class SplitPlan:
 
 
 def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
-    """Cuts a split so that every shard holds the same bytes, to one bin.
+    """Cut a split, which is not empty, so that every shard holds the same bytes, to one bin.
 
     Args:
-        num_shards: Shards wanted, of which `wanted_shards` has made sure that there are not more
-            than bins; None for as many as target_shard_bytes asks for. None is empty.
+        num_shards: As `wanted_shards` allows; None for as many as target_shard_bytes asks for.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
     ends = np.cumsum(histogram.num_bytes)

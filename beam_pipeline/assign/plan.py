@@ -93,12 +93,7 @@ class Plan:
 
 
 class Preview(NamedTuple):
-    """What a build would make.
-
-    Attributes:
-        plan: How it would write.
-        statistics: What the records are.
-    """
+    """What a build would make: how it would write, and what the records are."""
 
     plan: Plan
     statistics: Statistics
@@ -226,12 +221,7 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
 def declared_classes(
     statistics: Statistics, given: tuple[str, ...], schema: tuple[Feature, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Class names in order by feature: those given by the user, else by the layout.
-
-    Args:
-        statistics: What the layout declares, and which classes there are.
-        given: The names that the user gives for the classes of one feature.
-        schema: What the user declares of the features, if anything.
+    """Class names in order by feature: those `given` by the user for one, else the layout's.
 
     Raises:
         DataError: The layout's files give one number to two names.

@@ -67,11 +67,7 @@ def of_verification(info: Dataset, problems: Sequence[str]) -> str:
 
 
 def of_record(split: str, example: Mapping[str, Sequence[Any]], drawn: str | None) -> str:
-    """A record as one object, in one line, with bytes other than text as base64.
-
-    Args:
-        drawn: The path of its image, if it was written.
-    """
+    """A record as one object, in one line, with bytes other than text as base64."""
     values = {key: [_value(each) for each in some] for key, some in example.items()}
     return _text({"split": split, **({"drawn": drawn} if drawn else {}), "values": values})
 

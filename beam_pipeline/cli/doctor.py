@@ -41,13 +41,7 @@ _SHOWN = ("apache-beam", "numpy", "pyarrow", "pillow", "obstore", "keras", "pyco
 
 
 class Finding(NamedTuple):
-    """One line of the report.
-
-    Attributes:
-        name: What was looked at.
-        text: What was found.
-        remedy: What to do about it; "" where nothing is wrong.
-    """
+    """One line of the report; without a remedy nothing is wrong."""
 
     name: str
     text: str

@@ -97,9 +97,6 @@ class Described:
     """What is known of a command.
 
     Attributes:
-        options: The class of its options.
-        summary: In the list of commands.
-        description: In its own help.
         has_json: Whether it prints JSON on request.
         unused: Options that it takes, as `build` does, and that change nothing.
     """
@@ -200,10 +197,7 @@ def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
-    """Reads a command line.
-
-    Args:
-        others: Options of Beam, to suggest them.
+    """Read a command line; Beam's options, the `others`, are only suggested.
 
     Raises:
         ConfigError: An option does not exist, is missing, or has a wrong value.

@@ -116,11 +116,7 @@ def _of_records(
 
 
 def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
-    """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
-
-    Args:
-        num_records: Of the dataset; records of existing TFRecords may lack the feature.
-    """
+    """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90"."""
     kind = kinds.named(feature)
     facts = [
         " ".join([feature.kind, *kind.type_words(feature)]),
@@ -201,11 +197,7 @@ def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> Iterator[
 def _split_option(
     fractions: Mapping[str, float], splits: Collection[str], stated: str
 ) -> Iterator[str]:
-    """What became of `--split`, as far as it is not what was asked for.
-
-    Args:
-        stated: Of how many records the input states the split (`Statistics.states_splits`).
-    """
+    """What became of `--split`, as far as it is not what was asked for."""
     if not fractions or fractions == ONE_SPLIT:
         return
     if stated == "all":

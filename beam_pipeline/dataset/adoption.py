@@ -69,10 +69,7 @@ def adopt(
         path: Folder of the files, also in subfolders.
         schema: Schema of the records; inferred from all of them if empty.
         classes: Class names in order, for the only class label.
-        name: Name of the dataset. Default: from TFDS's files or the file names, else the
-            directory's name.
-        version: Version of the dataset. Default: from TFDS's files or the directory's name, else
-            1.0.0.
+        name, version: Default: from TFDS's files, the file names or the directory's name.
         allow_missing_shards: Whether files may be missing from a numbering such as
             `train-00000-of-00010`.
         overwrite: Whether to replace an older description.

@@ -166,10 +166,7 @@ def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_readable(directory: str, texts: Mapping[str, str]) -> None:
-    """Check that new descriptions can be read by the packages that open the dataset.
-
-    Args:
-        texts: Content of files by name, including metadata.json.
+    """Check that new descriptions, by file name, can be read by the packages that open the dataset.
 
     Raises:
         DataError: A file cannot be read back.

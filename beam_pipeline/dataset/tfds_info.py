@@ -16,12 +16,7 @@ _BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervise
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TfdsInfo:
-    """TFDS's description of a directory.
-
-    Attributes:
-        name, version: Name and version of the dataset.
-        shard_lengths: Number of records of each shard, by split.
-    """
+    """TFDS's description of a directory, with the number of records of each shard by split."""
 
     name: str
     version: str

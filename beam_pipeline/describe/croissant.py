@@ -55,11 +55,7 @@ def croissant(
     shards: Mapping[str, Sequence[ShardEntry]],
     files: Mapping[str, FileEntry],
 ) -> str:
-    """Render croissant.json.
-
-    Args:
-        files: The files of the index, by path.
-    """
+    """Render croissant.json; `files` are those of the index, by path."""
     entries = [shard for of_split in shards.values() for shard in of_split]
     indices = {rows_file(shard.file): shard for shard in entries}
     columns = arrow_schema(schema)

@@ -112,11 +112,7 @@ def rows_of_columns(
 def writing(
     schema: Sequence[Feature], paths: Sequence[str], *, durable: bool = False
 ) -> Iterator["IndexWriter"]:
-    """Write the index of a shard, and fill its `files` at the end.
-
-    Args:
-        paths: Destination of each of the index's `files`.
-    """
+    """Write the index of a shard to the `paths` of its `files`, which it lists at the end."""
     with storage.writing(paths[0], durable=durable) as handle:
         rows = HashedFile(handle)
         with IndexWriter(rows, schema) as writer:
@@ -131,14 +127,7 @@ def writing(
 
 
 class IndexWriter:
-    """Writer of a shard's index that takes rows as they come, in groups of some megabytes.
-
-    Args:
-        parquet: A binary file for the rows; it stays open.
-
-    Attributes:
-        files: The written files.
-    """
+    """Writer of a shard's index that takes rows as they come, in groups of some megabytes."""
 
     def __init__(self, parquet: Any, schema: Sequence[Feature]):
         self._writer = pyarrow.parquet.ParquetWriter(

@@ -25,8 +25,7 @@ def metadata(
 ) -> str:
     """Render metadata.json, which does not depend on time, place or machine of the build.
 
-    Args:
-        files: The other files except build.json, by path.
+    `files` are all others except build.json, by path.
     """
     facts = {
         **facts_of_records(config, plan, statistics),

@@ -21,11 +21,7 @@ def are_of_one_dataset(one: str, other: str) -> bool:
 
 
 def provenance(config: BuildConfig, metadata_text: str) -> str:
-    """Render build.json for a build that ends now on this machine.
-
-    Args:
-        metadata_text: The dataset's metadata.json, which build.json refers to.
-    """
+    """Render build.json for a build that ends now on this machine."""
     return sealed(
         {
             "input": without_secrets(config.input),

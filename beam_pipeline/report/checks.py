@@ -19,15 +19,7 @@ _ENOUGH = 30  # records of a split, for meaningful shares
 
 
 class Check(NamedTuple):
-    """One check of the report.
-
-    Attributes:
-        level: Its result.
-        title: Its subject, in a word or two.
-        text: The finding.
-        remedy: The remedy; "" if none is needed.
-        link: The section with the details.
-    """
+    """One check: subject, finding, remedy ("" if none is needed), the section with details."""
 
     level: Level
     title: str
@@ -37,11 +29,7 @@ class Check(NamedTuple):
 
 
 def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Check]:
-    """Yield all checks in the order of the page.
-
-    Args:
-        metadata: Content of metadata.json; empty for plain files.
-    """
+    """Yield all checks in the order of the page, given metadata.json; {} for plain files."""
     total = sum(split["records"] for split in figures["splits"])
     if metadata:
         may_be_bad = metadata.get("config", {}).get("max_bad_fraction", 0) > 0

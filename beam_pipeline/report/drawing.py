@@ -46,13 +46,7 @@ _NEAR, _FAR = np.array([255, 200, 0]), np.array([40, 0, 160])
 
 
 class Shading(NamedTuple):
-    """A map to draw over an image.
-
-    Attributes:
-        data: The stored map.
-        classes: Class names in order; empty for a depth map.
-        colors: Colours of the classes.
-    """
+    """A map to draw over an image; one without classes has depths."""
 
     data: bytes
     classes: Sequence[str]
@@ -146,17 +140,13 @@ def draw(
     enlarged by a whole factor. The font is Pillow's own, which has Latin letters.
 
     Args:
-        data: The image as stored, upright: JPEG, PNG, or any format that Pillow reads.
         boxes: In format "rel_xyxy".
-        label: The class of the whole image.
         classes: All classes in order, so that each has its own colour; without them the colour
             depends on the name.
-        shading: A map to draw over the image.
         most_side: Longer side in pixels; larger images are scaled down first, which is cheaper.
 
     Raises:
         RecordError: `data` or the map cannot be decoded.
-        ValueError: `boxes` are in another format.
     """
     if boxes is not None and boxes.format != "rel_xyxy":
         raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")

@@ -16,13 +16,12 @@ from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.tfds import INFO_FILE
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
 from beam_pipeline.report.gallery import gallery, rare_classes, side_by_side
-from beam_pipeline.report.rejects import as_shown, first_rejects
 from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
@@ -42,6 +41,7 @@ _USUAL_CHARACTERS = 300
 _MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
 _SOUNDS = 8
 _TEXTS = 12
+_REJECTS = 200
 
 
 def write_report(
@@ -146,8 +146,7 @@ def facts_of(
 ) -> dict[str, Any]:
     """Collect all facts of the page as JSON values, with untrusted names escaped.
 
-    Args:
-        rare: More records, of rare classes, to show first.
+    `rare` has more records, of rare classes, to show first.
     """
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     charts = figures(dataset, records)
@@ -164,7 +163,6 @@ def facts_of(
     total = sum(split["records"] for split in charts["splits"])
     duplicates = (metadata.get("duplicates") or {}).get("examples", [])
     near = (metadata.get("near_duplicates") or {}).get("examples", [])
-    rejects = first_rejects(dataset.path)
     equal_shown, near_shown = side_by_side(dataset, duplicates, near)
     return {
         "name": name,
@@ -181,7 +179,7 @@ def facts_of(
         "checks": [check._asdict() for check in checks(metadata, charts)],
         "figures": charts,
         "rejected": metadata.get("rejected", {}),
-        "rejects": [as_shown(reject) for reject in rejects],
+        "rejects": list(_first_rejects(dataset.path)),
         "duplicates": duplicates,
         "equal_shown": equal_shown,
         "near_duplicates": near,
@@ -194,6 +192,20 @@ def facts_of(
             for each in _of_each_split(records, _TEXTS)
         ],
     }
+
+
+def _first_rejects(path: str) -> Iterator[dict[str, str]]:
+    try:
+        text = storage.read_start(storage.join(path, "rejects.jsonl"), 1 << 20)
+    except (RecordError, OSError):
+        return
+    for line in text.decode(errors="replace").splitlines()[:_REJECTS]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return  # cut off
+        if isinstance(row, dict):
+            yield {name: shown(str(row.get(name, ""))) for name in ("source", "reason", "detail")}
 
 
 def _pattern(split: Split) -> tuple[str, str]:

@@ -27,14 +27,7 @@ _MOST_ROWS = 1_000_000
 
 
 class Sampled(NamedTuple):
-    """One record.
-
-    Attributes:
-        split: Its split.
-        number: Number in the split, from 0.
-        values: Values by feature name; images and audio are encoded.
-        example: Values by key, as `show` prints them.
-    """
+    """One record: values by feature, media still encoded, and lists by key as `show` has them."""
 
     split: str
     number: int
@@ -128,12 +121,7 @@ def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sa
 
 
 def of_classes(dataset: Contents, classes: Sequence[str], each: int) -> list[Sampled]:
-    """Find the first records of some classes in the index.
-
-    Args:
-        dataset: The dataset; without an index the result is empty.
-        each: Number of records per class.
-    """
+    """Find the first records of some classes, `each` so many, by the index, if there is one."""
     wanted = collections.Counter(dict.fromkeys(classes, each))
 
     def is_wanted(labels: Sequence[str]) -> bool:

@@ -40,12 +40,7 @@ def as_in_a_program() -> Iterator[None]:
 
 @contextlib.contextmanager
 def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterator[Job]:
-    """Show the progress of a job on this machine, and yield its settings.
-
-    Args:
-        options: Beam's options.
-        spill_folder: As in `spilling`.
-    """
+    """Show the progress of a job on this machine, and yield its settings."""
     return_memory()
     with (
         temporary_folder() as folder,

@@ -55,12 +55,7 @@ def usable_cpus() -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Parallelism:
-    """Parallelism of a stage.
-
-    Attributes:
-        threads: Number of concurrent records in a process.
-        processes: Number of worker processes; 0 for this one only.
-    """
+    """Concurrent records in a process, and worker processes (0 for none) of a stage."""
 
     threads: int = 1
     processes: int = 0
@@ -69,10 +64,9 @@ class Parallelism:
 def choose_parallelism(
     elements: Iterable[Element | Inspected], threads: int, processes: int
 ) -> Parallelism:
-    """Choose the parallelism for the files of elements.
+    """Choose the parallelism for elements, whose first records show whether files are remote.
 
     Args:
-        elements: Elements, of which the first records show whether files are remote.
         threads: Number of threads that the user chose, without processes, or 0.
         processes: Number of worker processes that may be started, or 0.
     """
@@ -109,16 +103,11 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
 def map_shards(
     function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], processes: int
 ) -> list[_R]:
-    """Call a function with every shard of a dataset, in parallel if that is faster.
+    """Call a function with every shard of a dataset, in order, in parallel if that is faster.
 
     Args:
         function: Runs in worker processes if the shards are large and local.
-        shards: The function's argument for each shard.
         paths: Paths of the shards.
-        processes: Number of worker processes that may be started.
-
-    Returns:
-        The results in the order of the shards.
     """
     if any(map(storage.is_remote, paths)):
         return list(map_threads(function, shards, _THREADS_FOR_REMOTE_FILES))

@@ -38,12 +38,9 @@ STAGES = {
 
 
 class Meter:
-    """Counter of the records that one instance of a stage has processed.
+    """Counter of the records that one instance of a stage (a key of STAGES) has processed.
 
-    Args:
-        directory: Folder for the count's file; empty for none.
-        stage: A key of STAGES.
-        beat_s: Minimal seconds between two writes.
+    It writes the count into `directory`, unless that is empty, at most every `beat_s` seconds.
     """
 
     def __init__(self, directory: str, stage: str, beat_s: float = _BEAT_S):

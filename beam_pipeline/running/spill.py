@@ -26,12 +26,7 @@ _NO_FILE = -1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spill:
-    """Replaces bytes in shuffles by references to a file; without a file they stay as they are.
-
-    Attributes:
-        file: Descriptor of the file; -1 if elements go to other machines.
-        folder: Folder of the file.
-    """
+    """Replaces bytes in shuffles by references to a file; without a file they stay as they are."""
 
     file: int = _NO_FILE
     folder: str = ""

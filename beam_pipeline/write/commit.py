@@ -139,13 +139,7 @@ def commit(
     rejects: SortedRejects,
     num_read: int,
 ) -> str:
-    """Make the written shards a dataset; safe to repeat after an interruption.
-
-    Args:
-        rejects: All rejects.
-
-    Returns:
-        The dataset's directory.
+    """Make the written shards a dataset, and return its directory; safe to repeat.
 
     Raises:
         BeamTFRecordsError: The plan's problem, after writing rejects.jsonl.

@@ -38,13 +38,7 @@ _TIMES_INSPECTION = 10
 
 
 class ReadRecord(NamedTuple):
-    """A record ready to encode.
-
-    Attributes:
-        record: The record with all of its values.
-        payloads: Content of the record's files in its stored form, by feature.
-        example: The serialized Example if the record is one already, else empty.
-    """
+    """A record with all its values, its files' stored content by feature, or its Example."""
 
     record: Inspected
     payloads: Mapping[str, bytes]
@@ -68,12 +62,7 @@ class EncodedChunk(NamedTuple):
 # Not slotted: `cached_property` needs the dictionary.
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """Encoder of records as Examples.
-
-    Attributes:
-        schema: The dataset's features.
-        rules: How to check and store records.
-    """
+    """Encoder of records as Examples of a schema."""
 
     schema: tuple[Feature, ...]
     rules: Rules
@@ -128,11 +117,7 @@ class Encoder:
     def encode_rows(
         self, columns: Mapping[str, Sequence[Any]], keys: Sequence[str], ids: Sequence[str]
     ) -> list[bytes]:
-        """Return the serialized Examples of rows, given the values' columns by feature.
-
-        Raises:
-            RecordError: A row's values do not fit the schema.
-        """
+        """Return the serialized Examples of rows, given the values' columns by feature."""
         nothing = [None] * len(keys)
         nothing_else: dict[str, Any] = {}
         same = itertools.repeat(nothing_else), itertools.repeat(self._numbers)
@@ -141,11 +126,7 @@ class Encoder:
         return encode_columns(values, self._lists)
 
     def values(self, records: Sequence["ReadRecord"]) -> dict[str, Sequence[FeatureValue]]:
-        """Return each record's values by key, for every key of the schema.
-
-        Raises:
-            RecordError: A record's values do not fit the schema (`Kind.encode`).
-        """
+        """Return each record's values by key, for every key of the schema."""
         stored = [
             Stored(record.record.key, record.record.source_id, record.payloads, self._numbers)
             for record in records
@@ -164,12 +145,7 @@ class Encoder:
 
 
 class Chunk(NamedTuple):
-    """Consecutive records of a shard before encoding.
-
-    Attributes:
-        table: The records (`columns.to_bytes`).
-        first_number: As in `columns.records_of`.
-    """
+    """Consecutive records of a shard (`columns.to_bytes`), and the number of the first, if any."""
 
     table: bytes
     first_number: int | None
@@ -177,12 +153,7 @@ class Chunk(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EncodeChunk(Work[Chunk, EncodedChunk]):
-    """Encode the records of a chunk.
-
-    Attributes:
-        encoder: The encoder.
-        threads: Number of records to encode in parallel.
-    """
+    """Encode the records of a chunk, so many at once."""
 
     encoder: Constant[Encoder]
     threads: int

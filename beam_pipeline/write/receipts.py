@@ -78,13 +78,8 @@ def finished_part(
 ) -> Receipt | None:
     """Return a part that an earlier attempt finished, if it is identical and complete.
 
-    Reads the files again, and logs a warning for an incomplete part.
-
-    Args:
-        config: The build's configuration.
-        part: The part's name.
-        digest: Digest of everything that determines the part's content.
-        files: Paths of its files in the dataset's directory.
+    Reads the `files` (paths in the dataset's directory) again, and logs a warning for an incomplete
+    part.
     """
     path = receipt_path(config, part)
     try:

@@ -35,12 +35,7 @@ _Line = tuple[_Order, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SortedRejects:
-    """Lines of rejects.
-
-    Attributes:
-        count: Number of lines.
-        runs: The lines in sorted runs (`sorted_runs`).
-    """
+    """Lines of rejects: their number, and sorted runs of them."""
 
     count: int = 0
     runs: Sequence[Iterable[_Line]] = ()

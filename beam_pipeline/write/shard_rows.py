@@ -23,12 +23,7 @@ _MAX_BYTES = 2 << 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShardRows:
-    """The rows of a shard sorted by position.
-
-    Attributes:
-        num_rows: Number of rows.
-        parts: Consecutive tables of rows; can be iterated repeatedly.
-    """
+    """The rows of a shard sorted by position, in tables that can be iterated repeatedly."""
 
     num_rows: int
     parts: Iterable[pa.Table]
@@ -48,12 +43,7 @@ class ShardRows:
 
 @contextlib.contextmanager
 def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRows]:
-    """Sort the rows of a shard.
-
-    Args:
-        tables: The rows in any order (`columns.to_bytes`); read twice if they are many.
-        folder: Where many rows are spilled, as in `spilling`.
-    """
+    """Sort the rows of a shard (`columns.to_bytes`); many are spilled in a file in `folder`."""
     few: list[pa.Table] = []
     num_rows = num_bytes = 0
     first, last = 2**64, 0

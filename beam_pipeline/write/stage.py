@@ -106,13 +106,7 @@ class _Shard(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """A shard with written files.
-
-    Attributes:
-        info: Description of the shard.
-        digest: Digest of everything that determines its bytes; empty if an earlier attempt
-            left its receipt.
-    """
+    """A shard with written files, and its digest; empty if an earlier attempt left its receipt."""
 
     info: ShardInfo
     digest: str

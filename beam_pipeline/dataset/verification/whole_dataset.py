@@ -12,13 +12,14 @@ from beam_pipeline import recipe
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.tfds_info import TfdsInfo
-from beam_pipeline.dataset.verification.shards import one_by_one, verify_shard
-from beam_pipeline.dataset.verification.stated_files import (
+from beam_pipeline.dataset.verification.shards import (
     FileProblemError,
     cause_of,
     hash_cause,
+    one_by_one,
     problem,
     stated_bytes,
+    verify_shard,
 )
 from beam_pipeline.describe import card, croissant, index, metadata, provenance, statistics, tfds
 from beam_pipeline.describe.description import texts_of_schema

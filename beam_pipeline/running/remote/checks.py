@@ -71,12 +71,6 @@ def check_paths(output: str, inputs: Sequence[str], are_seen: bool, runner: str)
 
     A local folder may be on shared storage, mounted on every machine, but not on this machine's
     root disk.
-
-    Args:
-        output: Folder of datasets.
-        inputs: Files and folders that workers read.
-        are_seen: Whether the workers see this machine's disks.
-        runner: Description of the runner for the message.
     """
     check_store(output, "--output")
     for option, path in (("--output", output), *(("the input", path) for path in inputs)):

@@ -200,10 +200,6 @@ def _host(url: str) -> str:
 def find_jar(given: str | None, flink_version: str) -> str:
     """Return the path of the job server's jar, or the URL that Beam downloads it from.
 
-    Args:
-        given: --flink_job_server_jar.
-        flink_version: Such as "1.19".
-
     Raises:
         ConfigError: There is none.
     """

@@ -6,7 +6,7 @@ import sys
 import pytest
 from fresh_python import printed
 
-from beam_pipeline.running.native_threads import ONE_POOL
+from beam_pipeline.running.memory import ONE_POOL
 
 WRITE_INDEX = """
 import os, random
