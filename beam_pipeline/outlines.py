@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -51,11 +51,7 @@ class Boxes(Sequence[Box]):
     def __len__(self) -> int:
         return len(self.data) // 32
 
-    @overload
-    def __getitem__(self, index: int) -> Box: ...
-    @overload
-    def __getitem__(self, index: slice) -> "Boxes": ...
-    def __getitem__(self, index: int | slice) -> "Box | Boxes":
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Boxes(self.numbers[index].tobytes())
         return tuple(self)[index]
@@ -161,11 +157,7 @@ class Outlines(Sequence[Rings]):
     def __len__(self) -> int:
         return len(self.counts) // 4
 
-    @overload
-    def __getitem__(self, index: int) -> Rings: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Rings, ...]: ...
-    def __getitem__(self, index: int | slice) -> Rings | tuple[Rings, ...]:
+    def __getitem__(self, index: Any) -> Any:
         return tuple(self)[index]
 
     def __reduce__(self) -> tuple[type, tuple[bytes, bytes, bytes]]:

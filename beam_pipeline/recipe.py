@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from beam_pipeline.build_option import BuildOption
-from beam_pipeline.build_options import HEADINGS
+from beam_pipeline.build_options import HEADINGS, BuildOption
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage

@@ -59,7 +59,8 @@ class Plan:
         codes = splits.indices.to_numpy()
         positions = columns.numbers(table, "position")
         shards = np.zeros(table.num_rows, np.int64)
-        first = self._first_numbers()
+        counts = (cut.num_shards for cut in self.splits.values())
+        first = dict(zip(self.splits, itertools.accumulate(counts, initial=0), strict=False))
         for code, split in enumerate(splits.dictionary.to_pylist()):
             rows = codes == code
             shards[rows] = first[split] + self.splits[split].shards_of(positions[rows])
@@ -83,13 +84,6 @@ class Plan:
         before = itertools.takewhile(lambda name: name != split, self.splits)
         first = sum(self.splits[name].num_records for name in before)
         return first + self.splits[split].first_records[shard]
-
-    def _first_numbers(self) -> dict[str, int]:
-        first, numbers = 0, {}
-        for split, cut in self.splits.items():
-            numbers[split] = first
-            first += cut.num_shards
-        return numbers
 
 
 class Preview(NamedTuple):

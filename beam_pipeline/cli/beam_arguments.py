@@ -29,11 +29,6 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, beams
 
 
-def beam_options(words: Sequence[str]) -> PipelineOptions:
-    """Beam's options of a command line."""
-    return PipelineOptions(list(words))
-
-
 def names_of_beam() -> frozenset[str]:
     """All of Beam's options."""
     return frozenset(_beam_parser()._option_string_actions)

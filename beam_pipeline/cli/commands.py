@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import recipe
 from beam_pipeline.cli import as_json, difference, summary
-from beam_pipeline.cli.beam_arguments import beam_options, names_of_beam, split_arguments
+from beam_pipeline.cli.beam_arguments import names_of_beam, split_arguments
 from beam_pipeline.cli.doctor import examine
 from beam_pipeline.cli.options import (
     AdoptOptions,
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     own, beams = split_arguments(arguments)
     is_job = own[:1] in (["build"], ["plan"])
-    options = beam_options(beams)
+    options = PipelineOptions(beams)
     use_options(options)  # for the files that other options name
     command = read_command(own, names_of_beam() if is_job else ())
     if beams and not is_job:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from beam_pipeline import recipe
-from beam_pipeline.build_option import AllowMissingShards, Classes, Schema
-from beam_pipeline.build_options import HEADINGS
+from beam_pipeline.build_options import HEADINGS, AllowMissingShards, Classes, Schema
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.command_line import (
@@ -218,11 +217,8 @@ def options_of(command: Command) -> Any:
     path, other_input = values["input"], command.others.get(OTHER_INPUT)
     if recipe.is_recipe(path):
         given = {name: value for name, value in values.items() if name != "input"}
-        return BuildConfig(**recipe.load(path, given | _input(other_input)))
+        given |= {"input": other_input} if other_input else {}
+        return BuildConfig(**recipe.load(path, given))
     if other_input:
         raise ConfigError(f"--input is for a recipe, which {path} is not; leave one of them out")
     return BuildConfig(**arguments_of(BuildConfig, values))
-
-
-def _input(path: str | None) -> dict[str, str]:
-    return {"input": path} if path else {}

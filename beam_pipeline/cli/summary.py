@@ -12,9 +12,8 @@ from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from beam_pipeline.describe.statistics import statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
-from beam_pipeline.kinds.wording import alike, brief, count_classes, first_names
+from beam_pipeline.kinds.wording import alike, brief, count_classes
 from beam_pipeline.option_values import ONE_SPLIT
-from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.missing_classes import counts_of, describe_missing, missing_classes
@@ -99,7 +98,6 @@ def _of_records(
 ) -> Iterator[str]:
     """Yield what metadata.json states of the records, except for rejects."""
     yield from _counted("changed", facts["changes"])
-    yield from _points(facts["changes"], schema)
     for sentence in describe_rounding(schema, facts.get("rounded", {})):
         yield f"note: {sentence}"
     for name, rates in facts.get("sample_rates", {}).items():
@@ -138,16 +136,6 @@ def _missing_shards(info: Dataset) -> list[str]:
         for total in re.findall(r"-of-(\d{5,})", shards[0].file)
         if int(total) != len(shards)
     ]
-
-
-def _points(notes: Mapping[str, int], schema: Iterable[Feature]) -> Iterator[str]:
-    """What else the points in no group may be, by their names."""
-    if number := notes.get(OF_A_POINT):
-        names = first_names([name for feature in schema for name in feature.keypoint_names])
-        yield (
-            f"note: {counted(number, 'object')} made of points in no group; if those of an image "
-            f"are landmarks of one, set points: landmarks, which makes keypoints of them: {names}"
-        )
 
 
 def _masks(schema: Sequence[Feature], *, asked: bool) -> Iterator[str]:

@@ -37,7 +37,6 @@ _RECORDS_LOOKED_AT = 8
 # Shards of fewer bytes are read faster without processes.
 _FEW_BYTES = 8 << 20
 
-# Modules that worker processes need.
 _WORK = (
     "beam_pipeline.inspect.batch",
     "beam_pipeline.assign.packing",
@@ -132,7 +131,7 @@ def start_processes(count: int) -> WorkerPool:
     global _processes  # one pool per process, like loky's executor
     if _processes is None:
         try:
-            _processes = WorkerPool(count, _IDLE_S, import_work, _WORK)
+            _processes = WorkerPool(count, _IDLE_S, import_work)
         except OSError as error:
             raise UnavailableError(
                 f"worker processes cannot be started ({error.strerror}); make /dev/shm writable, "
@@ -152,8 +151,8 @@ def end_processes() -> None:
 _processes: WorkerPool | None = None
 
 
-def import_work(modules: Iterable[str] = _WORK) -> None:
-    """Import modules for worker processes."""
+def import_work() -> None:
+    """Import the modules that worker processes need."""
     with collection_paused():
-        for module in modules:
+        for module in _WORK:
             importlib.import_module(module)

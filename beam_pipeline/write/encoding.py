@@ -6,7 +6,6 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -119,9 +118,8 @@ class Encoder:
     ) -> list[bytes]:
         """Return the serialized Examples of rows, given the values' columns by feature."""
         nothing = [None] * len(keys)
-        nothing_else: dict[str, Any] = {}
-        same = itertools.repeat(nothing_else), itertools.repeat(self._numbers)
-        stored = list(map(Stored, keys, ids, *same))
+        pairs = zip(keys, ids, strict=True)
+        stored = [Stored(key, source_id, {}, self._numbers) for key, source_id in pairs]
         values = self._values(stored, lambda name: columns.get(name, nothing))
         return encode_columns(values, self._lists)
 

@@ -46,10 +46,6 @@ def test_group_of_nothing_is_rejected(group_by):
         placement.group_of(record(boxes=Objects(boxes=())), group_by)
 
 
-def of(**features):
-    return Inspected(key="k", features=features)
-
-
 def test_splits_take_their_fractions():
     fractions = {"train": 0.7, "validation": 0.2, "test": 0.1}
     counts = Counter(SplitChooser(fractions, 0).split_of(str(i)) for i in range(20_000))

@@ -3,9 +3,8 @@
 import argparse
 
 import pytest
-from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
-from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
+from beam_pipeline.cli.beam_arguments import split_arguments
 from beam_pipeline.cli.options import add_command_options, options_of, read_command
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -83,13 +82,6 @@ def test_options_win_over_a_recipe(tmp_path):
     assert parsed(str(path), "--input", "/other").input == "/other"
     with pytest.raises(ConfigError, match="--input is for a recipe"):
         parsed("photos", "--input", "/other")
-
-
-def test_beams_own_options_pass_through():
-    options = beam_options(["--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"])
-    assert options.view_as(DirectOptions).direct_num_workers == 2
-    assert options.view_as(StandardOptions).runner == "FlinkRunner"
-    assert options.view_as(StandardOptions).streaming
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,6 @@ def test_a_dataset(golden, capsys):
     assert str(golden) not in text
 
 
-def test_a_build_that_replaces_the_dataset_takes_it_away(tmp_path, class_folders):
-    pets = class_folders(tmp_path / "pets", each=2)
-    dataset = build(pets, tmp_path / "data")
-    write_report(dataset)
-    build(pets, tmp_path / "data", overwrite=True, seed=1)
-    assert not (Path(dataset) / "report.html").exists()
-
-
 @pytest.mark.parametrize("compression", ["gzip", pytest.param("none", marks=pytest.mark.slow)])
 def test_a_build_writes_it(tmp_path, class_folders, pages, compression):
     pets = class_folders(tmp_path / "pets")
