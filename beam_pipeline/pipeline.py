@@ -69,7 +69,8 @@ class CheckElements(beam.PTransform):
     def expand(
         self, elements: beam.PCollection[Element]
     ) -> tuple[InspectedInput, beam.PCollection[int]]:
-        packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
+        batch = beam.ParDo(BatchElements(self.job)).with_outputs(BatchElements.COUNT, main="packed")
+        packed, counts = elements | "Batch" >> batch  # bytes, int
         if self.share:
             packed = packed | "Balance" >> self.share  # bytes
         inspected = packed | "Inspect" >> InspectMedia(

@@ -52,9 +52,8 @@ def of_dataset(info: Dataset) -> list[str]:
     lines += _masks(info.schema, asked=bool(config.get("masks")))
     lines += _missing_shards(info)
     rejected = info.metadata["rejected"]
-    lines += _rejected(rejected, "see rejects.jsonl")
-    lines += _not_read(rejected, "see rejects.jsonl")
-    lines += _warn_of_rejects(rejected, sum(num_records.values()))
+    hint = "see rejects.jsonl"
+    lines += _rejects(rejected, sum(num_records.values()), hint=hint, unread=hint)
     lines += _of_records(info.metadata, info.schema, num_records)
     return lines
 
@@ -79,11 +78,10 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     lines += _classes(main_classes(plan.schema))
     lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
     lines += _masks(plan.schema, asked=config.masks)
-    lines += _rejected(facts["rejected"])
     unread = statistics.first_sources.get(NOT_READ, [])
     more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
-    lines += _not_read(statistics.rejected, ", ".join([*unread, *more]))
-    lines += _warn_of_rejects(statistics.rejected, statistics.num_records)
+    unread = ", ".join([*unread, *more])
+    lines += _rejects(facts["rejected"], statistics.num_records, unread=unread)
     lines += [
         f"  {source}: {reason} ({detail})"
         for source, reason, detail in statistics.first_rejects[:10]
@@ -157,23 +155,17 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
             yield Warned(f"no image of {split} has boxes; check its annotations")
 
 
-def _rejected(rejected: Mapping[str, int], hint: str = "") -> Iterator[str]:
-    """Rejects by reason, except files that were not read: `_not_read` counts them."""
+def _rejects(
+    rejected: Mapping[str, int], num_records: int, *, unread: str, hint: str = ""
+) -> Iterator[str]:
+    """Rejects by reason, with warnings of `unread` files and of more rejects than records."""
     counts = {reason: count for reason, count in rejected.items() if reason != NOT_READ}
-    return _counted("rejected", counts, hint)
-
-
-def _not_read(rejected: Mapping[str, int], which: str) -> Iterator[str]:
-    """A warning for files of the input that may hold data and were not read."""
+    yield from _counted("rejected", counts, hint)
     if number := rejected.get(NOT_READ):
         yield Warned(
-            f"{counted(number, 'file')} not read that may hold data ({which}); "
+            f"{counted(number, 'file')} not read that may hold data ({unread}); "
             "exclude such files with --ignore"
         )
-
-
-def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> Iterator[str]:
-    """A warning where more is rejected than used: the layout may be the wrong one."""
     num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")
     if num_rejected > num_records:
         yield Warned(

@@ -190,14 +190,10 @@ def _font(size: int) -> Font:
 
 def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None:
     names = boxes.labels or ("",) * len(boxes.boxes)
+    right, bottom = canvas.width - 1, canvas.height - 1
     in_pixels = [
-        (
-            box[0] * (canvas.width - 1),
-            box[1] * (canvas.height - 1),
-            box[2] * (canvas.width - 1),
-            box[3] * (canvas.height - 1),
-        )
-        for box in boxes.boxes
+        (xmin * right, ymin * bottom, xmax * right, ymax * bottom)
+        for xmin, ymin, xmax, ymax in boxes.boxes
     ]
     # Large boxes first, so that small ones and all names stay on top.
     order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))

@@ -24,6 +24,8 @@ from tfrecord_dataset.values import numpy_values
 _BLOCK = 10
 # Rows of the index to search for rare classes.
 _MOST_ROWS = 1_000_000
+# Limits of the first records; those of a split end with the first one over its share.
+_FIRST_RECORDS, _FIRST_BYTES = 60, 8 << 20
 
 
 class Sampled(NamedTuple):
@@ -56,24 +58,19 @@ def sample(
     return sampled_records
 
 
-def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 20) -> list[Sampled]:
+def first_records(dataset: Contents) -> list[Sampled]:
     """Take the first records of all splits: a sample, since a build has shuffled them.
 
     Reads the start of each split's first shard once, also from compressed shards and on a store,
     without the index, however large the dataset is.
-
-    Args:
-        most: Number of records of all splits, plus one for small splits.
-        most_bytes: Size limit; a split's records end with the first one over its share.
     """
     total = sum(dataset.num_records(split) for split in dataset.splits)
     sampled_records = []
     for name, split in dataset.splits.items():
-        left = most_bytes // len(dataset.splits)
-        frames = _frames(dataset.path, split)
-        for number, frame in enumerate(
-            itertools.islice(frames, -(-most * dataset.num_records(name) // max(1, total)))
-        ):
+        left = _FIRST_BYTES // len(dataset.splits)
+        count = -(-_FIRST_RECORDS * dataset.num_records(name) // max(1, total))
+        frames = itertools.islice(_frames(dataset.path, split), count)
+        for number, frame in enumerate(frames):
             if left <= 0:
                 break
             left -= len(frame)

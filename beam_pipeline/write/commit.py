@@ -16,7 +16,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import check_readable
 from beam_pipeline.describe import croissant, description, metadata, provenance
 from beam_pipeline.describe import statistics as value_statistics
-from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
+from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.running.counters import counter
@@ -104,14 +104,6 @@ class Commit(beam.PTransform):
         )
 
 
-def _has_problem(job: Job) -> bool:
-    return bool(job.problem_file) and storage.exists(job.problem_file)
-
-
-def _files(shards: Sequence[ShardInfo]) -> dict[str, TemporaryFile]:
-    return {final: file for info in shards for final, file in info.temporary.items()}
-
-
 def _commit(
     _: bytes,
     *counts_and_rejected: Iterable[Any],
@@ -123,7 +115,7 @@ def _commit(
     """Run `commit` unless an earlier stage of a remote job left a problem, and leave its own."""
     counts, rejected = counts_and_rejected[:num_counts], counts_and_rejected[num_counts:]
     with contextlib.ExitStack() as resources, errors_handed_over(job):
-        if not _has_problem(job):
+        if not (job.problem_file and storage.exists(job.problem_file)):
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
             batches = itertools.chain(*map(job.spill.all, rejected))
             rejects = sort_rejects(batches, sorting)
@@ -157,7 +149,7 @@ def commit(
         split: sorted((info for info in shards if info.split == split), key=lambda info: info.shard)
         for split in plan.splits
     }
-    files = _files(shards)
+    files = {final: file for info in shards for final, file in info.temporary.items()}
     with others_named(config):
         files[REJECTS_FILE] = write_rejects(config, rejects)
     texts = description.texts(config, plan.schema, by_split)

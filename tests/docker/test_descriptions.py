@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from apache_beam.options.pipeline_options import PipelineOptions
 from flink_cluster import FLINK
 
-from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline.cli.options import command_parser
 from beam_pipeline.errors import ConfigError, DataError
 from tfrecord_dataset.errors import DatasetDamagedError
