@@ -82,11 +82,7 @@ def _tokenizer(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildOptions(Options):
-    """What to build, from what, to where, each checked by itself.
-
-    Attributes:
-        image, audio: How they are checked and stored.
-    """
+    """What to build, from what, to where, each checked by itself."""
 
     input: Annotated[
         str,

@@ -131,11 +131,7 @@ def make_output(path: str) -> str:
 
 
 def make_split_lists(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Parse `--split-list` into SPLIT=PATH each; a bare FILE names its split.
-
-    Raises:
-        ConfigError: Some name no split, or no file; all of them are listed.
-    """
+    """Parse `--split-list` into SPLIT=PATH each; a bare FILE names its split."""
     lists, wrong = [], []
     for text in texts:
         try:

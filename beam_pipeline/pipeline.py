@@ -205,11 +205,7 @@ def build(
 def checked_arguments(
     config: Any, options: Any, source: Any, settings: Mapping[str, Any]
 ) -> tuple[BuildConfig, PipelineOptions]:
-    """Return config and options of a build's arguments: `settings` in place of it or over it.
-
-    Raises:
-        ConfigError: An argument has another type, or an option is unknown or cannot have its value.
-    """
+    """Return config and options of a build's arguments: `settings` in place of it or over it."""
     names = [field.name for field in dataclasses.fields(BuildConfig)]
     for name in settings.keys() - {*names}:
         raise errors.ConfigError(f"unknown option {name}{did_you_mean(name, names)}")

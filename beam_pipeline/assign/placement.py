@@ -44,11 +44,7 @@ def _salted(salt: str) -> hashlib.blake2b:
 
 
 def group_of(record: Inspected, group_by: str) -> str:
-    """What decides the split of `record`: see BuildConfig.group_by.
-
-    Raises:
-        RecordError: "no group": the record has no such column or level.
-    """
+    """What decides the split of a record; RecordError if it lacks BuildConfig.group_by."""
     if not group_by:
         return record.group or record.content_digest
     if group_by.isdigit():
@@ -85,12 +81,7 @@ def split_name(stated: str | None) -> str:
 
 
 def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[str]) -> None:
-    """Raise ConfigError if two splits of the dataset would have one name.
-
-    Args:
-        stated: The names in the input, by `split_name`.
-        chosen: The splits that `train` of the input is divided into; empty if it is not.
-    """
+    """Raise ConfigError if two splits, `stated` or `chosen` from train, would have one name."""
     for name, names in stated.items():
         if len(names) > 1:
             raise ConfigError(
@@ -179,8 +170,7 @@ class SplitPlan:
 def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
     """Cut a split, which is not empty, so that every shard holds the same bytes, to one bin.
 
-    Args:
-        num_shards: As `wanted_shards` allows; None for as many as target_shard_bytes asks for.
+    `num_shards` is as `wanted_shards` allows; None for as many as target_shard_bytes asks for.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
     ends = np.cumsum(histogram.num_bytes)
@@ -205,12 +195,7 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
 def wanted_shards(
     num_shards: int | Mapping[str, int] | None, histograms: Mapping[str, Histogram]
 ) -> dict[str, int | None]:
-    """The number of shards that `--num-shards` wants, by split; None leaves it to the bytes.
-
-    Raises:
-        ConfigError: It names a split that the data does not have, or wants more shards than can
-            be filled.
-    """
+    """The shards that `--num-shards` wants by split, None to decide by bytes."""
     splits = sorted(histograms)
     wanted: dict[str, int | None]
     if not isinstance(num_shards, Mapping):

@@ -92,11 +92,7 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """`InspectedInput` records to `Assigned`.
-
-    Attributes:
-        counts: PCollection[int]: together, about how many records there are.
-    """
+    """`InspectedInput` records, together about as many as `counts` say, to `Assigned`."""
 
     config: BuildConfig
     counts: beam.PCollection[int]

@@ -96,11 +96,7 @@ class Statistics:
     strata: Strata = dataclasses.field(default_factory=Strata)
 
     def observe(self, records: Sequence[Inspected], split: str) -> None:
-        """Takes the values of records of a split into account, and what was changed in them.
-
-        Raises:
-            DataError: The records have too many features.
-        """
+        """Count the values of records of a split; DataError if they have too many features."""
         values = self.values.setdefault(split, {})
         kinds.observe(records, values)
         check_number(values)

@@ -196,21 +196,13 @@ def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
-    """Read a command line; Beam's options, the `others`, are only suggested.
-
-    Raises:
-        ConfigError: An option does not exist, is missing, or has a wrong value.
-    """
+    """Read a command line; Beam's options, the `others`, are only suggested."""
     owners = {name: command.options for name, command in COMMANDS.items()}
     return command_parser().read_command(words, owners, others=others)
 
 
 def options_of(command: Command) -> Any:
-    """The options of a command: an object of its class.
-
-    Raises:
-        ConfigError: An option cannot have its value, or a line of the recipe is open.
-    """
+    """The options of a command: an object of its class."""
     owner, values = COMMANDS[command.name].options, command.values
     if owner is not BuildConfig:
         return owner(**arguments_of(owner, values))

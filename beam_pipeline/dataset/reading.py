@@ -30,9 +30,7 @@ class Frame(NamedTuple):
 def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
     """Read the records of the TFRecord file at `path`, and check both checksums of each.
 
-    Raises:
-        DatasetDamagedError: The file is missing, or a frame is cut off or does not match its
-            checksum; the message names file, record and byte offset.
+    A DatasetDamagedError names file, record and byte offset.
     """
     number = end = 0
     try:
@@ -66,11 +64,7 @@ class ExampleChecker:
             yield from mismatches(self._specs, example)
 
     def media_causes(self, example: Lists) -> Iterator[str]:
-        """Yield differences between the images and audio of a fitting Example and its facts.
-
-        Raises:
-            RecordError: An image or audio is damaged.
-        """
+        """Yield differences between media of a fitting Example and its facts."""
         for feature, kind in self._kinds:
             if feature.key in example:
                 yield from kind.differences(feature, example)
@@ -79,9 +73,7 @@ class ExampleChecker:
 def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
     """Read the Examples of a split as values by key, in the order of its shards.
 
-    Raises:
-        DatasetDamagedError: As in `read_frames`, or a record does not fit the schema.
-        DatasetChangedError: Another build has replaced the dataset.
+    A damaged record is a DatasetDamagedError, a replaced dataset a DatasetChangedError.
     """
     checker = ExampleChecker(info.schema)
     try:

@@ -65,11 +65,7 @@ class Named(NamedTuple):
 def draw_example(
     features: Sequence[Feature], example: Mapping[str, Any], most_side: int | None = None
 ) -> Image.Image | None:
-    """Draw an example's image with its objects, map and names; None without an image.
-
-    Raises:
-        RecordError: The image or the map cannot be decoded.
-    """
+    """Draw an example's image with its objects, map and names; None without an image."""
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
         return None
@@ -262,11 +258,7 @@ def _area(box: Rectangle) -> float:
 
 
 def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Named]]:
-    """Draw a map over an RGB image, and return the places for its class names.
-
-    Raises:
-        RecordError: The map cannot be decoded.
-    """
+    """Draw a map over an RGB image, and return the places for its class names."""
     numbers = read_numbers(shading.data, DECODER_MAX_PIXELS)
     if numbers.dtype == np.uint8:
         number_of = [

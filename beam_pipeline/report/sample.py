@@ -40,12 +40,7 @@ class Sampled(NamedTuple):
 def sample(
     dataset: Contents, *, seed: int = 0, most: int = 1_000, most_bytes: int = 32 << 20
 ) -> list[Sampled]:
-    """Sample records of all splits, more from larger splits, and fewer if records are large.
-
-    Args:
-        most: Number of records of all splits.
-        most_bytes: Size of all of them.
-    """
+    """Sample records of all splits, more from larger splits, and fewer if records are large."""
     sizes = {split: dataset.num_records(split) for split in dataset.splits}
     total = sum(sizes.values())
     num_bytes = sum(split.num_bytes or 0 for split in dataset.splits.values())

@@ -10,12 +10,9 @@ from tfrecord_dataset import durable
 
 @contextlib.contextmanager
 def exclusive(directory: str, lock: str) -> Iterator[None]:
-    """Hold the local folder `lock` against other writers of a dataset until this process ends.
+    """Hold the local folder `lock` for a dataset until this process ends, or raise ConfigError.
 
     The folder is created if missing; its holder may delete it. A remote dataset is not locked.
-
-    Raises:
-        ConfigError: Another writer has locked it.
     """
     if storage.is_remote(directory):
         storage.make_dirs(lock)

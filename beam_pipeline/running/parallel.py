@@ -65,9 +65,7 @@ def choose_parallelism(
 ) -> Parallelism:
     """Choose the parallelism for elements, whose first records show whether files are remote.
 
-    Args:
-        threads: Number of threads that the user chose, without processes, or 0.
-        processes: Number of worker processes that may be started, or 0.
+    `threads` are those that the user chose, without processes, or 0.
     """
     if threads:
         return Parallelism(threads=threads)
@@ -102,12 +100,7 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
 def map_shards(
     function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], processes: int
 ) -> list[_R]:
-    """Call a function with every shard of a dataset, in order, in parallel if that is faster.
-
-    Args:
-        function: Runs in worker processes if the shards are large and local.
-        paths: Paths of the shards.
-    """
+    """Call a function with every shard of a dataset, in order; in processes if large and local."""
     if any(map(storage.is_remote, paths)):
         return list(map_threads(function, shards, _THREADS_FOR_REMOTE_FILES))
     if sum(size or 0 for size in storage.sizes(paths)) < _FEW_BYTES:
@@ -121,12 +114,9 @@ def started_processes() -> WorkerPool | None:
 
 
 def start_processes(count: int) -> WorkerPool:
-    """Start worker processes, or return those that were started.
+    """Start worker processes, or return those that were started; UnavailableError if none can be.
 
     They do not import the program's `__main__`, and end soon after this process.
-
-    Raises:
-        UnavailableError: The system has no semaphores for them.
     """
     global _processes  # one pool per process, like loky's executor
     if _processes is None:

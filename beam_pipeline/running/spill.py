@@ -32,11 +32,7 @@ class Spill:
     folder: str = ""
 
     def put(self, data: bytes) -> bytes:
-        """Return the element for `data`.
-
-        Raises:
-            OSError: The disk is full.
-        """
+        """Return the element for `data`; OSError if the disk is full."""
         if self.file == _NO_FILE:
             return data
         with _APPENDING, naming_full_disk(self.folder):
@@ -78,11 +74,7 @@ def spill_of(values: Any) -> Spill:
 
 @contextlib.contextmanager
 def spilling(folder: str | None = None) -> Iterator[Spill]:
-    """Open an unnamed file, which the system deletes with its process.
-
-    Args:
-        folder: A local folder; None for the system's temporary one.
-    """
+    """Open an unnamed file in a local folder, which the system deletes with its process."""
     folder = folder or tempfile.gettempdir()
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         yield Spill(file.fileno(), folder)

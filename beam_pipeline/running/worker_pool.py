@@ -123,11 +123,7 @@ class PoolCall(Generic[_T, _R]):
         return self._future.exception()
 
     def result(self) -> _R:
-        """Wait for the call's result.
-
-        Raises:
-            BeamTFRecordsError: The call ends its process repeatedly, and has no pieces.
-        """
+        """Wait for the call's result; BeamTFRecordsError if it ends its process repeatedly."""
         try:
             return self._future.result()
         except BrokenProcessPool:
@@ -144,11 +140,7 @@ class PoolCall(Generic[_T, _R]):
 
 
 class Ahead(Generic[_R]):
-    """Calls in an executor, a few ahead of the awaited one, with results in order.
-
-    Attributes:
-        count: Number of calls in progress when another one starts.
-    """
+    """Calls in an executor, `count` of them ahead of the awaited one, with results in order."""
 
     def __init__(self, executor: Executor | WorkerPool, count: int):
         self._executor = executor

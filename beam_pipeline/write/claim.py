@@ -35,11 +35,7 @@ def _path(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def exclusive(config: BuildConfig) -> Iterator[None]:
-    """Hold a dataset's directory against other builds; on a store also after this process.
-
-    Raises:
-        ConfigError: Another build holds it, or has finished a dataset there.
-    """
+    """Hold a dataset's directory, on a store also after this process, or raise ConfigError."""
     if storage.is_remote(config.dataset_dir):
         _take(config)
         yield
@@ -104,11 +100,7 @@ def ways_out(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def others_named(config: BuildConfig) -> Iterator[None]:
-    """Turn the error for an existing object in place of a new one into advice.
-
-    Raises:
-        BeamTFRecordsError: An object of another build exists.
-    """
+    """Turn the error for an existing object in place of a new one into advice."""
     try:
         yield
     except FileExistsError as error:

@@ -48,11 +48,7 @@ def _write_provenance(path: str, text: str) -> None:
 
 
 def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
-    """Compare the number of records read with the number written and rejected.
-
-    Raises:
-        CountMismatchError: They differ, or the shards are not the planned ones.
-    """
+    """Raise CountMismatchError unless the records read are those rejected and in planned shards."""
     num_written = sum(info.num_records for info in shards)
     planned = {
         (name, number) for name, split in plan.splits.items() for number in range(split.num_shards)

@@ -45,13 +45,7 @@ class ReadRecord(NamedTuple):
 
 
 class EncodedChunk(NamedTuple):
-    """Consecutive records of a shard.
-
-    Attributes:
-        frames: The Examples framed for a TFRecord file.
-        lengths: int64 [n], little-endian: size of each frame in bytes.
-        rows: Their index rows (`columns.to_bytes`).
-    """
+    """Consecutive records: frames, their lengths (int64 [n], little-endian), index rows."""
 
     frames: bytes
     lengths: bytes
@@ -88,11 +82,7 @@ class Encoder:
         }
 
     def read(self, record: Inspected) -> "ReadRecord":
-        """Read the files of a record again.
-
-        Raises:
-            SourceChangedError: A file has changed since Inspect.
-        """
+        """Read the files of a record again; SourceChangedError if one has changed since Inspect."""
         if record.example:
             return ReadRecord(record, {}, payload_of(_read_again(record, record.example)))
         whole = with_values(record)
@@ -104,11 +94,7 @@ class Encoder:
         return ReadRecord(whole, payloads)
 
     def encode(self, records: Sequence["ReadRecord"]) -> list[bytes]:
-        """Return the serialized Examples of records.
-
-        Raises:
-            RecordError: A record's values do not fit the schema (`Kind.encode`).
-        """
+        """Return the serialized Examples of records; RecordError if one does not fit the schema."""
         others = [record for record in records if not record.example]
         made = iter(encode_columns(self.values(others), self._lists) if others else ())
         return [record.example or next(made) for record in records]

@@ -58,11 +58,7 @@ def hash_cause(sha256: str, stated: str) -> str:
 
 
 def stated_bytes(directory: str, path: str, entry: FileEntry | None) -> bytes:
-    """Read a whole file and check it.
-
-    Raises:
-        FileProblemError: The file cannot be read, or differs from its entry.
-    """
+    """Read a whole file; FileProblemError if it cannot be read, or differs from its entry."""
     file = FileRef(path=storage.join(directory, path))
     try:
         data = storage.read_bytes(file, max(MAX_BYTES, entry.num_bytes if entry else 0))
@@ -177,11 +173,7 @@ class _ShardReader:
 
 
 def _rows_cause(schema: Sequence[Feature], data: bytes, spans: _Spans) -> str:
-    """Return the first difference between an index and the frames of its shard; "" if none.
-
-    Raises:
-        FileProblemError: The index cannot be read.
-    """
+    """Return the first difference between an index and the frames of its shard; "" if none."""
     try:
         # Not `read_table`: its thread pool, still busy at exit, aborts one process in sixty.
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))

@@ -34,12 +34,7 @@ def check_job_endpoint(options: PipelineOptions) -> None:
 
 
 def check_reachable(address: str, option: str, remedy: str) -> None:
-    """Check that something accepts connections at "host:port" or a URL.
-
-    Raises:
-        UnavailableError: Nothing does.
-        ConfigError: The address is invalid.
-    """
+    """Raise UnavailableError unless something accepts connections at "host:port" or a URL."""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]

@@ -41,11 +41,7 @@ _STATES = {
 
 
 class FlinkCluster(Cluster):
-    """The cluster of `--flink_master`; without one, Flink inside Beam's job server.
-
-    Attributes:
-        rest: URL of Flink's REST interface; "" if there is none.
-    """
+    """The cluster of `--flink_master`; without one, Flink inside Beam's job server."""
 
     def __init__(self, options: PipelineOptions):
         self._options = options
@@ -198,11 +194,7 @@ def _host(url: str) -> str:
 
 
 def find_jar(given: str | None, flink_version: str) -> str:
-    """Return the path of the job server's jar, or the URL that Beam downloads it from.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """Return the job server's jar: a path, or the URL to download; ConfigError if none is."""
     command = f"make flink-jar FLINK={flink_version}"
     if given:
         if not urlsplit(given).scheme and not os.path.exists(given):
