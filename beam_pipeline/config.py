@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.build_options import BuildOption, BuildOptions
+from beam_pipeline.build_options import BuildOptions
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.options import Option, fields_of, names_options, parts_of
+from tfrecord_dataset.options import fields_of, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
@@ -121,7 +121,9 @@ class BuildConfig(BuildOptions):
     def fingerprinted_options(self) -> dict[str, Any]:
         """The options that decide what the files hold, as JSON has them."""
         fields = fields_of(BuildConfig).values()
-        elsewhere = {field.name for field in fields if not _is_content(field.option)}
+        elsewhere = {
+            field.name for field in fields if not getattr(field.option, "is_content", False)
+        }
         elsewhere.add("no_stratify")  # the option "stratify" states it
         kept = {
             name: value
@@ -148,10 +150,6 @@ class BuildConfig(BuildOptions):
         """Hex digest of `fingerprinted_options`: equal for builds that ask for the same thing."""
         # Keys are not sorted: the order of the splits decides which record goes to which.
         return hashlib.sha256(json.dumps(self.fingerprinted_options()).encode()).hexdigest()
-
-
-def _is_content(option: Option) -> bool:
-    return isinstance(option, BuildOption) and option.is_content
 
 
 def default_name(path: str) -> str:

@@ -24,7 +24,7 @@ class Boxes(Sequence[Box]):
 
     @classmethod
     def of(cls, boxes: Sequence[Sequence[float]]) -> Self:
-        """The same boxes as a column; ValueError, TypeError or OverflowError if they are no boxes."""
+        """The same boxes as a column; ValueError, TypeError or OverflowError for no boxes."""
         if isinstance(boxes, cls):
             return boxes
         if not {*map(len, boxes)} <= {4}:

@@ -50,7 +50,6 @@ class Shading(NamedTuple):
 
     data: bytes
     classes: Sequence[str]
-    colors: Sequence[tuple[int, int, int]]
 
 
 class Named(NamedTuple):
@@ -75,7 +74,7 @@ def draw_example(
     if feature := by_kind.get("class_label"):
         label = ", ".join(class_names(feature, numpy_values(feature, lists)[feature.name]))
     if feature := by_kind.get("map"):
-        shading = Shading(example[feature.key][0], feature.classes, COLORS)
+        shading = Shading(example[feature.key][0], feature.classes)
     if feature := by_kind.get("boxes"):
         boxes, classes = _boxes(feature, lists), feature.classes
     image = example[by_kind["image"].key][0]
@@ -144,8 +143,6 @@ def draw(
     Raises:
         RecordError: `data` or the map cannot be decoded.
     """
-    if boxes is not None and boxes.format != "rel_xyxy":
-        raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")
     image = decode_rgb(data, most_side)
     if (longest := max(image.size)) < _READABLE_SIDE:
         factor = -(-_READABLE_SIDE // longest)
@@ -290,7 +287,7 @@ def _named(numbers: npt.NDArray[np.integer], number: int, shading: Shading) -> N
     pixels = np.argwhere(numbers == number)
     row, column = pixels[np.square(pixels - pixels.mean(axis=0)).sum(axis=-1).argmin()]
     height, width = numbers.shape
-    color = shading.colors[number % len(shading.colors)]
+    color = COLORS[number % len(COLORS)]
     return Named(_name(shading, number), color, column / width, row / height)
 
 

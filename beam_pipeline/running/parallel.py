@@ -6,12 +6,11 @@ Threads overlap the latency of remote files, and decodes if no process may be st
 No Beam here: worker processes import this module.
 """
 
-import dataclasses
 import importlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import loky
 
@@ -52,8 +51,7 @@ def usable_cpus() -> int:
     return count
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Parallelism:
+class Parallelism(NamedTuple):
     """Concurrent records in a process, and worker processes (0 for none) of a stage."""
 
     threads: int = 1

@@ -61,8 +61,8 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
         yield ShardRows(num_rows, [ordered])
         return
     with spilling(folder) as spill:
-        ranges = _Ranges(spill, first, last, 1 + num_bytes // _MAX_BYTES)
-        parts = map(spill.all, filter(None, ranges.of(tables)))
+        ranges = _ranges(tables, spill, first, last, 1 + num_bytes // _MAX_BYTES)
+        parts = map(spill.all, filter(None, ranges))
         yield ShardRows(num_rows, Repeatable(functools.partial(_ordered, list(parts))))
 
 
@@ -70,24 +70,17 @@ def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:
     return (columns.in_order(columns.from_bytes(tables)) for tables in parts)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Ranges:
-    """Cut positions into ranges of equal length."""
+def _ranges(
+    tables: Iterable[bytes], spill: Spill, first: int, last: int, count: int
+) -> list[list[bytes]]:
+    """Partition rows by ranges of positions of equal length, into spilled tables of each."""
+    length = np.uint64((last - first) // count + 1)
 
-    spill: Spill
-    first: int
-    last: int
-    count: int
-
-    def of(self, tables: Iterable[bytes]) -> list[list[bytes]]:
-        """Partition the rows into spilled tables, one per range."""
-        ranges: list[list[bytes]] = [[] for _ in range(self.count)]
-        waiting = tables_by_key(Keys(range(self.count), self._numbers), self.spill)
-        for number, rows in waiting.all(tables, len):
-            ranges[number].append(rows)
-        return ranges
-
-    def _numbers(self, table: pa.Table) -> Int64s:
-        length = np.uint64((self.last - self.first) // self.count + 1)
-        after = columns.numbers(table, "position") - np.uint64(self.first)
+    def numbers_of(table: pa.Table) -> Int64s:
+        after = columns.numbers(table, "position") - np.uint64(first)
         return (after // length).astype(np.int64)
+
+    ranges: list[list[bytes]] = [[] for _ in range(count)]
+    for number, rows in tables_by_key(Keys(range(count), numbers_of), spill).all(tables, len):
+        ranges[number].append(rows)
+    return ranges
