@@ -78,7 +78,7 @@ class Outlines(Sequence[Rings]):
 
     @classmethod
     def of(cls, outlines: Sequence[Sequence[Sequence[float]]]) -> Self:
-        """The same outlines as columns; TypeError or OverflowError if they are no numbers."""
+        """The same outlines as columns; TypeError or OverflowError if not of numbers."""
         if isinstance(outlines, cls):
             return outlines
         rings = [*itertools.chain.from_iterable(outlines)]

@@ -274,11 +274,6 @@ def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, 
         yield int(ordered[start]), table.slice(start, end - start)
 
 
-def release_memory() -> None:
-    """Return the memory of deleted tables to the system."""
-    pa.default_memory_pool().release_unused()
-
-
 def in_order(table: pa.Table) -> pa.Table:
     """The rows by position, as a shard holds them."""
     return table.sort_by([("position", "ascending"), ("key", "ascending")]).combine_chunks()

@@ -38,7 +38,7 @@ def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed
         for number, rows in columns.divide(table, keys.numbers_of(table)):
             yield keys.names[number], spill.put(columns.to_bytes(rows))
         del table
-        columns.release_memory()
+        pa.default_memory_pool().release_unused()
 
     max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * _WAITING_BYTES_PER_KEY)
     max_bytes = min(max_bytes, _MAX_WAITING_BYTES)

@@ -235,7 +235,7 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = False) -> int:
     changes = diff(config.old, config.new)
-    if text := difference.as_json(changes) if to_json else difference.as_text(changes):
+    if text := as_json.of_difference(changes) if to_json else difference.as_text(changes):
         print(text)
     return 1 if changes else 0
 

@@ -23,9 +23,6 @@ OTHER_INPUT = "other_input"
 _OTHER_INPUT_HELP = "what to read, where INPUT is a recipe (default: the recipe's own)"
 
 _Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
-_DatasetOrFiles = Annotated[
-    str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
-]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,7 +71,9 @@ class DiffOptions(Options):
 class ReportOptions(Options):
     """The options of `report`."""
 
-    dataset: _DatasetOrFiles
+    dataset: Annotated[
+        str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
+    ]
     output: Annotated[
         str | None, Option("the folder of the page (default: the dataset's)", metavar="DIR")
     ] = None
