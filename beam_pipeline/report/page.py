@@ -21,8 +21,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
-from beam_pipeline.report.gallery import gallery, rare_classes, side_by_side
-from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
+from beam_pipeline.report.gallery import gallery, side_by_side
+from beam_pipeline.report.sample import Sampled, first_records, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.page import rendered
@@ -73,8 +73,7 @@ def write_report(
         raise ConfigError(f"{path} is not a dataset directory; choose a folder with --output DIR")
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
-    rare = of_classes(dataset, rare_classes(dataset, records), each=2)
-    facts = facts_of(dataset, records, rare)
+    facts = facts_of(dataset, records)
     return _write(folder, facts if folder == dataset.path else {**facts, "folder": ""})
 
 
@@ -99,7 +98,7 @@ def write_page_of_build(directory: str) -> None:
     try:
         dataset = tfrecord_dataset.open(directory)
         records = first_records(dataset)
-        _write(directory, facts_of(dataset, records, []))
+        _write(directory, facts_of(dataset, records))
     except Exception as error:  # including bugs of this page
         _LOG.warning(
             "the dataset is complete, but its %s could not be written: %s; run "
@@ -141,13 +140,8 @@ def _cut(name: str, value: Any) -> Any:
 _PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_shown"})
 
 
-def facts_of(
-    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled]
-) -> dict[str, Any]:
-    """Collect all facts of the page as JSON values, with untrusted names escaped.
-
-    `rare` has more records, of rare classes, to show first.
-    """
+def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Collect all facts of the page as JSON values, with untrusted names escaped."""
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     charts = figures(dataset, records)
     features = list(dataset.features.values())
@@ -185,7 +179,7 @@ def facts_of(
         "near_duplicates": near,
         "near_shown": near_shown,
         "schema": [_described(feature, records) for feature in features],
-        "gallery": list(gallery(features, charts, [*rare, *records])),
+        "gallery": list(gallery(features, charts, records)),
         "sounds": list(_sounds(features, records)),
         "texts_shown": [
             {"where": f"{each.split} {each.number}", "text": as_text(each.example, features)}
