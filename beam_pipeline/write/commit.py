@@ -34,7 +34,6 @@ from beam_pipeline.write.rejects import (
     write_failed_rejects,
     write_rejects,
 )
-from beam_pipeline.write.sink import split_sink
 from beam_pipeline.write.working_directory import delete_working_dirs
 from tfrecord_dataset.format.metadata import FileEntry
 
@@ -181,6 +180,4 @@ def commit(
         storage.delete([failed_rejects_path(config)])
     for reason, count in statistics.rejected.items():
         counter(f"rejected: {reason}").inc(count)
-    for split, infos in by_split.items():
-        split_sink(config, split).report_lineage(len(infos))
     return config.dataset_dir

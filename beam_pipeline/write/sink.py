@@ -3,7 +3,6 @@
 This is the only module that uses Beam's private sink classes.
 """
 
-import contextlib
 from typing import Any
 
 import apache_beam as beam
@@ -41,12 +40,6 @@ class ShardSink(_TFRecordSink):
     def final_name(self, shard: int, num_shards: int) -> str:
         """Return a shard's file name in the dataset's directory."""
         return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
-
-    def report_lineage(self, num_shards: int) -> None:
-        """Report the split's files to Beam's lineage metrics, if Beam supports their store."""
-        names = [self._get_final_name(shard, num_shards) for shard in range(num_shards)]
-        with contextlib.suppress(ValueError):  # an unknown scheme
-            self._report_sink_lineage(self._get_final_name_glob(num_shards), names)
 
 
 def split_sink(config: BuildConfig, split: str) -> ShardSink:
