@@ -6,7 +6,7 @@ concatenates them. No Beam here: worker processes import this module.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,8 +111,11 @@ def writing(
     """Write the index of a shard to the `paths` of its `files`, which it lists at the end."""
     with storage.writing(paths[0], durable=durable) as handle:
         rows = HashedFile(handle)
-        with IndexWriter(rows, schema) as writer:
+        types = arrow_schema(schema)
+        with pyarrow.parquet.ParquetWriter(rows, types, compression="zstd") as parquet:
+            writer = IndexWriter(parquet)
             yield writer
+            writer.flush()
     writer.files.append(TemporaryFile.of(paths[0], rows))
     for path in paths[1:]:
         with storage.writing(path, durable=durable) as handle:
@@ -123,12 +126,13 @@ def writing(
 
 
 class IndexWriter:
-    """Writer of a shard's index that takes rows as they come, in groups of some megabytes."""
+    """Writer of a shard's index that takes rows as they come, in groups of some megabytes.
 
-    def __init__(self, parquet: Any, schema: Sequence[Feature]):
-        self._writer = pyarrow.parquet.ParquetWriter(
-            parquet, arrow_schema(schema), compression="zstd"
-        )
+    `files` has what was written.
+    """
+
+    def __init__(self, parquet: pyarrow.parquet.ParquetWriter):
+        self._parquet = parquet
         self._waiting: list[pyarrow.Table] = []
         self._waiting_bytes = 0
         self._lengths: list[npt.NDArray[np.int64]] = []
@@ -146,16 +150,7 @@ class IndexWriter:
         self._waiting.append(table)
         self._waiting_bytes += table.nbytes
         if self._waiting_bytes >= _GROUP_BYTES:
-            self._flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Write the remaining rows."""
-        if kind is None:
-            self._flush()
-        self._writer.close()
+            self.flush()
 
     @property
     def num_bytes(self) -> int:
@@ -176,12 +171,13 @@ class IndexWriter:
             yield "".join(f"{offset} {length}\n" for offset, length in spans).encode()
             start = int(ends[-1]) if len(ends) else start
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that wait."""
         if self._waiting:
             rows = pyarrow.concat_tables(self._waiting)
             self._waiting, self._waiting_bytes = [], 0
             rows = rows.combine_chunks()  # frees the other rows during the write
-            self._writer.write_table(rows)
+            self._parquet.write_table(rows)
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:
