@@ -54,7 +54,7 @@ def make_fractions(value: Any) -> Mapping[str, float]:
         isinstance(name, str)
         and re.fullmatch(r"\w+", name)
         and isinstance(fraction, numbers.Real)
-        and fraction > 0
+        and float(fraction) > 0
         for name, fraction in value.items()
     )
     total = sum(value.values()) if are_fractions else 0

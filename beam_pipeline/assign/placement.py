@@ -28,7 +28,10 @@ _POSITION_BITS = 64
 # Boundaries are between bins of positions: 65,536 of them cut a split of 100 million records
 # to within 1,500 records.
 _BIN_BITS = 16
-_no_numbers = functools.partial(np.zeros, 0, np.int64)
+
+
+def _no_numbers() -> Int64s:
+    return np.zeros(0, np.int64)
 
 
 def _hash(salt: str, text: str) -> int:

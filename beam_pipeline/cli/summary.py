@@ -78,9 +78,9 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     lines += _classes(main_classes(plan.schema))
     lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
     lines += _masks(plan.schema, asked=config.masks)
-    unread = statistics.first_sources.get(NOT_READ, [])
-    more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
-    unread = ", ".join([*unread, *more])
+    files = statistics.first_sources.get(NOT_READ, [])
+    more = ["…"] if statistics.rejected[NOT_READ] > len(files) else []
+    unread = ", ".join([*files, *more])
     lines += _rejects(facts["rejected"], statistics.num_records, unread=unread)
     lines += [
         f"  {source}: {reason} ({detail})"
