@@ -106,9 +106,11 @@ def _of_records(
         )
     yield from _without_boxes(facts.get("without_boxes", {}), num_records)
     if duplicates := facts.get("duplicates"):  # an adopted dataset has none
-        yield from _duplicates(duplicates)
+        remedy = "a model would be tested on its training data; --duplicates drop removes them"
+        yield from _duplicates(duplicates, "duplicates", "equal content", remedy)
     if near := facts.get("near_duplicates"):
-        yield from _near_duplicates(near)
+        remedy = "--near-duplicates group keeps each in one split (not if the input has splits)"
+        yield from _duplicates(near, "near-duplicates", "similar images", remedy)
 
 
 def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
@@ -220,33 +222,17 @@ def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[s
         yield f"{what}: {shown}{f' ({hint})' if hint else ''}"
 
 
-def _near_duplicates(near: Mapping[str, int]) -> Iterator[str]:
-    if not near["groups"]:
-        return
-    groups = counted(near["groups"], "group")
-    yield f"near-duplicates: {near['records']:,} records in {groups} of similar images"
-    if across_splits := near["across_splits"]:
-        yield Warned(
-            f"groups of near-duplicates in more than one split: {across_splits:,}; "
-            "--near-duplicates group keeps each in one split (not if the input has splits)"
-        )
-
-
-def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[str]:
-    if not duplicates["groups"]:
-        return
-    groups = counted(duplicates["groups"], "group")
-    yield f"duplicates: {duplicates['records']:,} records in {groups} of equal content"
-    if across_splits := duplicates["across_splits"]:
-        yield Warned(
-            f"groups of duplicates in more than one split: {across_splits:,}; a model "
-            "would be tested on its training data; --duplicates drop removes them"
-        )
-    if conflicting := duplicates["conflicting"]:
-        keys, labels = duplicates["examples"][0]["keys"], duplicates["examples"][0]["labels"]
+def _duplicates(facts: Mapping[str, Any], title: str, what: str, remedy: str) -> Iterator[str]:
+    if facts["groups"]:
+        groups = counted(facts["groups"], "group")
+        yield f"{title}: {facts['records']:,} records in {groups} of {what}"
+    if across_splits := facts["across_splits"]:
+        yield Warned(f"groups of {title} in more than one split: {across_splits:,}; {remedy}")
+    if conflicting := facts.get("conflicting"):
+        keys, labels = facts["examples"][0]["keys"], facts["examples"][0]["labels"]
         group = ", ".join(
             f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
         )
         yield Warned(
-            f"groups of duplicates with different annotations: {conflicting:,}, such as {group}"
+            f"groups of {title} with different annotations: {conflicting:,}, such as {group}"
         )
