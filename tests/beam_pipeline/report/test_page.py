@@ -5,9 +5,6 @@ import json
 import re
 import shlex
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -187,29 +184,6 @@ def test_long_texts_are_cut(tmp_path, write_image):
     text = page(dataset)
     assert "x" * 200 in text
     assert "x" * 400 not in text
-
-
-def test_a_page_writer_that_is_killed_leaves_no_half_page(golden):
-    """It is killed where all is written, but not yet in its place."""
-    write_report(str(golden))
-    before = page(golden)
-    code = (
-        "import os, signal, sys\n"
-        "from beam_pipeline.report.page import write_report\n"
-        "rename = os.replace\n"
-        "def killed(source, target, **folders):\n"
-        "    if str(target).endswith('.html'):\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    rename(source, target, **folders)\n"
-        "os.replace = os.rename = killed\n"
-        "write_report(sys.argv[1], seed=1)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code, str(golden)], check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert page(golden) == before
-    assert commands.main(["verify", str(golden)]) == 0
-    write_report(str(golden))
-    assert page(golden) == before
 
 
 def test_nothing_of_others_acts(tmp_path, write_image):
