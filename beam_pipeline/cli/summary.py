@@ -47,9 +47,7 @@ def of_dataset(info: Dataset) -> list[str]:
         lines += [_feature(feature, Observed()) for feature in info.schema]
     stated = info.metadata.get("states_splits", "none")
     lines += _split_option(config.get("split", {}), info.splits, stated)
-    lines += _classes(info.classes)
-    lines += _missing_classes(info.schema, statistics_of(info))
-    lines += _masks(info.schema, asked=bool(config.get("masks")))
+    lines += _classes(info.schema, statistics_of(info), wants_masks=bool(config.get("masks")))
     lines += _missing_shards(info)
     rejected = info.metadata["rejected"]
     hint = "see rejects.jsonl"
@@ -75,9 +73,8 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
         _feature(feature, of_feature(feature, features), statistics.num_records)
         for feature in plan.schema
     ]
-    lines += _classes(main_classes(plan.schema))
-    lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
-    lines += _masks(plan.schema, asked=config.masks)
+    by_split = statistics_by_split(plan.schema, statistics.values)
+    lines += _classes(plan.schema, by_split, wants_masks=config.masks)
     files = statistics.first_sources.get(NOT_READ, [])
     more = ["…"] if statistics.rejected[NOT_READ] > len(files) else []
     unread = ", ".join([*files, *more])
@@ -138,12 +135,6 @@ def _missing_shards(info: Dataset) -> list[str]:
     ]
 
 
-def _masks(schema: Sequence[Feature], *, asked: bool) -> Iterator[str]:
-    """A warning where masks of objects were asked for, and no object has one."""
-    if asked and not any("mask" in feature.geometry for feature in schema):
-        yield Warned("masks (--masks): no object has a mask or polygon; leave the option out")
-
-
 def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> Iterator[str]:
     """How many images have no boxes, by split; a split where none has any is a warning."""
     if counts:
@@ -198,22 +189,24 @@ def _split_option(
         )
 
 
-def _classes(classes: tuple[str, ...]) -> Iterator[str]:
-    if classes:
+def _classes(
+    schema: Sequence[Feature],
+    statistics: Mapping[str, Mapping[str, Any]],
+    *,
+    wants_masks: bool,
+) -> Iterator[str]:
+    """The classes, with warnings of equal names, of splits that lack some, and of missing masks."""
+    if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
     for one, other in alike(classes):
         yield Warned(f"{one} and {other} are two classes; rename one if they are the same")
-
-
-def _missing_classes(
-    schema: Iterable[Feature], statistics: Mapping[str, Mapping[str, Any]]
-) -> Iterator[str]:
-    """A warning for each split without a record of a class that others have."""
     for feature in schema:
         if feature.classes:
             missing = missing_classes(counts_of(feature.name, statistics))
             yield from map(Warned, describe_missing(feature.name, missing))
+    if wants_masks and not any("mask" in feature.geometry for feature in schema):
+        yield Warned("masks (--masks): no object has a mask or polygon; leave the option out")
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[str]:
