@@ -186,11 +186,7 @@ def build(
         draw_page(config)
         return open_dataset(config.dataset_dir)
     check_output(config)
-    with (
-        exclusive(config),
-        collecting_rarely(),
-        watched(options, spill_folder(config)) as job,
-    ):
+    with exclusive(config), collecting_rarely(), watched(options, spill_folder(config)) as job:
         restore_dataset(config)
         try:
             with explained(), job_pipeline(runner, options, job) as pipeline:
@@ -297,11 +293,7 @@ def plan(
     config, options = checked_arguments(config, options, source, settings)
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave out --runner")
-    with (
-        temporary_folder() as folder,
-        collecting_rarely(),
-        watched(options) as job,
-    ):
+    with temporary_folder() as folder, collecting_rarely(), watched(options) as job:
         result = Path(folder, "plan")
         config, source = _with_source(config, source, f"{folder}/unpacked")
         with explained(), job_pipeline(choose_runner(options), options, job) as pipeline:

@@ -112,10 +112,7 @@ class AssignShards(beam.PTransform):
             ).with_output_types(tuple[int, bytes])  # (content's bucket, table)
             | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
-            >> beam.ParDo(
-                _SettleDuplicates(self.config, spill, least),
-                counts,
-            ).with_outputs(
+            >> beam.ParDo(_SettleDuplicates(self.config, spill, least), counts).with_outputs(
                 _SettleDuplicates.REJECTED,
                 _SettleDuplicates.STATISTICS,
                 _SettleDuplicates.KEYS,

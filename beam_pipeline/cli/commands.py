@@ -31,12 +31,7 @@ from beam_pipeline.dataset.difference import diff
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
-from beam_pipeline.errors import (
-    BeamTFRecordsError,
-    DataError,
-    DatasetDamagedError,
-    RecordError,
-)
+from beam_pipeline.errors import BeamTFRecordsError, DataError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_reading, plan
 from beam_pipeline.problems import Problem, ProblemError

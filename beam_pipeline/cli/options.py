@@ -9,13 +9,7 @@ from beam_pipeline import recipe
 from beam_pipeline.build_options import HEADINGS, AllowMissingShards, Classes, Schema
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from tfrecord_dataset.command_line import (
-    Command,
-    Parser,
-    add_options,
-    add_program_options,
-    program,
-)
+from tfrecord_dataset.command_line import Command, Parser, add_options, add_program_options, program
 from tfrecord_dataset.options import Option, Options, arguments_of
 
 # The argument that replaces a recipe's input.

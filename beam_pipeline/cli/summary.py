@@ -190,10 +190,7 @@ def _split_option(
 
 
 def _classes(
-    schema: Sequence[Feature],
-    statistics: Mapping[str, Mapping[str, Any]],
-    *,
-    wants_masks: bool,
+    schema: Sequence[Feature], statistics: Mapping[str, Mapping[str, Any]], *, wants_masks: bool
 ) -> Iterator[str]:
     """The classes, with warnings of equal names, of splits that lack some, and of missing masks."""
     if classes := main_classes(schema):

@@ -15,11 +15,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import Dataset, check_readable, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.shard_inspection import (
-    ShardInspection,
-    inspect_shard,
-    write_index,
-)
+from beam_pipeline.dataset.shard_inspection import ShardInspection, inspect_shard, write_index
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import croissant, index, metadata, tfds
 from beam_pipeline.describe.tfds import template_of

@@ -23,9 +23,7 @@ Group = Mapping[str, Any]
 
 
 def gallery(
-    features: Sequence[Feature],
-    found: Mapping[str, Any],
-    records: Sequence[Sampled],
+    features: Sequence[Feature], found: Mapping[str, Any], records: Sequence[Sampled]
 ) -> Iterator[dict[str, Any]]:
     """Choose pictures: rare classes and images without objects first, some of each class."""
     if not any(feature.kind == "image" for feature in features):

@@ -45,10 +45,7 @@ _REJECTS = 200
 
 
 def write_report(
-    path: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None = None,
-    *,
-    seed: int = 0,
+    path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, seed: int = 0
 ) -> str:
     """Write `report.html` and `report.json` of a dataset, and return the path of the page.
 

@@ -85,9 +85,7 @@ class Buckets:
         return _packed((self.bucket(key), value) for key, value in values)
 
     def send(
-        self,
-        values: Iterable[tuple[str | bytes, Any]],
-        size: Callable[[Any], int] | None = None,
+        self, values: Iterable[tuple[str | bytes, Any]], size: Callable[[Any], int] | None = None
     ) -> Iterator[tuple[int, bytes]]:
         """Divide any number of (key, value) pairs into (bucket, packed values), as `send`."""
         return send(((self.bucket(key), value) for key, value in values), size)

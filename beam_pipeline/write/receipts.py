@@ -12,11 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.shard_info import TemporaryFile
-from beam_pipeline.errors import (
-    ConfigError,
-    DatasetDamagedError,
-    RecordError,
-)
+from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads

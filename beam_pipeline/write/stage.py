@@ -82,8 +82,7 @@ class WriteShards(WriteToTFRecord):
             | "GroupByShard" >> beam.GroupByKey()  # ("<split>/<shard>", tables)
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShard(self._config, self._job),
-                plan=beam.pvalue.AsSingleton(self._plan),
+                _WriteShard(self._config, self._job), plan=beam.pvalue.AsSingleton(self._plan)
             )
         )
 

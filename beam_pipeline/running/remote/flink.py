@@ -33,11 +33,7 @@ _CACHE_MS = 60_000
 _SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 # The console script of `boot`.
 WORKER_COMMAND = "beam-tfrecords-worker"
-_STATES = {
-    "FINISHED": JobState.ENDED,
-    "FAILED": JobState.ENDED,
-    "CANCELED": JobState.CANCELLED,
-}
+_STATES = {"FINISHED": JobState.ENDED, "FAILED": JobState.ENDED, "CANCELED": JobState.CANCELLED}
 
 
 class FlinkCluster(Cluster):
