@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from beam_pipeline.assign import placement
 from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import (
-    ClassLabel,
-    FileRef,
-    Image,
-    Inspected,
-    Objects,
-)
+from beam_pipeline.records import ClassLabel, FileRef, Image, Inspected, Objects
 
 
 def record(key="a/b/c.jpg", sha256="00", **features):

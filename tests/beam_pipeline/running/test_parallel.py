@@ -7,15 +7,7 @@ import time
 import pytest
 
 from beam_pipeline.errors import UnavailableError
-from beam_pipeline.records import (
-    Array,
-    Audio,
-    FileRef,
-    Image,
-    RawFile,
-    Record,
-    Rejected,
-)
+from beam_pipeline.records import Array, Audio, FileRef, Image, RawFile, Record, Rejected
 from beam_pipeline.running import parallel
 
 

@@ -191,10 +191,7 @@ def test_boxes_that_lack_the_class_names_of_others():
 
 @pytest.mark.parametrize(
     ("value", "others", "expected"),
-    [
-        pytest.param(3, 1.5, [3.0], id="int among floats"),
-        pytest.param(True, 0, [1], id="bool"),
-    ],
+    [pytest.param(3, 1.5, [3.0], id="int among floats"), pytest.param(True, 0, [1], id="bool")],
 )
 def test_scalars(value, others, expected):
     values = values_of(
