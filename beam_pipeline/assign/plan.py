@@ -48,11 +48,6 @@ class Plan:
     numbers_ids: bool
     problem: BeamTFRecordsError | None
 
-    @property
-    def num_shards(self) -> int:
-        """Shards of all splits."""
-        return sum(split.num_shards for split in self.splits.values())
-
     def shard_numbers(self, table: pa.Table) -> Int64s:
         """The shard of each row, int64 [n], counted over all splits in their order."""
         splits = table.column("split").combine_chunks().dictionary_encode()
