@@ -72,7 +72,10 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     problems = [
         *itertools.chain.from_iterable(of_shards),
         *(problem(metadata.FILE, each) for each in info.problems),
-        *_unstated_problems(info),
+        *(
+            problem(metadata.FILE, f"it states no hash of {path}")
+            for path in sorted(_written_files(info) - info.files.keys())
+        ),
         *_description_problems(info),
         *_provenance_problems(info),
         *_extra_problems(info),
@@ -102,11 +105,6 @@ def _written_files(info: Dataset) -> set[str]:
     """Paths of such a dataset's files other than shards, metadata.json and build.json."""
     indices = (index.files(shard.file, info.compressed) for shard in _shards(info))
     return {*_descriptions(info), *itertools.chain.from_iterable(indices)}
-
-
-def _unstated_problems(info: Dataset) -> Iterator[str]:
-    for path in sorted(_written_files(info) - info.files.keys()):
-        yield problem(metadata.FILE, f"it states no hash of {path}")
 
 
 def _description_problems(info: Dataset) -> Iterator[str]:
