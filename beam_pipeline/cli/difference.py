@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.dataset.difference import CHANGES, Difference
+from beam_pipeline.kinds.wording import brief
 from tfrecord_dataset.shown_text import counted, one_line, printable
 
-_CHARACTERS = 60
 _TITLES = {"content": "changed content", "annotation": "changed annotation"}
 
 
@@ -31,5 +31,4 @@ def _lines(difference: Difference) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    text = "none" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
+    return brief("none" if value is None else json.dumps(value, ensure_ascii=False))

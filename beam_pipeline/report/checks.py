@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from beam_pipeline.assign.statistics import DUPLICATE
-from beam_pipeline.kinds.wording import count_classes
-from beam_pipeline.report.drawing import cut
+from beam_pipeline.kinds.wording import brief, count_classes
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.shown_text import counted
 
@@ -59,7 +58,7 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
 
 
 def _with_short_names(classes: Mapping[str, Any]) -> dict[str, Any]:
-    return {**classes, "rows": [{**row, "name": cut(row["name"])} for row in classes["rows"]]}
+    return {**classes, "rows": [{**row, "name": brief(row["name"])} for row in classes["rows"]]}
 
 
 def _rejects(rejected: Mapping[str, int], total: int, *, may_be_bad: bool) -> Check:

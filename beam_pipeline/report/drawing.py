@@ -13,6 +13,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from beam_pipeline.kinds.masks import mask_of, pixels_of
+from beam_pipeline.kinds.wording import brief
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.media.maps import IGNORED, read_numbers
@@ -37,8 +38,6 @@ _STRIP: Color = (32, 32, 32)
 _READABLE_SIDE = 400
 # Opacity of a mask, of 255.
 _SEEN_THROUGH = np.uint8(110)
-# Longer names are cut before measuring, which takes a second for 5,000 characters.
-_NAME_CHARACTERS = 80
 _SHARE = 0.5  # opacity of a map
 # Background classes are not coloured.
 _BACKGROUNDS = frozenset({"background", "_background_", "other", "unlabeled", "void"})
@@ -88,11 +87,6 @@ def class_names(feature: Feature, numbers: Any) -> list[str]:
         for number in np.atleast_1d(numbers).tolist()
         if isinstance(number, int) and number >= 0
     ]
-
-
-def cut(name: str) -> str:
-    """Cut a name that is too long to show."""
-    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
 
 
 def _boxes(feature: Feature, lists: Lists) -> Objects:
@@ -229,7 +223,7 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
 
 def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
     """Draw a name above its box, moved into the image if necessary."""
-    name = cut(name)
+    name = brief(name)  # to measure 5,000 characters takes a second
     corner, draw = (box[0], box[1]), canvas.draw
     _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
     x = max(0.0, corner[0] + min(0.0, canvas.width - right))
@@ -241,7 +235,7 @@ def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None
 
 def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
     """Add a dark strip with `text` below `image`, cut to fit."""
-    text = cut(text)
+    text = brief(text)
     _, top, _, bottom = ImageDraw.Draw(image).textbbox((0, 0), "Ág", font=font)
     padding = max(3, int(bottom - top) // 4)
     framed = Image.new("RGB", (image.width, image.height + int(bottom - top) + 2 * padding), _STRIP)

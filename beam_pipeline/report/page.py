@@ -18,6 +18,7 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.tfds import INFO_FILE
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.wording import brief
 from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
@@ -240,7 +241,6 @@ def _described(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
     }
 
 
-def _short(value: Any, most: int = 80) -> str:
-    text = value[: 4 * most].decode(errors="replace") if isinstance(value, bytes) else str(value)
-    text = shown(" ".join(text.split()))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _short(value: Any) -> str:
+    text = value[:400].decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return brief(shown(" ".join(text.split())))

@@ -21,6 +21,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
+from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames
@@ -212,5 +213,4 @@ def _first_difference(unit: str, found: Iterable[Any], wanted: Iterable[Any]) ->
 
 
 def _shown(value: Any) -> str:
-    text = repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    return shortened(value.decode(errors="replace") if isinstance(value, bytes) else value)
