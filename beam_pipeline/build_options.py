@@ -5,22 +5,17 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from beam_pipeline import option_values as values
-from beam_pipeline.build_option import (
-    AllowMissingShards,
-    BuildOption,
-    Classes,
-    JobOption,
-    Schema,
-    Tokenizer,
-)
+from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.rules import Policy
 from beam_pipeline.layout_names import AUTO, layout_names
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.schema.declaration import read_schema
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Options
+from tfrecord_dataset.options import Group, Option, Options
 
 _INPUT, _CHECKS, _AUDIO = Group("input"), Group("checks"), Group("stored audio and text")
 _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
@@ -28,13 +23,66 @@ _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
 HEADINGS = ("input", "checks", "stored images", _AUDIO.title, _SPLITS.title, _OUTPUT.title)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
-class BuildOptions(Options):
-    """What to build, from what, to where, each checked by itself.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildOption(Option):
+    """An option of a build.
 
     Attributes:
-        image, audio: How they are checked and stored.
+        is_content: It decides what the files hold, and is part of the fingerprint; the others say
+            where the data is, how fast it is read, what stops the build, what may go.
+        is_path: Its texts are paths; in a recipe they are relative to the recipe's folder.
     """
+
+    is_content: bool = True
+    is_path: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobOption(BuildOption):
+    """One that does not decide what the files hold."""
+
+    is_content: bool = False
+
+
+AllowMissingShards = Annotated[
+    bool,
+    JobOption(
+        "read TFRecord files also if shards of a numbering are missing (00003-of-00010)",
+        is_rare=True,
+    ),
+]
+Classes = Annotated[
+    tuple[str, ...],
+    BuildOption(
+        "class names in order (default: the input's order, else sorted)",
+        other_flag="--labels",
+        metavar="A,B|FILE",
+        is_path=True,
+        parse=values.parse_classes,
+        make=values.make_classes,
+    ),
+]
+Schema = Annotated[
+    tuple[Feature, ...],
+    BuildOption(
+        "JSON or YAML file that declares the features (default: infer them from all records)",
+        metavar="FILE",
+        is_path=True,
+        parse=read_schema,
+    ),
+]
+
+
+def _tokenizer(path: str) -> str:
+    """The path of one that can be read."""
+    if path := values.make_path(path):
+        tokens.load(path)
+    return path
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BuildOptions(Options):
+    """What to build, from what, to where, each checked by itself."""
 
     input: Annotated[
         str,
@@ -190,7 +238,17 @@ class BuildOptions(Options):
     classes: Classes = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
-    tokenizer: Annotated[Tokenizer, _AUDIO] = ""
+    tokenizer: Annotated[
+        str,
+        BuildOption(
+            "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
+            metavar="FILE",
+            is_path=True,
+            recipe_only=True,
+            make=_tokenizer,
+        ),
+        _AUDIO,
+    ] = ""
     schema: Annotated[Schema, _INPUT] = ()
     ignore: Annotated[
         tuple[str, ...],

@@ -9,16 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_pipeline.build_option import BuildOption
 from beam_pipeline.build_options import BuildOptions
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
-from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.options import Option, fields_of, names_options, parts_of
+from tfrecord_dataset.options import fields_of, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
 # Left out of the fingerprint where they say nothing, so that those from before they were stay.
@@ -124,7 +121,9 @@ class BuildConfig(BuildOptions):
     def fingerprinted_options(self) -> dict[str, Any]:
         """The options that decide what the files hold, as JSON has them."""
         fields = fields_of(BuildConfig).values()
-        elsewhere = {field.name for field in fields if not _is_content(field.option)}
+        elsewhere = {
+            field.name for field in fields if not getattr(field.option, "is_content", False)
+        }
         elsewhere.add("no_stratify")  # the option "stratify" states it
         kept = {
             name: value
@@ -153,10 +152,6 @@ class BuildConfig(BuildOptions):
         return hashlib.sha256(json.dumps(self.fingerprinted_options()).encode()).hexdigest()
 
 
-def _is_content(option: Option) -> bool:
-    return isinstance(option, BuildOption) and option.is_content
-
-
 def default_name(path: str) -> str:
     """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
     stem = unsigned(path).rstrip("/").rpartition("/")[2]
@@ -169,30 +164,3 @@ def default_name(path: str) -> str:
     )
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower()
     return name if re.match(r"[a-z]", name) else f"dataset_{name}".rstrip("_")
-
-
-def checked_config(
-    config: Any, options: Any, source: Any, settings: Mapping[str, Any]
-) -> BuildConfig:
-    """Return the config of a build's arguments: `settings` in place of it or over it.
-
-    Raises:
-        ConfigError: An argument has another type, or an option is unknown or cannot have its value.
-    """
-    import apache_beam as beam  # here: a BuildConfig needs none of it
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    names = [field.name for field in dataclasses.fields(BuildConfig)]
-    for name in settings.keys() - {*names}:
-        raise ConfigError(f"unknown option {name}{did_you_mean(name, names)}")
-    if config is None and settings:
-        config, settings = BuildConfig(**settings), {}
-    for name, value, kind, example in (
-        ("config", config, BuildConfig, "BuildConfig(input='photos', output='data')"),
-        ("options", options, PipelineOptions, "PipelineOptions(['--runner=FlinkRunner'])"),
-        ("source", source, beam.PTransform, "an object of a class of yours, as docs/own-source.md"),
-    ):
-        if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
-            raise ConfigError(f"{name}={value!r:.80} is not a {kind.__name__}; give {example}")
-    whole: BuildConfig = dataclasses.replace(config, **settings) if settings else config
-    return whole

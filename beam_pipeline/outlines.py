@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,7 @@ Rings = tuple[Ring, ...]
 
 
 class Boxes(Sequence[Box]):
-    """Boxes of n objects, four numbers each.
-
-    Attributes:
-        data: float64 [n, 4]: the numbers of all boxes.
-    """
+    """Boxes of n objects, four numbers each: float64 [n, 4]."""
 
     __slots__ = ("data",)
 
@@ -28,11 +24,7 @@ class Boxes(Sequence[Box]):
 
     @classmethod
     def of(cls, boxes: Sequence[Sequence[float]]) -> Self:
-        """The same boxes as a column.
-
-        Raises:
-            TypeError, ValueError, OverflowError: A box is not four 64-bit numbers.
-        """
+        """The same boxes as a column; ValueError, TypeError or OverflowError for no boxes."""
         if isinstance(boxes, cls):
             return boxes
         if not {*map(len, boxes)} <= {4}:
@@ -51,11 +43,7 @@ class Boxes(Sequence[Box]):
     def __len__(self) -> int:
         return len(self.data) // 32
 
-    @overload
-    def __getitem__(self, index: int) -> Box: ...
-    @overload
-    def __getitem__(self, index: slice) -> "Boxes": ...
-    def __getitem__(self, index: int | slice) -> "Box | Boxes":
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Boxes(self.numbers[index].tobytes())
         return tuple(self)[index]
@@ -90,11 +78,7 @@ class Outlines(Sequence[Rings]):
 
     @classmethod
     def of(cls, outlines: Sequence[Sequence[Sequence[float]]]) -> Self:
-        """The same outlines as columns.
-
-        Raises:
-            TypeError, OverflowError: A coordinate is not a 64-bit number.
-        """
+        """The same outlines as columns; TypeError or OverflowError if not of numbers."""
         if isinstance(outlines, cls):
             return outlines
         rings = [*itertools.chain.from_iterable(outlines)]
@@ -161,11 +145,7 @@ class Outlines(Sequence[Rings]):
     def __len__(self) -> int:
         return len(self.counts) // 4
 
-    @overload
-    def __getitem__(self, index: int) -> Rings: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Rings, ...]: ...
-    def __getitem__(self, index: int | slice) -> Rings | tuple[Rings, ...]:
+    def __getitem__(self, index: Any) -> Any:
         return tuple(self)[index]
 
     def __reduce__(self) -> tuple[type, tuple[bytes, bytes, bytes]]:
@@ -174,11 +154,7 @@ class Outlines(Sequence[Rings]):
 
 
 def packed_ring(numbers: Iterable[Any]) -> bytes:
-    """Numbers as float64.
-
-    Raises:
-        TypeError, OverflowError: One of them is not a 64-bit number.
-    """
+    """Numbers as float64; TypeError or OverflowError if one is not a 64-bit number."""
     return array("d", numbers).tobytes()
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.config import BuildConfig, checked_config
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
@@ -46,6 +47,7 @@ from beam_pipeline.write.working_directory import (
     scratch_dir,
     spill_folder,
 )
+from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.options import takes_options
 
 Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Element], ...]"
@@ -56,9 +58,7 @@ Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Elemen
 class CheckElements(beam.PTransform):
     """Elements of a source, checked: (InspectedInput, PCollection[int] that counts them).
 
-    Attributes:
-        share: Shares out packed elements among the workers; rejects are few, and stay where they
-            are.
+    `share` distributes packed elements among the workers; rejects are few, and stay where they are.
     """
 
     config: BuildConfig
@@ -69,7 +69,8 @@ class CheckElements(beam.PTransform):
     def expand(
         self, elements: beam.PCollection[Element]
     ) -> tuple[InspectedInput, beam.PCollection[int]]:
-        packed, counts = elements | "Batch" >> BatchElements(self.job)  # bytes, int
+        batch = beam.ParDo(BatchElements(self.job)).with_outputs(BatchElements.COUNT, main="packed")
+        packed, counts = elements | "Batch" >> batch  # bytes, int
         if self.share:
             packed = packed | "Balance" >> self.share  # bytes
         inspected = packed | "Inspect" >> InspectMedia(
@@ -82,10 +83,8 @@ class CheckElements(beam.PTransform):
 class PlanDataset(beam.PTransform):
     """Elements of a source, checked and assigned to splits and shards.
 
-    Yields (Assigned, PCollections of int: together, how many records and rejects were read).
-
-    Attributes:
-        is_balanced: Whether the elements are distributed among the workers already.
+    Yields (Assigned, PCollections of int: together, how many records and rejects were read). With
+    `is_balanced`, the elements are distributed among the workers already.
     """
 
     config: BuildConfig
@@ -174,9 +173,7 @@ def build(
         DataError: More of the data is bad than allowed; rejects.jsonl names it.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
-    config = checked_config(config, options, source, settings)
-    options = options or PipelineOptions([])
-    use_options(options)
+    config, options = checked_arguments(config, options, source, settings)
     check_before_reading(config, options)
     config, source = _with_source(config, source)
     runner = choose_runner(options)
@@ -189,11 +186,7 @@ def build(
         draw_page(config)
         return open_dataset(config.dataset_dir)
     check_output(config)
-    with (
-        exclusive(config),
-        collecting_rarely(),
-        watched(options, spill_folder(config)) as job,
-    ):
+    with exclusive(config), collecting_rarely(), watched(options, spill_folder(config)) as job:
         restore_dataset(config)
         try:
             with explained(), job_pipeline(runner, options, job) as pipeline:
@@ -203,6 +196,27 @@ def build(
             raise
         draw_page(config)
     return open_dataset(config.dataset_dir)
+
+
+def checked_arguments(
+    config: Any, options: Any, source: Any, settings: Mapping[str, Any]
+) -> tuple[BuildConfig, PipelineOptions]:
+    """Return config and options of a build's arguments: `settings` in place of it or over it."""
+    names = [field.name for field in dataclasses.fields(BuildConfig)]
+    for name in settings.keys() - {*names}:
+        raise errors.ConfigError(f"unknown option {name}{did_you_mean(name, names)}")
+    if config is None and settings:
+        config, settings = BuildConfig(**settings), {}
+    for name, value, kind in (
+        ("config", config, BuildConfig),
+        ("options", options, PipelineOptions),
+        ("source", source, beam.PTransform),
+    ):
+        if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
+            raise errors.ConfigError(f"{name}={value!r:.80} is not a {kind.__name__}; give one")
+    options = options or PipelineOptions([])
+    use_options(options)
+    return (dataclasses.replace(config, **settings) if settings else config), options
 
 
 def draw_page(config: BuildConfig) -> None:
@@ -276,16 +290,10 @@ def plan(
     Raises:
         ConfigError: An option cannot be used, or the job is to run elsewhere.
     """
-    config = checked_config(config, options, source, settings)
-    options = options or PipelineOptions([])
-    use_options(options)
+    config, options = checked_arguments(config, options, source, settings)
     if not is_local(options):
         raise errors.ConfigError("plan runs in this process; leave out --runner")
-    with (
-        temporary_folder() as folder,
-        collecting_rarely(),
-        watched(options) as job,
-    ):
+    with temporary_folder() as folder, collecting_rarely(), watched(options) as job:
         result = Path(folder, "plan")
         config, source = _with_source(config, source, f"{folder}/unpacked")
         with explained(), job_pipeline(choose_runner(options), options, job) as pipeline:

@@ -7,17 +7,16 @@ Keys are the fields of a BuildConfig. Paths are relative to the recipe's folder,
 where they begin with `INPUT/`. A line `key: "?"` is open: the data does not tell its value.
 """
 
-import json
+import functools
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
-from beam_pipeline.build_option import BuildOption
-from beam_pipeline.build_options import HEADINGS
+from beam_pipeline.build_options import HEADINGS, BuildOption
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -35,6 +34,7 @@ _BELOW_INPUT = "INPUT/"
 _NULL = "tag:yaml.org,2002:null"
 # Keys of YOLO's data.yaml, which is an input.
 _OF_YOLO = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
+_Placed = Callable[[Field, str], str]
 # Each build gives these anew.
 _OF_ONE_BUILD = frozenset({"output", "overwrite", "threads", "no_report"})
 
@@ -63,7 +63,10 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """
     given = given or {}
     lines = [*_lines(path)]
-    places = _Places(path, lines, given)
+    folder = os.path.dirname(storage.absolute(path))
+    stated = next((line.value.value for line in lines if line.key == "input"), "")
+    root = given.get("input") or storage.join(folder, stated)
+    placed = functools.partial(_placed, folder=folder, root=root)
     values: dict[str, Any] = {}
     wrong: list[ConfigError] = []
     seen: set[str] = set()
@@ -73,7 +76,7 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
                 raise ConfigError(f"{line.key} is there twice; remove one of the lines")
             seen.add(line.key)
             if line.key not in given:
-                values |= _stated(line, places)
+                values |= _stated(line, placed)
         except ConfigError as error:
             wrong.append(ConfigError(f"{path}, line {line.number}: {error}"))
     raise_together(wrong)
@@ -106,7 +109,7 @@ def _lines_of(node: yaml.MappingNode | None, prefix: str = "") -> Iterator[_Line
             yield _Line(name, value, key.start_mark.line + 1)
 
 
-def _stated(line: _Line, places: "_Places") -> dict[str, Any]:
+def _stated(line: _Line, placed: _Placed) -> dict[str, Any]:
     """The value of a line by its key; none of a key without a value."""
     options = all_options(BuildConfig)
     if line.key not in options:
@@ -117,10 +120,10 @@ def _stated(line: _Line, places: "_Places") -> dict[str, Any]:
     if isinstance(line.value, yaml.ScalarNode) and line.value.value == OPEN:
         other = "" if field.option.recipe_only else f", or pass {field.flag}"
         raise ConfigError(f"{line.key} is open; replace {OPEN} with its value{other}")
-    return {line.key: _value(field, line.value, places)}
+    return {line.key: _value(field, line.value, placed)}
 
 
-def _value(field: Field, node: yaml.Node, places: "_Places") -> Any:
+def _value(field: Field, node: yaml.Node, placed: _Placed) -> Any:
     """The value of an option: a text is read as on the command line.
 
     Texts are taken as they are written, so that `no` and `1.0` are names, too.
@@ -128,34 +131,26 @@ def _value(field: Field, node: yaml.Node, places: "_Places") -> Any:
     if isinstance(node, yaml.ScalarNode):
         if field.kind is bool:
             return field.check(value_of(node))
-        return field.parse(places.of(field, node.value))
+        return field.parse(placed(field, node.value))
     if isinstance(node, yaml.SequenceNode) and all(
         isinstance(each, yaml.ScalarNode) for each in node.value
     ):
-        return field.check([places.of(field, each.value) for each in node.value])
+        return field.check([placed(field, each.value) for each in node.value])
     value = value_of(node)
     return field.check(parse_schema(value) if field.name == "schema" else value)
 
 
-class _Places:
-    """Where the paths of a recipe start."""
-
-    def __init__(self, recipe: str, lines: Iterable[_Line], given: Mapping[str, Any]) -> None:
-        self._folder = os.path.dirname(storage.absolute(recipe))
-        stated = next((line.value.value for line in lines if line.key == "input"), "")
-        self._input = given.get("input") or storage.join(self._folder, stated)
-
-    def of(self, field: Field, text: str) -> str:
-        """A text of an option, absolute where it is a path."""
-        if not _is_path(field) or text[:1] in ("", "~"):
-            return text
-        split, path = _split_and_path(field, text)
-        below_input = path.startswith(_BELOW_INPUT)
-        base = self._input if below_input else self._folder
-        placed = storage.join(base, path[len(_BELOW_INPUT) :] if below_input else path)
-        if field.name == "classes" and not storage.exists(placed):  # names
-            return text
-        return split + placed
+def _placed(field: Field, text: str, folder: str, root: str) -> str:
+    """A text of an option, absolute where it is a path below the recipe's folder or the input."""
+    if not _is_path(field) or text[:1] in ("", "~"):
+        return text
+    split, path = _split_and_path(field, text)
+    below_input = path.startswith(_BELOW_INPUT)
+    base = root if below_input else folder
+    placed = storage.join(base, path[len(_BELOW_INPUT) :] if below_input else path)
+    if field.name == "classes" and not storage.exists(placed):  # names
+        return text
+    return split + placed
 
 
 def _is_path(field: Field) -> bool:
@@ -175,7 +170,7 @@ def save(
     understood: Sequence[str] = (),
     problem: Problem | ConfigError | None = None,
 ) -> None:
-    """Write the recipe of a build, and a JSON Schema with which editors complete it.
+    """Write the recipe of a build.
 
     Args:
         understood: Lines that say what the input was read as.
@@ -188,9 +183,7 @@ def save(
     if storage.exists(path):
         raise ConfigError(f"{path} exists; remove it, or save the recipe under another name")
     folder, name = os.path.split(path)
-    schema = f"{name.removesuffix('.yaml')}.schema.json"
     head = [
-        f"yaml-language-server: $schema={schema}",
         f"Built by `beam-tfrecords build {name} --output DATA_DIR`.",
         "Lines behind a # are defaults.",
         *(["The input is read as", *(f"  {line}" for line in understood)] if understood else []),
@@ -205,8 +198,6 @@ def save(
     if isinstance(problem, Problem) and problem.option:
         opened = {problem.option: problem.choices}
     storage.write_bytes(path, _text(head, values, opened).encode())
-    text = json.dumps(json_schema(opened), indent=1, ensure_ascii=False)
-    storage.write_bytes(storage.join(folder, schema), text.encode())
 
 
 def of_dataset(config: BuildConfig) -> str:
@@ -330,51 +321,3 @@ def _yaml(value: Any) -> str:
         [value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=math.inf
     )
     return text.strip()[1:-1]
-
-
-def json_schema(choices: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
-    """The JSON Schema of recipes.
-
-    Args:
-        choices: Of options that are open, by their names.
-    """
-    properties: dict[str, Any] = {}
-    for name, field in all_options(BuildConfig).items():
-        part, _, key = name.rpartition(".")
-        nested = {"type": ["object", "null"], "additionalProperties": False, "properties": {}}
-        own = properties.setdefault(part, nested)["properties"] if part else properties
-        own[key] = _schema_of(field, (choices or {}).get(name, ()))
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "A recipe of beam-tfrecords",
-        "type": "object",
-        "additionalProperties": False,
-        "properties": properties,
-    }
-
-
-_TYPES: Mapping[Any, list[str]] = {
-    bool: ["boolean"],
-    int: ["integer"],
-    float: ["number"],
-    str: ["string"],
-    ImageSize: ["integer", "string"],
-    tuple[str, ...]: ["array", "string"],
-}
-
-
-def _schema_of(field: Field, choices: Sequence[str]) -> dict[str, Any]:
-    """What an editor knows of an option."""
-    option = field.option
-    schema: dict[str, Any] = {"description": option.help}
-    if types := _TYPES.get(field.kind):
-        schema["type"] = [*dict.fromkeys([*types, *(["string"] if option.parse else [])]), "null"]
-    if allowed := [*(choices or field.choices)]:
-        schema["enum"] = allowed
-    bounds = {
-        "minimum": option.least,
-        "maximum": option.most,
-        "exclusiveMinimum": option.above,
-        "exclusiveMaximum": option.below,
-    }
-    return schema | {name: bound for name, bound in bounds.items() if math.isfinite(bound)}

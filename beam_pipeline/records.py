@@ -19,23 +19,20 @@ from tfrecord_dataset.image_size import ImageSize
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ListSummary:
-    """What one key of an Example holds that is an Example already: a list, in brief.
+    """One key of an Example that is an Example already: a list, in brief.
 
     One number and one short text are their own summary: an int, a float, a str.
 
     Attributes:
         kind: The list's: "int64", "float32" or "bytes"; "" where none is set.
-        length: Values in it.
         minimum, maximum: Of numbers; None where there are none, or only NaN.
         finite_range: The same of finite numbers, where some are infinite.
         not_finite: How many numbers are NaN or infinite.
         form: What one bytes value is by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
             "flac", "ogg"; else "text" or "raw"; "" of an empty one.
-        num_bytes: Bytes of one bytes value.
-        num_characters: Of a text.
+        num_bytes, num_characters: Of one bytes value, and of a text.
         sha256: Hex digest of an image or audio, once inspected.
         shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
-        sample_rate: Of audio.
         names: Class numbers with their names, if these are stored, too.
     """
 
@@ -55,12 +52,9 @@ class ListSummary:
 
 
 class Expectation(NamedTuple):
-    """What a key of an Example holds in the first records of its dataset.
+    """What a key of an Example holds in the first records of its dataset; `source` is the first.
 
-    Attributes:
-        kind: The list's: "int64", "float32" or "bytes".
-        form: "image" or "audio" where its values are encoded so; else "".
-        source: The record where that was first seen, for messages.
+    `form` is "image" or "audio" if its values are encoded so, else "".
     """
 
     kind: str
@@ -69,13 +63,7 @@ class Expectation(NamedTuple):
 
 
 class Mask(NamedTuple):
-    """The pixels of one object, as COCO's run lengths.
-
-    Attributes:
-        size: Of the image, all of which it covers.
-        counts: Pixels outside, inside, outside, …, down each column from the left one on, in
-            COCO's compressed form.
-    """
+    """The pixels of one object, as COCO's compressed run lengths down each column from the left."""
 
     size: ImageSize
     counts: bytes
@@ -206,11 +194,8 @@ class Audio:
     """Audio; a source gives only `file`, Inspect fills in the rest.
 
     Attributes:
-        file: The encoded audio.
         format: "wav", "flac", "ogg" or "mp3": the encoding in which it will be stored.
-        sample_rate: Samples a second, as stored.
-        num_samples: Samples of each channel, as stored.
-        channels: Channels, as stored.
+        sample_rate, num_samples, channels: As stored.
         conversions: Why the stored bytes differ from the file's; empty when they do not.
     """
 
@@ -256,12 +241,7 @@ class Array:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RawFile:
-    """The bytes of a file, whatever they are.
-
-    Attributes:
-        file: The file.
-        num_bytes: Its size, once inspected.
-    """
+    """The bytes of a file, whatever they are, and their number, once inspected."""
 
     file: FileRef
     num_bytes: int = 0
@@ -444,11 +424,7 @@ class DeclaredClasses:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Consumed:
-    """Files that a source has read and that belong to no record, such as annotation files.
-
-    Attributes:
-        paths: Absolute paths or URLs.
-    """
+    """Files that a source has read and that belong to no record, such as annotation files."""
 
     paths: tuple[str, ...]
 

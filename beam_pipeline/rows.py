@@ -31,8 +31,7 @@ _TEXT = pa.large_string()
 class Rows:
     """Records with the same features, whose values are single numbers, texts or classes.
 
-    Attributes:
-        table: Columns "key", "source" and "split" (null where none is stated), and those of values.
+    The table has the columns "key", "source" and "split" (null where none is stated), and values.
     """
 
     table: pa.Table

@@ -26,7 +26,7 @@ class EndAtFirstRecord:
     def find_spec(self, name, path, target=None):
         if name == "beam_pipeline.cli.commands":
             from beam_pipeline.running import batches
-            batches.BatchSource.process = end
+            batches.BatchElements.process = end
 
 def end(self, element):
     print(time.clock_gettime(time.CLOCK_MONOTONIC), flush=True)

@@ -59,7 +59,6 @@ LAYERS = {
         schema
         running
         inspect option_values layout_names
-        build_option
         build_options
         config
         problems

@@ -162,12 +162,7 @@ def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> 
 
 
 def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:
-    """Yield the records of a table, in its order.
-
-    Args:
-        first_number: The first record's `source_id`, from which the others' count up; None leaves
-            every record its own.
-    """
+    """Yield the records of a table, in order; their `source_id` counts up from `first_number`."""
     columns = (table.column(name).to_pylist() for name in ("key", "source", "record"))
     numbers = source_ids(table, first_number)
     for key, source, data, number, features in zip(
@@ -186,7 +181,7 @@ def sources_of(table: pa.Table) -> list[str]:
 
 
 def source_ids(table: pa.Table, first_number: int | None) -> Sequence[str]:
-    """The `source_id` of each record, as `records_of` has it; "" of one with its own."""
+    """Return the decimal numbers from `first_number` on; "" for each record if it is None."""
     if first_number is None:
         return [""] * table.num_rows
     return list(map(str, range(first_number, first_number + table.num_rows)))
@@ -277,11 +272,6 @@ def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, 
     table = table.take(order)
     for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
         yield int(ordered[start]), table.slice(start, end - start)
-
-
-def release_memory() -> None:
-    """Return the memory of deleted tables to the system."""
-    pa.default_memory_pool().release_unused()
 
 
 def in_order(table: pa.Table) -> pa.Table:

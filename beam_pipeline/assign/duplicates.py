@@ -40,11 +40,8 @@ def settle(
     Where none may be dropped, the tables are without the packed records (`columns.READ_ROUTES`).
 
     Args:
-        tables: Records (`columns.to_bytes`); those of equal content are all among them. They are
-            gone through several times.
-        statistics: Where records, duplicates and rejects are counted; with "drop" also what the
-            records' values are, which was left until it is known who stays.
-        observes: Whether the values of records are counted here also with other policies.
+        tables: Records (`columns.to_bytes`), all of equal content among them; read repeatedly.
+        observes: Whether values are counted here, as with "drop": only now it is known who stays.
     """
     drops = policy == "drop"
     observes = observes or drops
@@ -83,11 +80,7 @@ def _parts(
 
 
 class _Groups:
-    """Groups of records with equal content.
-
-    Args:
-        contents: The contents, sorted; a group's number is its index.
-    """
+    """Groups of records with equal content, numbered in the order of `contents`."""
 
     def __init__(self, contents: Digests):
         self.num_groups = len(contents)

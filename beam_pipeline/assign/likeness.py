@@ -58,12 +58,7 @@ class Alike(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class NearGroup:
-    """Records that look alike.
-
-    Attributes:
-        keys: The first of their keys, of each content one.
-        splits: The splits of these.
-    """
+    """Records that look alike: the first of their keys, one of each content, and their splits."""
 
     keys: tuple[str, ...]
     splits: tuple[str, ...]
@@ -86,12 +81,7 @@ class NearDuplicates:
 
 
 class Joined(NamedTuple):
-    """All groups, and what follows for splits.
-
-    Attributes:
-        found: They.
-        splits: The split of each open place that has one of their records.
-    """
+    """All groups, and the split of each open place that has one of their records."""
 
     found: NearDuplicates
     splits: Mapping[str, str]
@@ -101,11 +91,7 @@ NOTHING_JOINED = Joined(NearDuplicates(), {})
 
 
 def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
-    """The table of what images look like (`columns.to_bytes`), or nothing of none.
-
-    Args:
-        records: (inspected record, its place, its position).
-    """
+    """Return the table of the looks of (inspected record, its place, its position); b"" of none."""
     rows = [
         (record.look, record.key, place, columns.content_of(record.content_digest))
         for record, place, _ in records

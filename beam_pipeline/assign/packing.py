@@ -22,11 +22,7 @@ from beam_pipeline.running.pickling import pack
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Packer:
-    """Packs inspected elements of a build.
-
-    Attributes:
-        config: The build's.
-    """
+    """Packs inspected elements of a build."""
 
     config: BuildConfig
 

@@ -47,11 +47,7 @@ def _salted(salt: str) -> hashlib.blake2b:
 
 
 def group_of(record: Inspected, group_by: str) -> str:
-    """What decides the split of `record`: see BuildConfig.group_by.
-
-    Raises:
-        RecordError: "no group": the record has no such column or level.
-    """
+    """What decides the split of a record; RecordError if it lacks BuildConfig.group_by."""
     if not group_by:
         return record.group or record.content_digest
     if group_by.isdigit():
@@ -88,12 +84,7 @@ def split_name(stated: str | None) -> str:
 
 
 def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[str]) -> None:
-    """Raises ConfigError where two splits of the dataset would have one name.
-
-    Args:
-        stated: The names in the input, by `split_name`.
-        chosen: The splits that `train` of the input is divided into; empty where it is not.
-    """
+    """Raise ConfigError if two splits, `stated` or `chosen` from train, would have one name."""
     for name, names in stated.items():
         if len(names) > 1:
             raise ConfigError(
@@ -137,13 +128,7 @@ def bins_of(positions: npt.NDArray[np.uint64]) -> Int64s:
 
 @dataclasses.dataclass(slots=True)
 class Histogram:
-    """Number and size of the records of a split in each bin of positions.
-
-    Attributes:
-        bins: int64 [n], the bins that are not empty, ascending.
-        num_records: int64 [n], records in each.
-        num_bytes: int64 [n], about how many bytes these take.
-    """
+    """Number and size of a split's records in each bin of positions, ascending: int64 [n]."""
 
     bins: Int64s = dataclasses.field(default_factory=_no_numbers)
     num_records: Int64s = dataclasses.field(default_factory=_no_numbers)
@@ -165,7 +150,6 @@ class SplitPlan:
     """How one split is cut into shards.
 
     Attributes:
-        num_records: Records of the split.
         num_bytes: About how many bytes its shards take.
         first_bins: The first bin of each shard; the first is 0.
         first_records: The number of each shard's first record, counted over the split.
@@ -187,11 +171,9 @@ class SplitPlan:
 
 
 def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
-    """Cuts a split so that every shard holds the same bytes, to one bin.
+    """Cut a split, which is not empty, so that every shard holds the same bytes, to one bin.
 
-    Args:
-        num_shards: Shards wanted, of which `wanted_shards` has made sure that there are not more
-            than bins; None for as many as target_shard_bytes asks for. None is empty.
+    `num_shards` is as `wanted_shards` allows; None for as many as target_shard_bytes asks for.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
     ends = np.cumsum(histogram.num_bytes)
@@ -216,12 +198,7 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
 def wanted_shards(
     num_shards: int | Mapping[str, int] | None, histograms: Mapping[str, Histogram]
 ) -> dict[str, int | None]:
-    """The number of shards that `--num-shards` wants, by split; None leaves it to the bytes.
-
-    Raises:
-        ConfigError: It names a split that the data does not have, or wants more shards than can
-            be filled.
-    """
+    """The shards that `--num-shards` wants by split, None to decide by bytes."""
     splits = sorted(histograms)
     wanted: dict[str, int | None]
     if not isinstance(num_shards, Mapping):

@@ -24,12 +24,7 @@ Keyed = tuple[Any, bytes]
 
 
 class Keys(NamedTuple):
-    """The keys of a shuffle.
-
-    Attributes:
-        names: The keys.
-        numbers_of: The number of each row's key in a table, int64 [n].
-    """
+    """The keys of a shuffle, and what numbers the key of each row of a table, int64 [n]."""
 
     names: Sequence[Hashable]
     numbers_of: Callable[[pa.Table], Int64s]
@@ -43,7 +38,7 @@ def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed
         for number, rows in columns.divide(table, keys.numbers_of(table)):
             yield keys.names[number], spill.put(columns.to_bytes(rows))
         del table
-        columns.release_memory()
+        pa.default_memory_pool().release_unused()
 
     max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * _WAITING_BYTES_PER_KEY)
     max_bytes = min(max_bytes, _MAX_WAITING_BYTES)
@@ -51,12 +46,7 @@ def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed
 
 
 class DivideTables(beam.DoFn):
-    """Tables to `Keyed`, in batches that are worth an element each; without keys to nothing.
-
-    Args:
-        keys_of: Makes the keys from the side input of `process`.
-        spill: Where tables wait.
-    """
+    """Tables to `Keyed`, in batches that are worth an element each; to nothing without keys."""
 
     def __init__(self, keys_of: Callable[[Any], Keys], spill: Spill = NOT_SPILLED):
         self._keys_of = keys_of

@@ -48,18 +48,14 @@ class Plan:
     numbers_ids: bool
     problem: BeamTFRecordsError | None
 
-    @property
-    def num_shards(self) -> int:
-        """Shards of all splits."""
-        return sum(split.num_shards for split in self.splits.values())
-
     def shard_numbers(self, table: pa.Table) -> Int64s:
         """The shard of each row, int64 [n], counted over all splits in their order."""
         splits = table.column("split").combine_chunks().dictionary_encode()
         codes = splits.indices.to_numpy()
         positions = columns.numbers(table, "position")
         shards = np.zeros(table.num_rows, np.int64)
-        first = self._first_numbers()
+        counts = (cut.num_shards for cut in self.splits.values())
+        first = dict(zip(self.splits, itertools.accumulate(counts, initial=0), strict=False))
         for code, split in enumerate(splits.dictionary.to_pylist()):
             rows = codes == code
             shards[rows] = first[split] + self.splits[split].shards_of(positions[rows])
@@ -84,21 +80,9 @@ class Plan:
         first = sum(self.splits[name].num_records for name in before)
         return first + self.splits[split].first_records[shard]
 
-    def _first_numbers(self) -> dict[str, int]:
-        first, numbers = 0, {}
-        for split, cut in self.splits.items():
-            numbers[split] = first
-            first += cut.num_shards
-        return numbers
-
 
 class Preview(NamedTuple):
-    """What a build would make.
-
-    Attributes:
-        plan: How it would write.
-        statistics: What the records are.
-    """
+    """What a build would make: how it would write, and what the records are."""
 
     plan: Plan
     statistics: Statistics
@@ -226,16 +210,7 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
 def declared_classes(
     statistics: Statistics, given: tuple[str, ...], schema: tuple[Feature, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Class names in order by feature: those given by the user, else by the layout.
-
-    Args:
-        statistics: What the layout declares, and which classes there are.
-        given: The names that the user gives for the classes of one feature.
-        schema: What the user declares of the features, if anything.
-
-    Raises:
-        DataError: The layout's files give one number to two names.
-    """
+    """Class names in order by feature: those `given` by the user for one, else the layout's."""
     names: dict[str, tuple[str, ...]] = {}
     for feature, numbered in statistics.declared.items():
         for number, texts in numbered.items():

@@ -58,10 +58,8 @@ def _compare_keys(bucket: int, tables: Iterable[bytes], spill: Spill) -> Statist
 def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
     """Yield (key, source, other source) of each key that several records have.
 
-    A source gave such a key twice, and one record might be trained, the other tested on.
-
-    Args:
-        parts: Tables of position, key and source; they are gone through twice.
+    A source gave such a key twice, and one record might be trained, the other tested on. The tables
+    of position, key and source are gone through twice.
     """
     repeated = columns.repeated(parts, "position")
     sources: dict[str, list[str]] = {}
@@ -94,11 +92,7 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """`InspectedInput` records to `Assigned`.
-
-    Attributes:
-        counts: PCollection[int]: together, about how many records there are.
-    """
+    """`InspectedInput` records, together about as many as `counts` say, to `Assigned`."""
 
     config: BuildConfig
     counts: beam.PCollection[int]
@@ -118,10 +112,7 @@ class AssignShards(beam.PTransform):
             ).with_output_types(tuple[int, bytes])  # (content's bucket, table)
             | "GroupByContent" >> beam.GroupByKey()  # (content's bucket, tables)
             | "SettleDuplicates"
-            >> beam.ParDo(
-                _SettleDuplicates(self.config, spill, least),
-                counts,
-            ).with_outputs(
+            >> beam.ParDo(_SettleDuplicates(self.config, spill, least), counts).with_outputs(
                 _SettleDuplicates.REJECTED,
                 _SettleDuplicates.STATISTICS,
                 _SettleDuplicates.KEYS,
@@ -179,9 +170,7 @@ class AssignShards(beam.PTransform):
 class FindNearDuplicates(beam.PTransform):
     """Tables of looks (`likeness.SCHEMA`) to the `Joined` of all, of one element.
 
-    Attributes:
-        buckets: PCollection[int], of one element: in how many each part of a look is compared.
-        chooser: PCollection[SplitChooser], of one element.
+    `buckets` (in how many each part of a look is compared) and `chooser` have one element each.
     """
 
     config: BuildConfig

@@ -49,29 +49,25 @@ class DuplicateGroup:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Statistics:
-    """Counts over some of the elements; `merge` adds those of others.
+    """What records are, taken together; `merge` adds those of others.
 
     Attributes:
         num_inspected: Records that Inspect passed on; 0 if nobody counted.
         num_records: Records to be written.
-        num_ids: Of these, the ones that have a `source_id` of their own.
+        num_ids: Those of them with a `source_id` of their own.
         stated_splits: What the input calls its splits, by the name that they get.
         num_stated: Records that Inspect passed on and whose split the input states.
-        num_divided: Of these, the ones of a `train` that `--split` divides.
-        histograms: By split, the records in each bin of positions.
-        values: What the values of each split are, by split and feature name.
+        num_divided: Those of them in a `train` that `--split` divides.
+        values: Statistics of values, by split and feature.
         declared: Class names by the layout's number, by feature.
-        rejected: Rejects by reason.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
-        first_sources: Of all rejects by reason, the sources of the first.
+        first_sources: Sources of the first rejects of each reason.
         notes: What was changed in records, and how often.
-        duplicate_groups, duplicate_records: Contents met more than once; their records.
-        conflicting, across_splits: Groups annotated unlike; groups in several splits.
+        conflicting, across_splits: Groups with different annotations; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
         leaks: Of the first groups in several splits, (split, first key in it) of each split.
         equal_keys: (key, source, other source) of the first records of one key.
-        near: Near-duplicates, which are looked for in all records at once.
         strata: Records whose split is chosen by their class.
     """
 
@@ -100,11 +96,7 @@ class Statistics:
     strata: Strata = dataclasses.field(default_factory=Strata)
 
     def observe(self, records: Sequence[Inspected], split: str) -> None:
-        """Takes the values of records of a split into account, and what was changed in them.
-
-        Raises:
-            DataError: The records have too many features.
-        """
+        """Count the values of records of a split; DataError if they have too many features."""
         values = self.values.setdefault(split, {})
         kinds.observe(records, values)
         check_number(values)
@@ -114,11 +106,7 @@ class Statistics:
             self.num_ids += bool(record.source_id)
 
     def observe_rows(self, by_feature: Mapping[str, Sequence[Value]], table: pa.Table) -> None:
-        """Count the columns of rows (`columns.table_of_rows`), as `observe` does records.
-
-        Raises:
-            DataError: They have too many features.
-        """
+        """Count the columns of rows (`columns.table_of_rows`), as `observe` does records."""
         splits, sources = table.column("split").to_numpy(), columns.sources_of(table)
         for split in dict.fromkeys(splits):
             values = self.values.setdefault(split, {})
@@ -131,11 +119,7 @@ class Statistics:
             check_number(values)
 
     def features(self) -> dict[str, Observed]:
-        """What the values of all splits are, by feature name.
-
-        Raises:
-            DataError: The records have too many features.
-        """
+        """Merge the values of all splits, by feature; DataError if there are too many features."""
         together = merged(self.values.values())
         check_number(together)
         return together
@@ -199,11 +183,7 @@ class Statistics:
         self.equal_keys = heapq.nsmallest(_NUM_NAMED, (*self.equal_keys, *keys))
 
     def merge(self, other: "Statistics") -> None:
-        """Adds what `other` counted.
-
-        Raises:
-            DataError: The records have too many features.
-        """
+        """Add what `other` counted; DataError if the records have too many features."""
         for split, stated in other.stated_splits.items():
             self.stated_splits.setdefault(split, set()).update(stated)
         for split, histogram in other.histograms.items():

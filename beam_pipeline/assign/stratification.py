@@ -38,9 +38,7 @@ def class_of(record: Inspected) -> str | None:
 class Strata:
     """Hashes of the groups of records, by class; equal in whatever parts and order they are added.
 
-    Attributes:
-        hashes: By class, one hash per record; None for a class of too many records.
-        has_too_many_classes: Then `hashes` is empty.
+    A class of too many records has None; if there are too many classes, none is kept.
     """
 
     hashes: dict[str, "array[int] | None"] = dataclasses.field(default_factory=dict)
@@ -72,13 +70,7 @@ class Strata:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SplitChooser:
-    """Chooses the split of a group.
-
-    Attributes:
-        fractions: By split.
-        seed: Of the build.
-        moved: The splits of groups that are not in their plain split, by hash.
-    """
+    """Chooses the split of a group; `moved` has the splits, by hash, that fractions do not give."""
 
     fractions: Mapping[str, float]
     seed: int

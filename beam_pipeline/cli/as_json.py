@@ -1,6 +1,7 @@
 """What `plan`, `verify` and `show` print with `--json`: the same facts, for programs."""
 
 import base64
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from beam_pipeline.assign.plan import Preview
 from beam_pipeline.cli.summary import Warned
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.dataset.difference import Difference
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from beam_pipeline.sources.layout import Claim
@@ -66,12 +68,13 @@ def of_verification(info: Dataset, problems: Sequence[str]) -> str:
     )
 
 
-def of_record(split: str, example: Mapping[str, Sequence[Any]], drawn: str | None) -> str:
-    """A record as one object, in one line, with bytes other than text as base64.
+def of_difference(difference: Difference) -> str:
+    """The differences of two datasets as one object."""
+    return _text({"equal": not difference} | dataclasses.asdict(difference))
 
-    Args:
-        drawn: The path of its image, if it was written.
-    """
+
+def of_record(split: str, example: Mapping[str, Sequence[Any]], drawn: str | None) -> str:
+    """A record as one object, in one line, with bytes other than text as base64."""
     values = {key: [_value(each) for each in some] for key, some in example.items()}
     return _text({"split": split, **({"drawn": drawn} if drawn else {}), "values": values})
 

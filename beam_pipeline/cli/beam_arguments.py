@@ -1,8 +1,7 @@
 """Splits the command line into this package's arguments and Beam's."""
 
-import argparse
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -29,11 +28,6 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, beams
 
 
-def beam_options(words: Sequence[str]) -> PipelineOptions:
-    """Beam's options of a command line."""
-    return PipelineOptions(list(words))
-
-
 def names_of_beam() -> frozenset[str]:
     """All of Beam's options."""
     return frozenset(_beam_parser()._option_string_actions)
@@ -42,21 +36,9 @@ def names_of_beam() -> frozenset[str]:
 @functools.cache
 def _beam_parser() -> Parser:
     """A parser of all of Beam's options."""
-    parser = Parser(add_help=False)
+    parser = Parser(add_help=False, conflict_handler="resolve")  # some options are in two groups
     for group in PipelineOptions.__subclasses__():
-        _add_group(parser, group._add_argparse_args)
-    parser._option_string_actions.pop(
-        "--labels", None
-    )  # build has this one; Dataflow also takes --label
+        group._add_argparse_args(parser)
+    # build has this one; Dataflow also takes --label.
+    parser._option_string_actions.pop("--labels", None)
     return parser
-
-
-def _add_group(
-    parser: argparse.ArgumentParser, add: Callable[[argparse.ArgumentParser], None]
-) -> None:
-    """Adds one group of Beam's options; some options are in two groups."""
-    group = Parser(add_help=False)
-    add(group)
-    for action in group._actions:
-        if not set(action.option_strings) & set(parser._option_string_actions):
-            parser._add_action(action)

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import recipe
 from beam_pipeline.cli import as_json, difference, summary
-from beam_pipeline.cli.beam_arguments import beam_options, names_of_beam, split_arguments
+from beam_pipeline.cli.beam_arguments import names_of_beam, split_arguments
 from beam_pipeline.cli.doctor import examine
 from beam_pipeline.cli.options import (
     AdoptOptions,
@@ -31,12 +31,7 @@ from beam_pipeline.dataset.difference import diff
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.verification.whole_dataset import verify
 from beam_pipeline.describe.record_text import as_text
-from beam_pipeline.errors import (
-    BeamTFRecordsError,
-    DataError,
-    DatasetDamagedError,
-    RecordError,
-)
+from beam_pipeline.errors import BeamTFRecordsError, DataError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_reading, plan
 from beam_pipeline.problems import Problem, ProblemError
@@ -81,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> int:
     own, beams = split_arguments(arguments)
     is_job = own[:1] in (["build"], ["plan"])
-    options = beam_options(beams)
+    options = PipelineOptions(beams)
     use_options(options)  # for the files that other options name
     command = read_command(own, names_of_beam() if is_job else ())
     if beams and not is_job:
@@ -235,7 +230,7 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = False) -> int:
     changes = diff(config.old, config.new)
-    if text := difference.as_json(changes) if to_json else difference.as_text(changes):
+    if text := as_json.of_difference(changes) if to_json else difference.as_text(changes):
         print(text)
     return 1 if changes else 0
 

@@ -1,14 +1,13 @@
-"""Differences between two datasets as text for a person and as JSON for a program."""
+"""Differences between two datasets as text."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.dataset.difference import CHANGES, Difference
+from beam_pipeline.kinds.wording import brief
 from tfrecord_dataset.shown_text import counted, one_line, printable
 
-_CHARACTERS = 60
 _TITLES = {"content": "changed content", "annotation": "changed annotation"}
 
 
@@ -32,12 +31,4 @@ def _lines(difference: Difference) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    text = "none" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
-
-
-def as_json(difference: Difference) -> str:
-    """The differences as one object."""
-    return json.dumps(
-        {"equal": not difference} | dataclasses.asdict(difference), ensure_ascii=False
-    )
+    return brief("none" if value is None else json.dumps(value, ensure_ascii=False))

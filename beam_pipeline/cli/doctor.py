@@ -41,13 +41,7 @@ _SHOWN = ("apache-beam", "numpy", "pyarrow", "pillow", "obstore", "keras", "pyco
 
 
 class Finding(NamedTuple):
-    """One line of the report.
-
-    Attributes:
-        name: What was looked at.
-        text: What was found.
-        remedy: What to do about it; "" where nothing is wrong.
-    """
+    """One line of the report; without a remedy nothing is wrong."""
 
     name: str
     text: str
@@ -68,15 +62,13 @@ def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     """The packages that others ask after, and every one that is missing or too old."""
-    seen = set()
+    needed: dict[str, re.Match[str]] = {}  # several extras may ask for one
     for requirement in importlib.metadata.requires(command_line.DISTRIBUTION) or ():
         stated = _REQUIREMENT.match(requirement)
-        if stated is None or (stated["extra"] and stated["name"] not in _SHOWN):
-            continue
-        if stated["name"] in seen:  # several extras ask for it
-            continue
-        seen.add(stated["name"])
-        name, least = stated["name"], stated["least"] or "0"
+        if stated and (not stated["extra"] or stated["name"] in _SHOWN):
+            needed.setdefault(stated["name"], stated)
+    for name, stated in needed.items():
+        least = stated["least"] or "0"
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -126,19 +118,16 @@ def _gpus() -> Iterator[Finding]:
     listed = _output(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"])
     there = [line for line in (listed or "").splitlines() if line]
     printed = _output([sys.executable, "-c", _TENSORFLOW])
+    version, cuda, seen = ((printed or "").splitlines() or ["||"])[-1].split("|")
+    text, remedy = f"{version}, GPUs that it sees: {seen or 'none'}", ""
     if printed is None:
+        text = "missing, or it cannot be imported"
         remedy = "pip install 'tensorflow[and-cuda]'" if there else "pip install tensorflow"
-        yield Finding("TensorFlow", "missing, or it cannot be imported", remedy)
-    else:
-        version, cuda, seen = (printed.splitlines() or ["||"])[-1].split("|")
-        remedy = ""
-        if there and not seen:
-            remedy = (
-                "pip install 'tensorflow[and-cuda]': this one has no CUDA"
-                if not cuda
-                else f"it does not see the GPU: it wants CUDA {cuda} (docs/gpus.md)"
-            )
-        yield Finding("TensorFlow", f"{version}, GPUs that it sees: {seen or 'none'}", remedy)
+    elif there and not seen and cuda:
+        remedy = f"it does not see the GPU: it wants CUDA {cuda} (docs/gpus.md)"
+    elif there and not seen:
+        remedy = "pip install 'tensorflow[and-cuda]': this one has no CUDA"
+    yield Finding("TensorFlow", text, remedy)
     yield Finding("GPUs", "; ".join(there) or "none that nvidia-smi tells of")
 
 

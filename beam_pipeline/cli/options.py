@@ -6,17 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from beam_pipeline import recipe
-from beam_pipeline.build_option import AllowMissingShards, Classes, Schema
-from beam_pipeline.build_options import HEADINGS
+from beam_pipeline.build_options import HEADINGS, AllowMissingShards, Classes, Schema
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from tfrecord_dataset.command_line import (
-    Command,
-    Parser,
-    add_options,
-    add_program_options,
-    program,
-)
+from tfrecord_dataset.command_line import Command, Parser, add_options, add_program_options, program
 from tfrecord_dataset.options import Option, Options, arguments_of
 
 # The argument that replaces a recipe's input.
@@ -24,9 +17,6 @@ OTHER_INPUT = "other_input"
 _OTHER_INPUT_HELP = "what to read, where INPUT is a recipe (default: the recipe's own)"
 
 _Dataset = Annotated[str, Option("the dataset's directory", is_positional=True)]
-_DatasetOrFiles = Annotated[
-    str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
-]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +65,9 @@ class DiffOptions(Options):
 class ReportOptions(Options):
     """The options of `report`."""
 
-    dataset: _DatasetOrFiles
+    dataset: Annotated[
+        str, Option("a dataset's directory, or a file or pattern of files", is_positional=True)
+    ]
     output: Annotated[
         str | None, Option("the folder of the page (default: the dataset's)", metavar="DIR")
     ] = None
@@ -97,9 +89,6 @@ class Described:
     """What is known of a command.
 
     Attributes:
-        options: The class of its options.
-        summary: In the list of commands.
-        description: In its own help.
         has_json: Whether it prints JSON on request.
         unused: Options that it takes, as `build` does, and that change nothing.
     """
@@ -200,35 +189,21 @@ def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
-    """Reads a command line.
-
-    Args:
-        others: Options of Beam, to suggest them.
-
-    Raises:
-        ConfigError: An option does not exist, is missing, or has a wrong value.
-    """
+    """Read a command line; Beam's options, the `others`, are only suggested."""
     owners = {name: command.options for name, command in COMMANDS.items()}
     return command_parser().read_command(words, owners, others=others)
 
 
 def options_of(command: Command) -> Any:
-    """The options of a command: an object of its class.
-
-    Raises:
-        ConfigError: An option cannot have its value, or a line of the recipe is open.
-    """
+    """The options of a command: an object of its class."""
     owner, values = COMMANDS[command.name].options, command.values
     if owner is not BuildConfig:
         return owner(**arguments_of(owner, values))
     path, other_input = values["input"], command.others.get(OTHER_INPUT)
     if recipe.is_recipe(path):
         given = {name: value for name, value in values.items() if name != "input"}
-        return BuildConfig(**recipe.load(path, given | _input(other_input)))
+        given |= {"input": other_input} if other_input else {}
+        return BuildConfig(**recipe.load(path, given))
     if other_input:
         raise ConfigError(f"--input is for a recipe, which {path} is not; leave one of them out")
     return BuildConfig(**arguments_of(BuildConfig, values))
-
-
-def _input(path: str | None) -> dict[str, str]:
-    return {"input": path} if path else {}

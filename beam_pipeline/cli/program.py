@@ -9,7 +9,7 @@ from typing import NoReturn
 # The first ends the program on Windows, before what cannot be imported there.
 from beam_pipeline import beam_import
 from beam_pipeline.errors import UnavailableError
-from beam_pipeline.running.native_threads import ONE_POOL, ONE_THREAD
+from beam_pipeline.running import memory
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import standard_streams
 from tfrecord_dataset.memory_limits import shortage
@@ -19,9 +19,7 @@ def main() -> int:
     """Runs the command line; returns its exit code."""
     standard_streams.set_up_log()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
-    os.environ.update(ONE_THREAD | ONE_POOL | os.environ)
-    from beam_pipeline.running import memory
-
+    os.environ.update(memory.ONE_THREAD | memory.ONE_POOL | os.environ)
     memory.reuse_memory()
     with memory.collection_paused():
         from beam_pipeline.running import parallel

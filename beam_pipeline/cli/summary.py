@@ -12,9 +12,8 @@ from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from beam_pipeline.describe.statistics import statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
-from beam_pipeline.kinds.wording import alike, brief, count_classes, first_names
+from beam_pipeline.kinds.wording import alike, brief, count_classes
 from beam_pipeline.option_values import ONE_SPLIT
-from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.missing_classes import counts_of, describe_missing, missing_classes
@@ -48,14 +47,11 @@ def of_dataset(info: Dataset) -> list[str]:
         lines += [_feature(feature, Observed()) for feature in info.schema]
     stated = info.metadata.get("states_splits", "none")
     lines += _split_option(config.get("split", {}), info.splits, stated)
-    lines += _classes(info.classes)
-    lines += _missing_classes(info.schema, statistics_of(info))
-    lines += _masks(info.schema, asked=bool(config.get("masks")))
+    lines += _classes(info.schema, statistics_of(info), wants_masks=bool(config.get("masks")))
     lines += _missing_shards(info)
     rejected = info.metadata["rejected"]
-    lines += _rejected(rejected, "see rejects.jsonl")
-    lines += _not_read(rejected, "see rejects.jsonl")
-    lines += _warn_of_rejects(rejected, sum(num_records.values()))
+    hint = "see rejects.jsonl"
+    lines += _rejects(rejected, sum(num_records.values()), hint=hint, unread=hint)
     lines += _of_records(info.metadata, info.schema, num_records)
     return lines
 
@@ -77,14 +73,12 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
         _feature(feature, of_feature(feature, features), statistics.num_records)
         for feature in plan.schema
     ]
-    lines += _classes(main_classes(plan.schema))
-    lines += _missing_classes(plan.schema, statistics_by_split(plan.schema, statistics.values))
-    lines += _masks(plan.schema, asked=config.masks)
-    lines += _rejected(facts["rejected"])
-    unread = statistics.first_sources.get(NOT_READ, [])
-    more = ["…"] if statistics.rejected[NOT_READ] > len(unread) else []
-    lines += _not_read(statistics.rejected, ", ".join([*unread, *more]))
-    lines += _warn_of_rejects(statistics.rejected, statistics.num_records)
+    by_split = statistics_by_split(plan.schema, statistics.values)
+    lines += _classes(plan.schema, by_split, wants_masks=config.masks)
+    files = statistics.first_sources.get(NOT_READ, [])
+    more = ["…"] if statistics.rejected[NOT_READ] > len(files) else []
+    unread = ", ".join([*files, *more])
+    lines += _rejects(facts["rejected"], statistics.num_records, unread=unread)
     lines += [
         f"  {source}: {reason} ({detail})"
         for source, reason, detail in statistics.first_rejects[:10]
@@ -99,7 +93,6 @@ def _of_records(
 ) -> Iterator[str]:
     """Yield what metadata.json states of the records, except for rejects."""
     yield from _counted("changed", facts["changes"])
-    yield from _points(facts["changes"], schema)
     for sentence in describe_rounding(schema, facts.get("rounded", {})):
         yield f"note: {sentence}"
     for name, rates in facts.get("sample_rates", {}).items():
@@ -110,17 +103,15 @@ def _of_records(
         )
     yield from _without_boxes(facts.get("without_boxes", {}), num_records)
     if duplicates := facts.get("duplicates"):  # an adopted dataset has none
-        yield from _duplicates(duplicates)
+        remedy = "a model would be tested on its training data; --duplicates drop removes them"
+        yield from _duplicates(duplicates, "duplicates", "equal content", remedy)
     if near := facts.get("near_duplicates"):
-        yield from _near_duplicates(near)
+        remedy = "--near-duplicates group keeps each in one split (not if the input has splits)"
+        yield from _duplicates(near, "near-duplicates", "similar images", remedy)
 
 
 def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
-    """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90".
-
-    Args:
-        num_records: Of the dataset; records of existing TFRecords may lack the feature.
-    """
+    """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90"."""
     kind = kinds.named(feature)
     facts = [
         " ".join([feature.kind, *kind.type_words(feature)]),
@@ -144,22 +135,6 @@ def _missing_shards(info: Dataset) -> list[str]:
     ]
 
 
-def _points(notes: Mapping[str, int], schema: Iterable[Feature]) -> Iterator[str]:
-    """What else the points in no group may be, by their names."""
-    if number := notes.get(OF_A_POINT):
-        names = first_names([name for feature in schema for name in feature.keypoint_names])
-        yield (
-            f"note: {counted(number, 'object')} made of points in no group; if those of an image "
-            f"are landmarks of one, set points: landmarks, which makes keypoints of them: {names}"
-        )
-
-
-def _masks(schema: Sequence[Feature], *, asked: bool) -> Iterator[str]:
-    """A warning where masks of objects were asked for, and no object has one."""
-    if asked and not any("mask" in feature.geometry for feature in schema):
-        yield Warned("masks (--masks): no object has a mask or polygon; leave the option out")
-
-
 def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> Iterator[str]:
     """How many images have no boxes, by split; a split where none has any is a warning."""
     if counts:
@@ -173,23 +148,17 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
             yield Warned(f"no image of {split} has boxes; check its annotations")
 
 
-def _rejected(rejected: Mapping[str, int], hint: str = "") -> Iterator[str]:
-    """Rejects by reason, except files that were not read: `_not_read` counts them."""
+def _rejects(
+    rejected: Mapping[str, int], num_records: int, *, unread: str, hint: str = ""
+) -> Iterator[str]:
+    """Rejects by reason, with warnings of `unread` files and of more rejects than records."""
     counts = {reason: count for reason, count in rejected.items() if reason != NOT_READ}
-    return _counted("rejected", counts, hint)
-
-
-def _not_read(rejected: Mapping[str, int], which: str) -> Iterator[str]:
-    """A warning for files of the input that may hold data and were not read."""
+    yield from _counted("rejected", counts, hint)
     if number := rejected.get(NOT_READ):
         yield Warned(
-            f"{counted(number, 'file')} not read that may hold data ({which}); "
+            f"{counted(number, 'file')} not read that may hold data ({unread}); "
             "exclude such files with --ignore"
         )
-
-
-def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> Iterator[str]:
-    """A warning where more is rejected than used: the layout may be the wrong one."""
     num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")
     if num_rejected > num_records:
         yield Warned(
@@ -201,11 +170,7 @@ def _warn_of_rejects(rejected: Mapping[str, int], num_records: int) -> Iterator[
 def _split_option(
     fractions: Mapping[str, float], splits: Collection[str], stated: str
 ) -> Iterator[str]:
-    """What became of `--split`, as far as it is not what was asked for.
-
-    Args:
-        stated: Of how many records the input states the split (`Statistics.states_splits`).
-    """
+    """What became of `--split`, as far as it is not what was asked for."""
     if not fractions or fractions == ONE_SPLIT:
         return
     if stated == "all":
@@ -224,22 +189,21 @@ def _split_option(
         )
 
 
-def _classes(classes: tuple[str, ...]) -> Iterator[str]:
-    if classes:
+def _classes(
+    schema: Sequence[Feature], statistics: Mapping[str, Mapping[str, Any]], *, wants_masks: bool
+) -> Iterator[str]:
+    """The classes, with warnings of equal names, of splits that lack some, and of missing masks."""
+    if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
     for one, other in alike(classes):
         yield Warned(f"{one} and {other} are two classes; rename one if they are the same")
-
-
-def _missing_classes(
-    schema: Iterable[Feature], statistics: Mapping[str, Mapping[str, Any]]
-) -> Iterator[str]:
-    """A warning for each split without a record of a class that others have."""
     for feature in schema:
         if feature.classes:
             missing = missing_classes(counts_of(feature.name, statistics))
             yield from map(Warned, describe_missing(feature.name, missing))
+    if wants_masks and not any("mask" in feature.geometry for feature in schema):
+        yield Warned("masks (--masks): no object has a mask or polygon; leave the option out")
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[str]:
@@ -248,33 +212,17 @@ def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[s
         yield f"{what}: {shown}{f' ({hint})' if hint else ''}"
 
 
-def _near_duplicates(near: Mapping[str, int]) -> Iterator[str]:
-    if not near["groups"]:
-        return
-    groups = counted(near["groups"], "group")
-    yield f"near-duplicates: {near['records']:,} records in {groups} of similar images"
-    if across_splits := near["across_splits"]:
-        yield Warned(
-            f"groups of near-duplicates in more than one split: {across_splits:,}; "
-            "--near-duplicates group keeps each in one split (not if the input has splits)"
-        )
-
-
-def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[str]:
-    if not duplicates["groups"]:
-        return
-    groups = counted(duplicates["groups"], "group")
-    yield f"duplicates: {duplicates['records']:,} records in {groups} of equal content"
-    if across_splits := duplicates["across_splits"]:
-        yield Warned(
-            f"groups of duplicates in more than one split: {across_splits:,}; a model "
-            "would be tested on its training data; --duplicates drop removes them"
-        )
-    if conflicting := duplicates["conflicting"]:
-        keys, labels = duplicates["examples"][0]["keys"], duplicates["examples"][0]["labels"]
+def _duplicates(facts: Mapping[str, Any], title: str, what: str, remedy: str) -> Iterator[str]:
+    if facts["groups"]:
+        groups = counted(facts["groups"], "group")
+        yield f"{title}: {facts['records']:,} records in {groups} of {what}"
+    if across_splits := facts["across_splits"]:
+        yield Warned(f"groups of {title} in more than one split: {across_splits:,}; {remedy}")
+    if conflicting := facts.get("conflicting"):
+        keys, labels = facts["examples"][0]["keys"], facts["examples"][0]["labels"]
         group = ", ".join(
             f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
         )
         yield Warned(
-            f"groups of duplicates with different annotations: {conflicting:,}, such as {group}"
+            f"groups of {title} with different annotations: {conflicting:,}, such as {group}"
         )

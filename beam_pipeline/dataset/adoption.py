@@ -15,11 +15,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import Dataset, check_readable, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.shard_inspection import (
-    ShardInspection,
-    inspect_shard,
-    write_index,
-)
+from beam_pipeline.dataset.shard_inspection import ShardInspection, inspect_shard, write_index
 from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import croissant, index, metadata, tfds
 from beam_pipeline.describe.tfds import template_of
@@ -69,10 +65,7 @@ def adopt(
         path: Folder of the files, also in subfolders.
         schema: Schema of the records; inferred from all of them if empty.
         classes: Class names in order, for the only class label.
-        name: Name of the dataset. Default: from TFDS's files or the file names, else the
-            directory's name.
-        version: Version of the dataset. Default: from TFDS's files or the directory's name, else
-            1.0.0.
+        name, version: Default: from TFDS's files, the file names or the directory's name.
         allow_missing_shards: Whether files may be missing from a numbering such as
             `train-00000-of-00010`.
         overwrite: Whether to replace an older description.

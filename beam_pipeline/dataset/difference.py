@@ -16,7 +16,7 @@ from beam_pipeline import kinds
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.reading import read_frames
-from beam_pipeline.dataset.verification.stated_files import FileProblemError, problem, stated_bytes
+from beam_pipeline.dataset.verification.shards import FileProblemError, problem, stated_bytes
 from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.errors import BeamTFRecordsError, DatasetDamagedError
 from beam_pipeline.files import storage
@@ -46,7 +46,6 @@ class Difference:
     """Differences between two datasets; false if there are none.
 
     Attributes:
-        old, new: Directories of the datasets.
         num_records: Old and new number of records, by split.
         added, removed: Number of records with a key only in the new or the old dataset, by split.
         content: Records with different images, audio or arrays, by their new split.

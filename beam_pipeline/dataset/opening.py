@@ -102,11 +102,7 @@ class Dataset:
         return tuple(self.metadata["classes"])
 
     def num_records(self, split: str) -> int:
-        """Return the number of records of a split.
-
-        Raises:
-            UnknownNameError: The dataset has no such split.
-        """
+        """Return the number of records of a split; UnknownNameError if there is no such split."""
         if split not in self.splits:
             raise UnknownNameError("split", split, self.splits, self.path)
         return sum(shard.num_records for shard in self.splits[split])
@@ -118,11 +114,7 @@ def is_dataset(directory: str) -> bool:
 
 
 def find_dataset(path: str | os.PathLike[str]) -> str:
-    """Return the dataset's directory: `path` itself, or the newest version below it.
-
-    Raises:
-        ConfigError: No finished dataset, or several datasets below `path`.
-    """
+    """Return the dataset's directory: `path`, or the newest version below it."""
     directory = storage.absolute(metadata.named_path(path))
     return metadata.find_dataset(directory, storage.exists, _folders)
 
@@ -154,11 +146,7 @@ def _read(file: str) -> bytes:
 
 
 def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
-    """Read statistics.json by split and feature; empty if it is missing.
-
-    Raises:
-        DatasetDamagedError: The file differs from its hash.
-    """
+    """Read statistics.json by split and feature; empty if it is missing."""
     if STATISTICS_FILE not in info.files:
         return {}
     file = storage.join(info.path, STATISTICS_FILE)
@@ -166,14 +154,7 @@ def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
 
 
 def check_readable(directory: str, texts: Mapping[str, str]) -> None:
-    """Check that new descriptions can be read by the packages that open the dataset.
-
-    Args:
-        texts: Content of files by name, including metadata.json.
-
-    Raises:
-        DataError: A file cannot be read back.
-    """
+    """Raise DataError unless new descriptions, by file name, can be opened as a dataset."""
     try:
         for problem in _parse(texts[FILE].encode(), directory).problems:
             raise damaged(storage.join(directory, FILE), problem)
@@ -222,11 +203,7 @@ def _check(facts: Mapping[str, Any]) -> None:
 
 
 def check_unchanged(info: Dataset) -> None:
-    """Check, after an error, that the dataset is still the one that was opened.
-
-    Raises:
-        DatasetChangedError: Another build has replaced it.
-    """
+    """Raise DatasetChangedError if another build has replaced the dataset since it was opened."""
     with contextlib.suppress(RecordError):  # missing or damaged, so not another build
         if storage.sha256_of(storage.join(info.path, FILE)) != info.sha256:
             raise DatasetChangedError(

@@ -39,13 +39,10 @@ class ShardInspection:
     """Findings about a file.
 
     Attributes:
-        num_records: Number of records.
         num_bytes: Size of the records with their framing, before compression.
-        sha256: Hex digest of the file.
         features: Statistics of the records, by feature.
         notes: Number of unusual values, by description.
-        problems: The first problems, one per line.
-        num_problems: Number of all problems.
+        problems: The first problems, one per line; `num_problems` counts all.
     """
 
     num_records: int = 0
@@ -74,7 +71,6 @@ def inspect_shard(
 
     Args:
         expected: Specs of the dataset's first records, by key.
-        progress_dir: Folder of the progress counter.
         scratch: Local folder for data that the file's index needs.
     """
     inspection = ShardInspection()
@@ -122,11 +118,7 @@ def _records(
 def write_index(
     shard: RecordFile, schema: tuple[Feature, ...], directory: str, scratch: str
 ) -> dict[str, FileEntry]:
-    """Write a file's index below its dataset's `directory`, from the output of `inspect_shard`.
-
-    Returns:
-        Entries of the written files, by path in the directory.
-    """
+    """Write a file's index below its dataset's `directory`, from the output of `inspect_shard`."""
     files = index.files(shard.relative, shard.compressed)
     paths = [storage.join(directory, file) for file in files]
     with index.writing(schema, paths, durable=True) as writer:

@@ -16,12 +16,7 @@ _BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervise
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TfdsInfo:
-    """TFDS's description of a directory.
-
-    Attributes:
-        name, version: Name and version of the dataset.
-        shard_lengths: Number of records of each shard, by split.
-    """
+    """TFDS's description of a directory, with the number of records of each shard by split."""
 
     name: str
     version: str
@@ -29,11 +24,7 @@ class TfdsInfo:
 
     @classmethod
     def read(cls, directory: str) -> Self | None:
-        """Read TFDS's files in `directory`; None if they are missing or by this project.
-
-        Raises:
-            DataError: It is invalid.
-        """
+        """Read TFDS's files in `directory`; None if they are missing or by this project."""
         path = storage.join(directory, INFO_FILE)
         if not storage.exists(path):
             return None
@@ -53,11 +44,7 @@ class TfdsInfo:
             raise DataError(f"{path} is invalid: {error!r}; fix it, or move it away") from error
 
     def check(self, shards: Mapping[str, Sequence[ShardEntry]]) -> None:
-        """Compare TFDS's shard lengths with the actual shards, by split.
-
-        Raises:
-            DataError: They differ.
-        """
+        """Raise DataError if TFDS's shard lengths are not those of the actual shards, by split."""
         actual = {split: [info.num_records for info in infos] for split, infos in shards.items()}
         stated = {split: lengths for split, lengths in self.shard_lengths.items() if lengths}
         if stated != actual:

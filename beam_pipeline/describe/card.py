@@ -20,13 +20,10 @@ def card(
     schema: Sequence[Feature],
     sample: str = "",
 ) -> str:
-    """Render README.md: the splits, the features, and how to load them.
+    """Render README.md: the splits, the features, a sample record, and how to load them.
 
     Its header names the shards as the data, since `datasets.load_dataset` would load the index, the
     only files in a format that it supports.
-
-    Args:
-        sample: A record as text (record_text.py), safe in an indented block.
     """
     name, version, licence = config.name, config.version, config.license
     licensed = f"license: {json.dumps(licence, ensure_ascii=False)}\n" if licence else ""

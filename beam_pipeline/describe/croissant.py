@@ -20,11 +20,7 @@ FILE = "croissant.json"
 _DESCRIPTION = "TFRecords; metadata.json, which beam-tfrecords wrote, describes what they hold."
 
 _TFRECORD, _PARQUET = "application/x-tfrecord", "application/x-parquet"
-_TYPES = {
-    pyarrow.string(): "sc:Text",
-    pyarrow.int64(): "sc:Integer",
-    pyarrow.float32(): "sc:Float",
-}
+_TYPES = {pyarrow.string(): "sc:Text", pyarrow.int64(): "sc:Integer", pyarrow.float32(): "sc:Float"}
 # Of the specification, for readers that accept only this context.
 _CONTEXT = {
     "@language": "en",
@@ -55,11 +51,7 @@ def croissant(
     shards: Mapping[str, Sequence[ShardEntry]],
     files: Mapping[str, FileEntry],
 ) -> str:
-    """Render croissant.json.
-
-    Args:
-        files: The files of the index, by path.
-    """
+    """Render croissant.json; `files` are those of the index, by path."""
     entries = [shard for of_split in shards.values() for shard in of_split]
     indices = {rows_file(shard.file): shard for shard in entries}
     columns = arrow_schema(schema)
@@ -137,8 +129,5 @@ def _field(column: pyarrow.Field, split: str) -> dict[str, Any]:
         "name": column.name,
         "dataType": _TYPES[dtype],
         **({"repeated": True} if is_list else {}),
-        "source": {
-            "fileSet": {"@id": _index_of(split)},
-            "extract": {"column": column.name},
-        },
+        "source": {"fileSet": {"@id": _index_of(split)}, "extract": {"column": column.name}},
     }

@@ -6,7 +6,7 @@ concatenates them. No Beam here: worker processes import this module.
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,11 +43,7 @@ def files(shard: str, compressed: bool = False) -> tuple[str, ...]:
 
 
 def column(data: bytes, name: str) -> Iterator[Any]:
-    """Read one column of a shard's index.
-
-    Raises:
-        ArrowException: The column cannot be read.
-    """
+    """Read one column of a shard's index; ArrowException if it cannot be read."""
     file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
     batches = file.iter_batches(columns=[name], use_threads=False)
     return (value for batch in batches for value in batch.column(0).to_pylist())
@@ -112,15 +108,14 @@ def rows_of_columns(
 def writing(
     schema: Sequence[Feature], paths: Sequence[str], *, durable: bool = False
 ) -> Iterator["IndexWriter"]:
-    """Write the index of a shard, and fill its `files` at the end.
-
-    Args:
-        paths: Destination of each of the index's `files`.
-    """
+    """Write the index of a shard to the `paths` of its `files`, which it lists at the end."""
     with storage.writing(paths[0], durable=durable) as handle:
         rows = HashedFile(handle)
-        with IndexWriter(rows, schema) as writer:
+        types = arrow_schema(schema)
+        with pyarrow.parquet.ParquetWriter(rows, types, compression="zstd") as parquet:
+            writer = IndexWriter(parquet)
             yield writer
+            writer.flush()
     writer.files.append(TemporaryFile.of(paths[0], rows))
     for path in paths[1:]:
         with storage.writing(path, durable=durable) as handle:
@@ -133,17 +128,11 @@ def writing(
 class IndexWriter:
     """Writer of a shard's index that takes rows as they come, in groups of some megabytes.
 
-    Args:
-        parquet: A binary file for the rows; it stays open.
-
-    Attributes:
-        files: The written files.
+    `files` has what was written.
     """
 
-    def __init__(self, parquet: Any, schema: Sequence[Feature]):
-        self._writer = pyarrow.parquet.ParquetWriter(
-            parquet, arrow_schema(schema), compression="zstd"
-        )
+    def __init__(self, parquet: pyarrow.parquet.ParquetWriter):
+        self._parquet = parquet
         self._waiting: list[pyarrow.Table] = []
         self._waiting_bytes = 0
         self._lengths: list[npt.NDArray[np.int64]] = []
@@ -161,16 +150,7 @@ class IndexWriter:
         self._waiting.append(table)
         self._waiting_bytes += table.nbytes
         if self._waiting_bytes >= _GROUP_BYTES:
-            self._flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Write the remaining rows."""
-        if kind is None:
-            self._flush()
-        self._writer.close()
+            self.flush()
 
     @property
     def num_bytes(self) -> int:
@@ -191,12 +171,13 @@ class IndexWriter:
             yield "".join(f"{offset} {length}\n" for offset, length in spans).encode()
             start = int(ends[-1]) if len(ends) else start
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that wait."""
         if self._waiting:
             rows = pyarrow.concat_tables(self._waiting)
             self._waiting, self._waiting_bytes = [], 0
             rows = rows.combine_chunks()  # frees the other rows during the write
-            self._writer.write_table(rows)
+            self._parquet.write_table(rows)
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:

@@ -25,8 +25,7 @@ def metadata(
 ) -> str:
     """Render metadata.json, which does not depend on time, place or machine of the build.
 
-    Args:
-        files: The other files except build.json, by path.
+    `files` are all others except build.json, by path.
     """
     facts = {
         **facts_of_records(config, plan, statistics),
@@ -38,19 +37,18 @@ def metadata(
 
 def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) -> dict[str, Any]:
     """Return the facts about a build's records that are known before the write."""
-    rounded = rounded_numbers(plan.schema, statistics)
-    rates = several_sample_rates(statistics)
-    existing = any(observed.lists for observed in statistics.features().values())
-    without_boxes = statistics.without_objects()
-    stated = statistics.states_splits if config.split != ONE_SPLIT else "none"
+    states_splits = statistics.states_splits if config.split != ONE_SPLIT else "none"
+    special = {
+        "existing_examples": any(each.lists for each in statistics.features().values()),
+        "rounded": rounded_numbers(plan.schema, statistics),
+        "sample_rates": several_sample_rates(statistics),
+        "states_splits": "" if states_splits == "none" else states_splits,
+        "without_boxes": statistics.without_objects(),
+    }
     return {
         "rejected": dict(sorted(statistics.rejected.items())),
         "changes": dict(sorted(statistics.notes.items())),
-        **({"existing_examples": True} if existing else {}),
-        **({"rounded": rounded} if rounded else {}),
-        **({"sample_rates": rates} if rates else {}),
-        **({"states_splits": stated} if stated != "none" else {}),
-        **({"without_boxes": without_boxes} if without_boxes else {}),
+        **{name: fact for name, fact in special.items() if fact},
         "duplicates": {
             "policy": config.duplicates,
             "groups": statistics.duplicate_groups,

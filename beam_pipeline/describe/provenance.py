@@ -1,7 +1,6 @@
 """build.json: time, place and input of a build, which no other file has."""
 
 import hashlib
-import json
 import platform
 import time
 
@@ -14,18 +13,8 @@ from tfrecord_dataset.shown_text import without_secrets
 FILE = "build.json"
 
 
-def are_of_one_dataset(one: str, other: str) -> bool:
-    """Whether two build.json files belong to the same metadata.json."""
-    stated = [json.loads(text)["metadata_sha256"] for text in (one, other)]
-    return bool(stated[0] == stated[1])
-
-
 def provenance(config: BuildConfig, metadata_text: str) -> str:
-    """Render build.json for a build that ends now on this machine.
-
-    Args:
-        metadata_text: The dataset's metadata.json, which build.json refers to.
-    """
+    """Render build.json for a build that ends now on this machine."""
     return sealed(
         {
             "input": without_secrets(config.input),

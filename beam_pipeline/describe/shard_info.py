@@ -10,13 +10,7 @@ from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TemporaryFile:
-    """A finished file before the commit.
-
-    Attributes:
-        path: Its path.
-        num_bytes: Its size on disk.
-        sha256: Its hex digest.
-    """
+    """A finished file before the commit: its path, size on disk and hex digest."""
 
     path: str
     num_bytes: int
@@ -38,10 +32,7 @@ class ShardInfo(ShardEntry):
     """A written shard.
 
     Attributes:
-        split: The shard's split.
-        shard: Its number in the split.
-        temporary: Its files before the commit, the shard and its index, by final path in the
-            dataset's directory.
+        temporary: Its files before the commit, by final path in the dataset's directory.
         sample: The first record as text, for the first shard of the first split; else "".
     """
 

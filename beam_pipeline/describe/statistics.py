@@ -16,11 +16,7 @@ def statistics_text(
     values: Mapping[str, Mapping[str, Observed]],
     num_records: Mapping[str, int],
 ) -> str:
-    """Render statistics.json.
-
-    Args:
-        values: Statistics by split and name of a feature.
-    """
+    """Render statistics.json from statistics by split and name of a feature."""
     facts = statistics_by_split(schema, values)
     splits = {
         split: {"num_records": number, "features": facts.get(split, {})}

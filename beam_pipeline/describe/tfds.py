@@ -54,10 +54,7 @@ def texts(
     templates: Mapping[str, str] | None = None,
     reads_shards: bool = True,
 ) -> dict[str, str]:
-    """Render all files for TFDS; only the class names if it cannot read the shards.
-
-    See `dataset_info` and `features` for the others.
-    """
+    """Render all files for TFDS; only the class names if it cannot read the shards."""
     texts = class_names(schema)
     if reads_shards:
         texts[INFO_FILE] = dataset_info(name, version, schema, shards, templates)
@@ -72,11 +69,7 @@ def dataset_info(
     shards: Mapping[str, Sequence[ShardEntry]],
     templates: Mapping[str, str] | None = None,
 ) -> str:
-    """Render dataset_info.json, for the shards of each split in order.
-
-    Args:
-        templates: Template of the shard names by split, if it differs from TEMPLATE.
-    """
+    """Render dataset_info.json; `templates` of shard names by split replace TEMPLATE."""
     templates = templates or {}
     supervised = supervised_keys(schema)
     return _text(

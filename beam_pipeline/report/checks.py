@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from beam_pipeline.assign.statistics import DUPLICATE
-from beam_pipeline.kinds.wording import count_classes
-from beam_pipeline.report.drawing import cut
+from beam_pipeline.kinds.wording import brief, count_classes
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.shown_text import counted
 
@@ -19,15 +18,7 @@ _ENOUGH = 30  # records of a split, for meaningful shares
 
 
 class Check(NamedTuple):
-    """One check of the report.
-
-    Attributes:
-        level: Its result.
-        title: Its subject, in a word or two.
-        text: The finding.
-        remedy: The remedy; "" if none is needed.
-        link: The section with the details.
-    """
+    """One check: subject, finding, remedy ("" if none is needed), the section with details."""
 
     level: Level
     title: str
@@ -37,11 +28,7 @@ class Check(NamedTuple):
 
 
 def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[Check]:
-    """Yield all checks in the order of the page.
-
-    Args:
-        metadata: Content of metadata.json; empty for plain files.
-    """
+    """Yield all checks in the order of the page, given metadata.json; {} for plain files."""
     total = sum(split["records"] for split in figures["splits"])
     if metadata:
         may_be_bad = metadata.get("config", {}).get("max_bad_fraction", 0) > 0
@@ -71,7 +58,7 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
 
 
 def _with_short_names(classes: Mapping[str, Any]) -> dict[str, Any]:
-    return {**classes, "rows": [{**row, "name": cut(row["name"])} for row in classes["rows"]]}
+    return {**classes, "rows": [{**row, "name": brief(row["name"])} for row in classes["rows"]]}
 
 
 def _rejects(rejected: Mapping[str, int], total: int, *, may_be_bad: bool) -> Check:

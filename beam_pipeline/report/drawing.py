@@ -13,6 +13,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from beam_pipeline.kinds.masks import mask_of, pixels_of
+from beam_pipeline.kinds.wording import brief
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.images import decode_rgb
 from beam_pipeline.media.maps import IGNORED, read_numbers
@@ -37,8 +38,6 @@ _STRIP: Color = (32, 32, 32)
 _READABLE_SIDE = 400
 # Opacity of a mask, of 255.
 _SEEN_THROUGH = np.uint8(110)
-# Longer names are cut before measuring, which takes a second for 5,000 characters.
-_NAME_CHARACTERS = 80
 _SHARE = 0.5  # opacity of a map
 # Background classes are not coloured.
 _BACKGROUNDS = frozenset({"background", "_background_", "other", "unlabeled", "void"})
@@ -46,17 +45,10 @@ _NEAR, _FAR = np.array([255, 200, 0]), np.array([40, 0, 160])
 
 
 class Shading(NamedTuple):
-    """A map to draw over an image.
-
-    Attributes:
-        data: The stored map.
-        classes: Class names in order; empty for a depth map.
-        colors: Colours of the classes.
-    """
+    """A map to draw over an image; one without classes has depths."""
 
     data: bytes
     classes: Sequence[str]
-    colors: Sequence[tuple[int, int, int]]
 
 
 class Named(NamedTuple):
@@ -71,11 +63,7 @@ class Named(NamedTuple):
 def draw_example(
     features: Sequence[Feature], example: Mapping[str, Any], most_side: int | None = None
 ) -> Image.Image | None:
-    """Draw an example's image with its objects, map and names; None without an image.
-
-    Raises:
-        RecordError: The image or the map cannot be decoded.
-    """
+    """Draw an example's image with its objects, map and names; None without an image."""
     by_kind = {feature.kind: feature for feature in reversed(features)}
     if "image" not in by_kind:
         return None
@@ -85,7 +73,7 @@ def draw_example(
     if feature := by_kind.get("class_label"):
         label = ", ".join(class_names(feature, numpy_values(feature, lists)[feature.name]))
     if feature := by_kind.get("map"):
-        shading = Shading(example[feature.key][0], feature.classes, COLORS)
+        shading = Shading(example[feature.key][0], feature.classes)
     if feature := by_kind.get("boxes"):
         boxes, classes = _boxes(feature, lists), feature.classes
     image = example[by_kind["image"].key][0]
@@ -99,11 +87,6 @@ def class_names(feature: Feature, numbers: Any) -> list[str]:
         for number in np.atleast_1d(numbers).tolist()
         if isinstance(number, int) and number >= 0
     ]
-
-
-def cut(name: str) -> str:
-    """Cut a name that is too long to show."""
-    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 1]}…"
 
 
 def _boxes(feature: Feature, lists: Lists) -> Objects:
@@ -146,20 +129,14 @@ def draw(
     enlarged by a whole factor. The font is Pillow's own, which has Latin letters.
 
     Args:
-        data: The image as stored, upright: JPEG, PNG, or any format that Pillow reads.
         boxes: In format "rel_xyxy".
-        label: The class of the whole image.
         classes: All classes in order, so that each has its own colour; without them the colour
             depends on the name.
-        shading: A map to draw over the image.
         most_side: Longer side in pixels; larger images are scaled down first, which is cheaper.
 
     Raises:
         RecordError: `data` or the map cannot be decoded.
-        ValueError: `boxes` are in another format.
     """
-    if boxes is not None and boxes.format != "rel_xyxy":
-        raise ValueError(f"boxes in {boxes.format!r}; normalise them to 'rel_xyxy' first")
     image = decode_rgb(data, most_side)
     if (longest := max(image.size)) < _READABLE_SIDE:
         factor = -(-_READABLE_SIDE // longest)
@@ -200,14 +177,10 @@ def _font(size: int) -> Font:
 
 def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None:
     names = boxes.labels or ("",) * len(boxes.boxes)
+    right, bottom = canvas.width - 1, canvas.height - 1
     in_pixels = [
-        (
-            box[0] * (canvas.width - 1),
-            box[1] * (canvas.height - 1),
-            box[2] * (canvas.width - 1),
-            box[3] * (canvas.height - 1),
-        )
-        for box in boxes.boxes
+        (xmin * right, ymin * bottom, xmax * right, ymax * bottom)
+        for xmin, ymin, xmax, ymax in boxes.boxes
     ]
     # Large boxes first, so that small ones and all names stay on top.
     order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))
@@ -250,7 +223,7 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
 
 def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
     """Draw a name above its box, moved into the image if necessary."""
-    name = cut(name)
+    name = brief(name)  # to measure 5,000 characters takes a second
     corner, draw = (box[0], box[1]), canvas.draw
     _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
     x = max(0.0, corner[0] + min(0.0, canvas.width - right))
@@ -262,7 +235,7 @@ def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None
 
 def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
     """Add a dark strip with `text` below `image`, cut to fit."""
-    text = cut(text)
+    text = brief(text)
     _, top, _, bottom = ImageDraw.Draw(image).textbbox((0, 0), "Ág", font=font)
     padding = max(3, int(bottom - top) // 4)
     framed = Image.new("RGB", (image.width, image.height + int(bottom - top) + 2 * padding), _STRIP)
@@ -276,11 +249,7 @@ def _area(box: Rectangle) -> float:
 
 
 def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Named]]:
-    """Draw a map over an RGB image, and return the places for its class names.
-
-    Raises:
-        RecordError: The map cannot be decoded.
-    """
+    """Draw a map over an RGB image, and return the places for its class names."""
     numbers = read_numbers(shading.data, DECODER_MAX_PIXELS)
     if numbers.dtype == np.uint8:
         number_of = [
@@ -312,7 +281,7 @@ def _named(numbers: npt.NDArray[np.integer], number: int, shading: Shading) -> N
     pixels = np.argwhere(numbers == number)
     row, column = pixels[np.square(pixels - pixels.mean(axis=0)).sum(axis=-1).argmin()]
     height, width = numbers.shape
-    color = shading.colors[number % len(shading.colors)]
+    color = COLORS[number % len(COLORS)]
     return Named(_name(shading, number), color, column / width, row / height)
 
 

@@ -168,15 +168,7 @@ def sequences(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
 
 
 def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False) -> dict[str, Any]:
-    """Count values in bins of equal width.
-
-    Args:
-        whole: Whether bins begin at whole numbers.
-        log: Whether bins have equal ratios instead.
-
-    Returns:
-        "edges", one more than "counts"; both empty without values.
-    """
+    """Count values in 20 bins: of equal width, at whole numbers, or (log) of equal ratios."""
     if not len(values):
         return {"edges": [], "counts": []}
     change: Callable[[Any], Any] = np.log if log else np.asarray

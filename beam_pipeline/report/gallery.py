@@ -17,27 +17,13 @@ _PICTURES = 120
 # Records per class, so that all classes together have this many.
 _AT_LEAST = 48
 _EACH_CLASS = 6
-_RARE_CLASSES = 20
 _GROUPS, _OF_A_GROUP = 24, 4
 
 Group = Mapping[str, Any]
 
 
-def rare_classes(dataset: Contents, records: Sequence[Sampled]) -> list[str]:
-    """Return the rarest classes of all features; empty if the dataset has no pictures."""
-    if not any(feature.kind == "image" for feature in dataset.features.values()):
-        return []
-    stated = {split: dataset.statistics(split) for split in dataset.splits}
-    labelled = (each for each in dataset.features.values() if each.kind in figures.LABELLED)
-    tables = (figures.classes(feature, stated, records) for feature in labelled)
-    known = [row["name"] for each in tables for row in each["rows"] if row["total"]]
-    return known[::-1][:_RARE_CLASSES]
-
-
 def gallery(
-    features: Sequence[Feature],
-    found: Mapping[str, Any],
-    records: Sequence[Sampled],
+    features: Sequence[Feature], found: Mapping[str, Any], records: Sequence[Sampled]
 ) -> Iterator[dict[str, Any]]:
     """Choose pictures: rare classes and images without objects first, some of each class."""
     if not any(feature.kind == "image" for feature in features):

@@ -16,14 +16,14 @@ from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.tfds import INFO_FILE
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.wording import brief
 from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
-from beam_pipeline.report.gallery import gallery, rare_classes, side_by_side
-from beam_pipeline.report.rejects import as_shown, first_rejects
-from beam_pipeline.report.sample import Sampled, first_records, of_classes, sample
+from beam_pipeline.report.gallery import gallery, side_by_side
+from beam_pipeline.report.sample import Sampled, first_records, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.page import rendered
@@ -42,13 +42,11 @@ _USUAL_CHARACTERS = 300
 _MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
 _SOUNDS = 8
 _TEXTS = 12
+_REJECTS = 200
 
 
 def write_report(
-    path: str | os.PathLike[str],
-    output: str | os.PathLike[str] | None = None,
-    *,
-    seed: int = 0,
+    path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, seed: int = 0
 ) -> str:
     """Write `report.html` and `report.json` of a dataset, and return the path of the page.
 
@@ -73,8 +71,7 @@ def write_report(
         raise ConfigError(f"{path} is not a dataset directory; choose a folder with --output DIR")
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
-    rare = of_classes(dataset, rare_classes(dataset, records), each=2)
-    facts = facts_of(dataset, records, rare)
+    facts = facts_of(dataset, records)
     return _write(folder, facts if folder == dataset.path else {**facts, "folder": ""})
 
 
@@ -99,7 +96,7 @@ def write_page_of_build(directory: str) -> None:
     try:
         dataset = tfrecord_dataset.open(directory)
         records = first_records(dataset)
-        _write(directory, facts_of(dataset, records, []))
+        _write(directory, facts_of(dataset, records))
     except Exception as error:  # including bugs of this page
         _LOG.warning(
             "the dataset is complete, but its %s could not be written: %s; run "
@@ -141,14 +138,8 @@ def _cut(name: str, value: Any) -> Any:
 _PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_shown"})
 
 
-def facts_of(
-    dataset: Contents, records: Sequence[Sampled], rare: Sequence[Sampled]
-) -> dict[str, Any]:
-    """Collect all facts of the page as JSON values, with untrusted names escaped.
-
-    Args:
-        rare: More records, of rare classes, to show first.
-    """
+def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Collect all facts of the page as JSON values, with untrusted names escaped."""
     metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
     charts = figures(dataset, records)
     features = list(dataset.features.values())
@@ -164,7 +155,6 @@ def facts_of(
     total = sum(split["records"] for split in charts["splits"])
     duplicates = (metadata.get("duplicates") or {}).get("examples", [])
     near = (metadata.get("near_duplicates") or {}).get("examples", [])
-    rejects = first_rejects(dataset.path)
     equal_shown, near_shown = side_by_side(dataset, duplicates, near)
     return {
         "name": name,
@@ -181,19 +171,33 @@ def facts_of(
         "checks": [check._asdict() for check in checks(metadata, charts)],
         "figures": charts,
         "rejected": metadata.get("rejected", {}),
-        "rejects": [as_shown(reject) for reject in rejects],
+        "rejects": list(_first_rejects(dataset.path)),
         "duplicates": duplicates,
         "equal_shown": equal_shown,
         "near_duplicates": near,
         "near_shown": near_shown,
         "schema": [_described(feature, records) for feature in features],
-        "gallery": list(gallery(features, charts, [*rare, *records])),
+        "gallery": list(gallery(features, charts, records)),
         "sounds": list(_sounds(features, records)),
         "texts_shown": [
             {"where": f"{each.split} {each.number}", "text": as_text(each.example, features)}
             for each in _of_each_split(records, _TEXTS)
         ],
     }
+
+
+def _first_rejects(path: str) -> Iterator[dict[str, str]]:
+    try:
+        text = storage.read_start(storage.join(path, "rejects.jsonl"), 1 << 20)
+    except (RecordError, OSError):
+        return
+    for line in text.decode(errors="replace").splitlines()[:_REJECTS]:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return  # cut off
+        if isinstance(row, dict):
+            yield {name: shown(str(row.get(name, ""))) for name in ("source", "reason", "detail")}
 
 
 def _pattern(split: Split) -> tuple[str, str]:
@@ -237,7 +241,6 @@ def _described(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
     }
 
 
-def _short(value: Any, most: int = 80) -> str:
-    text = value[: 4 * most].decode(errors="replace") if isinstance(value, bytes) else str(value)
-    text = shown(" ".join(text.split()))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _short(value: Any) -> str:
+    text = value[:400].decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return brief(shown(" ".join(text.split())))

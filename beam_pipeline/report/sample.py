@@ -1,8 +1,7 @@
-"""Samples records of each split by seed, and of rare classes by the index."""
+"""Samples records of each split by seed, and finds records by the index."""
 
-import collections
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,19 +21,16 @@ from tfrecord_dataset.values import numpy_values
 
 # Neighbouring records, read together.
 _BLOCK = 10
-# Rows of the index to search for rare classes.
+# Rows of the index to search.
 _MOST_ROWS = 1_000_000
+# Limits of a sample, of all splits.
+_MOST_RECORDS, _MOST_BYTES = 1_000, 32 << 20
+# Limits of the first records; those of a split end with the first one over its share.
+_FIRST_RECORDS, _FIRST_BYTES = 60, 8 << 20
 
 
 class Sampled(NamedTuple):
-    """One record.
-
-    Attributes:
-        split: Its split.
-        number: Number in the split, from 0.
-        values: Values by feature name; images and audio are encoded.
-        example: Values by key, as `show` prints them.
-    """
+    """One record: values by feature, media still encoded, and lists by key as `show` has them."""
 
     split: str
     number: int
@@ -42,20 +38,14 @@ class Sampled(NamedTuple):
     example: Mapping[str, Sequence[Any]]
 
 
-def sample(
-    dataset: Contents, *, seed: int = 0, most: int = 1_000, most_bytes: int = 32 << 20
-) -> list[Sampled]:
-    """Sample records of all splits, more from larger splits, and fewer if records are large.
-
-    Args:
-        most: Number of records of all splits.
-        most_bytes: Size of all of them.
-    """
+def sample(dataset: Contents, *, seed: int) -> list[Sampled]:
+    """Sample records of all splits, more from larger splits, and fewer if records are large."""
     sizes = {split: dataset.num_records(split) for split in dataset.splits}
     total = sum(sizes.values())
     num_bytes = sum(split.num_bytes or 0 for split in dataset.splits.values())
+    most = _MOST_RECORDS
     if num_bytes:
-        most = min(most, max(60, most_bytes * total // num_bytes))
+        most = min(most, max(60, _MOST_BYTES * total // num_bytes))
     sampled_records = []
     for split, size in sizes.items():
         share = min(size, max(min(20, most), most * size // max(1, total)))
@@ -63,24 +53,19 @@ def sample(
     return sampled_records
 
 
-def first_records(dataset: Contents, *, most: int = 60, most_bytes: int = 8 << 20) -> list[Sampled]:
+def first_records(dataset: Contents) -> list[Sampled]:
     """Take the first records of all splits: a sample, since a build has shuffled them.
 
     Reads the start of each split's first shard once, also from compressed shards and on a store,
     without the index, however large the dataset is.
-
-    Args:
-        most: Number of records of all splits, plus one for small splits.
-        most_bytes: Size limit; a split's records end with the first one over its share.
     """
     total = sum(dataset.num_records(split) for split in dataset.splits)
     sampled_records = []
     for name, split in dataset.splits.items():
-        left = most_bytes // len(dataset.splits)
-        frames = _frames(dataset.path, split)
-        for number, frame in enumerate(
-            itertools.islice(frames, -(-most * dataset.num_records(name) // max(1, total)))
-        ):
+        left = _FIRST_BYTES // len(dataset.splits)
+        count = -(-_FIRST_RECORDS * dataset.num_records(name) // max(1, total))
+        frames = itertools.islice(_frames(dataset.path, split), count)
+        for number, frame in enumerate(frames):
             if left <= 0:
                 break
             left -= len(frame)
@@ -127,47 +112,21 @@ def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sa
     return Sampled(split, number, values, by_key)
 
 
-def of_classes(dataset: Contents, classes: Sequence[str], each: int) -> list[Sampled]:
-    """Find the first records of some classes in the index.
-
-    Args:
-        dataset: The dataset; without an index the result is empty.
-        each: Number of records per class.
-    """
-    wanted = collections.Counter(dict.fromkeys(classes, each))
-
-    def is_wanted(labels: Sequence[str]) -> bool:
-        some = {label for label in labels if wanted[label] > 0}
-        wanted.subtract(some)
-        return bool(some)
-
-    def is_over() -> bool:
-        return not +wanted
-
-    return [record for _, record in _chosen(dataset, "labels", is_wanted, is_over)]
-
-
 def of_keys(dataset: Contents, keys: Collection[str]) -> dict[str, Sampled]:
     """Find records by key in the index; empty without an index."""
-    return dict(_chosen(dataset, "key", keys.__contains__, lambda: not keys))
+    found: dict[str, Sampled] = {}
+    for split in dataset.splits.values() if keys else ():
+        rows = itertools.islice(_keys(dataset.path, split.files), _MOST_ROWS)
+        wanted = {number: key for number, key in enumerate(rows) if key in keys}
+        found |= zip(wanted.values(), read(dataset, split.name, list(wanted)), strict=True)
+    return found
 
 
-def _chosen(
-    dataset: Contents, name: str, is_wanted: Callable[[Any], bool], is_over: Callable[[], bool]
-) -> Iterator[tuple[Any, Sampled]]:
-    """Yield a column's values in the index with their records, if a value is wanted."""
-    for split in dataset.splits.values():
-        first = itertools.islice(_column(dataset.path, split.files, name), _MOST_ROWS)
-        rows = itertools.takewhile(lambda _: not is_over(), first)
-        wanted = {number: value for number, value in enumerate(rows) if is_wanted(value)}
-        yield from zip(wanted.values(), read(dataset, split.name, list(wanted)), strict=True)
-
-
-def _column(directory: str, shards: Sequence[str], name: str) -> Iterator[Any]:
-    """Yield a column's values in the index for each record of some shards."""
+def _keys(directory: str, shards: Sequence[str]) -> Iterator[str]:
+    """Yield the keys in the index of the records of some shards."""
     for shard in shards:
         path = storage.join(directory, rows_file(shard.rpartition("/")[2]))
         try:
-            yield from column(storage.read_bytes(FileRef(path=path)), name)
+            yield from column(storage.read_bytes(FileRef(path=path)), "key")
         except (BeamTFRecordsError, pyarrow.ArrowException, OSError):
             return  # verify reports damage

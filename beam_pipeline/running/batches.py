@@ -3,13 +3,11 @@
 A GroupByKey costs 10 µs per element and a Reshuffle 44 µs; a packed batch costs that once.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
-from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import kinds
 from beam_pipeline.records import Consumed, Element, Record, Rejected
@@ -26,30 +24,11 @@ MAX_ELEMENTS = 256
 MAX_BYTES = 1 << 20
 
 
-@dataclasses.dataclass
-class BatchElements(beam.PTransform):
-    """Pack the elements of a source except `Consumed`, and count the records and rejects.
+class BatchElements(beam.DoFn):
+    """Elements of a source except `Consumed` to packed batches.
 
-    Yields (PCollection[bytes] of packed batches, PCollection[int] of counts per bundle), counted
-    before any shuffle, for the comparison at the commit.
-    """
-
-    job: Job
-
-    @no_annotations  # Beam allows only PCollections in hints
-    def expand(
-        self, elements: beam.PCollection[Element]
-    ) -> tuple[beam.PCollection[bytes], beam.PCollection[int]]:
-        outputs = elements | "Pack" >> beam.ParDo(BatchSource(self.job)).with_outputs(
-            BatchSource.COUNT, main="packed"
-        )
-        return outputs["packed"], outputs[BatchSource.COUNT]
-
-
-class BatchSource(beam.DoFn):
-    """Elements to packed batches.
-
-    Outputs: main: bytes. COUNT: int, the number of records and rejects in a bundle.
+    Outputs: main: bytes. COUNT: int, the number of records and rejects in a bundle, counted before
+    any shuffle, for the comparison at the commit.
     """
 
     COUNT = "count"

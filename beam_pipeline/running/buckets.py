@@ -26,13 +26,7 @@ _K = TypeVar("_K")
 
 
 class Buffer(Generic[_T, _K]):
-    """Values that are held until they fill an element of each key.
-
-    Args:
-        divide: Divides all held values into (key, packed values).
-        max_number: Maximal number of held values.
-        max_bytes: Maximal bytes of held values.
-    """
+    """Values that are held until their number or bytes reach a limit, and then divided."""
 
     def __init__(
         self,
@@ -69,11 +63,7 @@ class Buffer(Generic[_T, _K]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Buckets:
-    """Buckets for values with keys; all values of one key are in one bucket.
-
-    Attributes:
-        number: Number of buckets.
-    """
+    """Buckets for values with keys; all values of one key are in one bucket."""
 
     number: int
 
@@ -95,16 +85,9 @@ class Buckets:
         return _packed((self.bucket(key), value) for key, value in values)
 
     def send(
-        self,
-        values: Iterable[tuple[str | bytes, Any]],
-        size: Callable[[Any], int] | None = None,
+        self, values: Iterable[tuple[str | bytes, Any]], size: Callable[[Any], int] | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Divide any number of (key, value) pairs into (bucket, packed values).
-
-        Args:
-            values: The pairs.
-            size: Returns the bytes of a value, if it may be large.
-        """
+        """Divide any number of (key, value) pairs into (bucket, packed values), as `send`."""
         return send(((self.bucket(key), value) for key, value in values), size)
 
 
@@ -131,14 +114,7 @@ def gather(batches: Iterable[bytes]) -> Iterator[Any]:
 def sorted_runs(
     values: Iterable[_T], spill: Spill, run_length: int, key: Callable[[_T], Any] | None = None
 ) -> list[Iterable[_T]]:
-    """Sort values in runs, to be merged; all but the last wait in a file.
-
-    Args:
-        values: Any number of values.
-        spill: Location of the runs.
-        run_length: Number of values that are sorted in memory.
-        key: Sort key; None for the values themselves.
-    """
+    """Sort values in runs of `run_length`, to be merged; all but the last wait in `spill`."""
     left = iter(values)
     runs: list[Iterable[_T]] = []
     while len(run := sorted(itertools.islice(left, run_length), key=key)) == run_length:  # type: ignore[type-var,arg-type]

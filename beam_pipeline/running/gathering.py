@@ -20,11 +20,7 @@ _BUCKETS_ELSEWHERE = 256
 
 
 def least_buckets(values: Any) -> int:
-    """Return how many buckets a source needs so that all workers have a part of it.
-
-    Args:
-        values: A PCollection or PBegin of the pipeline.
-    """
+    """Return how many buckets a source needs so that all workers have a part of it."""
     return 1 if runs_here(values.pipeline) else _BUCKETS_ELSEWHERE
 
 
@@ -46,11 +42,7 @@ class Balance(beam.PTransform):
 
 @dataclasses.dataclass
 class Share(beam.PTransform):
-    """Distribute the launcher's values among the workers, by a shuffle if files are several.
-
-    Attributes:
-        values: Files to read, and finished elements.
-    """
+    """Distribute the launcher's values among the workers, by a shuffle if files are several."""
 
     values: Sequence[Any]
 
@@ -66,9 +58,7 @@ class Merge(beam.PTransform):
     """Merge all values of one or several PCollections into one, without a shuffle.
 
     One worker reads them as side inputs, so there should be one per bundle and not per record.
-
-    Attributes:
-        merge: Merges any number of values, also none.
+    `merge` takes any number of values, also none.
     """
 
     merge: Callable[[Iterable[Any]], Any]

@@ -28,12 +28,7 @@ _BEGUN = ()
 
 
 class Death(NamedTuple):
-    """End of a process during an item.
-
-    Attributes:
-        exit_code: Exit code; -n for signal n.
-        attempts: Number of processes that ended so.
-    """
+    """End of a process during an item: its exit code (-n for signal n), after so many attempts."""
 
     exit_code: int
     attempts: int = 1
@@ -124,11 +119,7 @@ def _work(
 
 
 def exit_with_parent(parent: int) -> None:
-    """Exit this process once the one that started it has ended, and ignore interrupts.
-
-    Args:
-        parent: Process ID of the parent, which may have ended already.
-    """
+    """Exit this process once its parent has ended, and ignore interrupts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     standard_streams.guard()  # a process that is not forked has no guarded streams
 

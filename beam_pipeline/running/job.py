@@ -40,18 +40,9 @@ def as_in_a_program() -> Iterator[None]:
 
 @contextlib.contextmanager
 def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterator[Job]:
-    """Show the progress of a job on this machine, and yield its settings.
-
-    Args:
-        options: Beam's options.
-        spill_folder: As in `spilling`.
-    """
+    """Show the progress of a job on this machine, and yield its settings."""
     return_memory()
-    with (
-        temporary_folder() as folder,
-        spilling(spill_folder) as spill,
-        progress.shown(folder),
-    ):
+    with temporary_folder() as folder, spilling(spill_folder) as spill, progress.shown(folder):
         try:
             yield Job(progress_dir=folder, processes=spare_processes(options), spill=spill)
         finally:

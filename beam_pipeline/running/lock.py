@@ -10,14 +10,9 @@ from tfrecord_dataset import durable
 
 @contextlib.contextmanager
 def exclusive(directory: str, lock: str) -> Iterator[None]:
-    """Lock a local directory against other writers on this machine, until this process ends.
+    """Hold the local folder `lock` for a dataset until this process ends, or raise ConfigError.
 
-    Args:
-        directory: Folder of the dataset; a remote one is not locked.
-        lock: The folder to lock, created if missing. The holder of the lock may delete it.
-
-    Raises:
-        ConfigError: Another writer has locked it.
+    The folder is created if missing; its holder may delete it. A remote dataset is not locked.
     """
     if storage.is_remote(directory):
         storage.make_dirs(lock)

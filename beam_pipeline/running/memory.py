@@ -1,9 +1,18 @@
-"""Settings of memory and garbage collection for large builds."""
+"""Settings of native libraries, memory and garbage collection for large builds."""
 
 import contextlib
 import ctypes
 import gc
 from collections.abc import Iterator, Mapping
+
+# Environment variables that native libraries read when they are loaded.
+# No threads of their own, so that a process may be forked.
+ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",  # NumPy's
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's
+}
+# Python cannot set the pool for a Parquet file's pages, and Arrow's own keeps freed memory.
+ONE_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 # malloc.h
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8

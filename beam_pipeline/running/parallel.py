@@ -6,26 +6,18 @@ Threads overlap the latency of remote files, and decodes if no process may be st
 No Beam here: worker processes import this module.
 """
 
-import dataclasses
 import importlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import loky
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.files import storage
-from beam_pipeline.records import (
-    Element,
-    Entry,
-    FileRef,
-    Inspected,
-    InspectedElement,
-    file_of,
-)
+from beam_pipeline.records import Element, Entry, FileRef, Inspected, InspectedElement, file_of
 from beam_pipeline.running.memory import collection_paused
 from beam_pipeline.running.worker_pool import Ahead, WorkerPool
 
@@ -37,7 +29,6 @@ _RECORDS_LOOKED_AT = 8
 # Shards of fewer bytes are read faster without processes.
 _FEW_BYTES = 8 << 20
 
-# Modules that worker processes need.
 _WORK = (
     "beam_pipeline.inspect.batch",
     "beam_pipeline.assign.packing",
@@ -53,14 +44,8 @@ def usable_cpus() -> int:
     return count
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Parallelism:
-    """Parallelism of a stage.
-
-    Attributes:
-        threads: Number of concurrent records in a process.
-        processes: Number of worker processes; 0 for this one only.
-    """
+class Parallelism(NamedTuple):
+    """Concurrent records in a process, and worker processes (0 for none) of a stage."""
 
     threads: int = 1
     processes: int = 0
@@ -69,12 +54,9 @@ class Parallelism:
 def choose_parallelism(
     elements: Iterable[Element | Inspected], threads: int, processes: int
 ) -> Parallelism:
-    """Choose the parallelism for the files of elements.
+    """Choose the parallelism for elements, whose first records show whether files are remote.
 
-    Args:
-        elements: Elements, of which the first records show whether files are remote.
-        threads: Number of threads that the user chose, without processes, or 0.
-        processes: Number of worker processes that may be started, or 0.
+    `threads` are those that the user chose, without processes, or 0.
     """
     if threads:
         return Parallelism(threads=threads)
@@ -109,17 +91,7 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
 def map_shards(
     function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], processes: int
 ) -> list[_R]:
-    """Call a function with every shard of a dataset, in parallel if that is faster.
-
-    Args:
-        function: Runs in worker processes if the shards are large and local.
-        shards: The function's argument for each shard.
-        paths: Paths of the shards.
-        processes: Number of worker processes that may be started.
-
-    Returns:
-        The results in the order of the shards.
-    """
+    """Call a function with every shard of a dataset, in order; in processes if large and local."""
     if any(map(storage.is_remote, paths)):
         return list(map_threads(function, shards, _THREADS_FOR_REMOTE_FILES))
     if sum(size or 0 for size in storage.sizes(paths)) < _FEW_BYTES:
@@ -133,17 +105,14 @@ def started_processes() -> WorkerPool | None:
 
 
 def start_processes(count: int) -> WorkerPool:
-    """Start worker processes, or return those that were started.
+    """Start worker processes, or return those that were started; UnavailableError if none can be.
 
     They do not import the program's `__main__`, and end soon after this process.
-
-    Raises:
-        UnavailableError: The system has no semaphores for them.
     """
     global _processes  # one pool per process, like loky's executor
     if _processes is None:
         try:
-            _processes = WorkerPool(count, _IDLE_S, import_work, _WORK)
+            _processes = WorkerPool(count, _IDLE_S, import_work)
         except OSError as error:
             raise UnavailableError(
                 f"worker processes cannot be started ({error.strerror}); make /dev/shm writable, "
@@ -163,8 +132,8 @@ def end_processes() -> None:
 _processes: WorkerPool | None = None
 
 
-def import_work(modules: Iterable[str] = _WORK) -> None:
-    """Import modules for worker processes."""
+def import_work() -> None:
+    """Import the modules that worker processes need."""
     with collection_paused():
-        for module in modules:
+        for module in _WORK:
             importlib.import_module(module)

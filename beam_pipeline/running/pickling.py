@@ -59,11 +59,7 @@ def pickled(element: object) -> bytes:
 
 
 class Constant(Generic[_T]):
-    """Value for every call in worker processes, unpickled once in each of them.
-
-    Attributes:
-        data: The pickled value.
-    """
+    """Value for every call in worker processes, unpickled once in each of them."""
 
     def __init__(self, value: _T):
         self.data = pickled(value)

@@ -22,10 +22,10 @@ _LINE_S = 5.0
 # On a store each look is a request per instance of a stage.
 _REMOTE_LOOK_S = 10.0
 
-# tqdm's formats of bars without and with a total, as long as a rate would be by chance.
-_WITHOUT_RATE = (
+# tqdm's formats of bars without and with a total.
+_BARS = (
     "{desc}: {n_fmt}{unit} [{elapsed}]",
-    "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}]",
+    "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}]",
 )
 
 STAGES = {
@@ -38,12 +38,9 @@ STAGES = {
 
 
 class Meter:
-    """Counter of the records that one instance of a stage has processed.
+    """Counter of the records that one instance of a stage (a key of STAGES) has processed.
 
-    Args:
-        directory: Folder for the count's file; empty for none.
-        stage: A key of STAGES.
-        beat_s: Minimal seconds between two writes.
+    It writes the count into `directory`, unless that is empty, at most every `beat_s` seconds.
     """
 
     def __init__(self, directory: str, stage: str, beat_s: float = _BEAT_S):
@@ -113,20 +110,13 @@ def _show_bars(directory: str, done: threading.Event) -> None:
             if not now[stage]:
                 continue
             total = max(now["read"], now[stage]) if stage != "read" and now["read"] else None
-            plain = _WITHOUT_RATE[total is not None]
             if stage not in bars:
-                bars[stage] = tqdm(
-                    desc=f"{title:10}",
-                    total=total,
-                    unit=" records",
-                    bar_format=plain,
-                    file=stderr_of_bars(),
-                )
+                look = {"unit": " records", "bar_format": _BARS[0], "file": stderr_of_bars()}
+                bars[stage] = tqdm(desc=f"{title:10}", **look)
             bar = bars[stage]
             bar.n, bar.total = now[stage], total  # which grows until all is read
-            bar.bar_format = None if bar.format_dict["elapsed"] >= 1 else plain
-            if not bar.disable:
-                bar.refresh()
+            bar.bar_format = _BARS[total is not None]
+            bar.refresh()
         if now["write"]:  # which begins once all is read
             for stage in bars.keys() & {"read", "inspect"}:
                 bars[stage].close()

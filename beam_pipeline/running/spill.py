@@ -26,22 +26,13 @@ _NO_FILE = -1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spill:
-    """Replaces bytes in shuffles by references to a file; without a file they stay as they are.
-
-    Attributes:
-        file: Descriptor of the file; -1 if elements go to other machines.
-        folder: Folder of the file.
-    """
+    """Replaces bytes in shuffles by references to a file; without a file they stay as they are."""
 
     file: int = _NO_FILE
     folder: str = ""
 
     def put(self, data: bytes) -> bytes:
-        """Return the element for `data`.
-
-        Raises:
-            OSError: The disk is full.
-        """
+        """Return the element for `data`; OSError if the disk is full."""
         if self.file == _NO_FILE:
             return data
         with _APPENDING, naming_full_disk(self.folder):
@@ -83,11 +74,7 @@ def spill_of(values: Any) -> Spill:
 
 @contextlib.contextmanager
 def spilling(folder: str | None = None) -> Iterator[Spill]:
-    """Open an unnamed file, which the system deletes with its process.
-
-    Args:
-        folder: A local folder; None for the system's temporary one.
-    """
+    """Open an unnamed file in a local folder, which the system deletes with its process."""
     folder = folder or tempfile.gettempdir()
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         yield Spill(file.fileno(), folder)

@@ -49,21 +49,17 @@ class Work(abc.ABC, Generic[_T, _R]):
 
 
 class WorkerPool:
-    """Pool of worker processes.
+    """Pool of `count` worker processes, in each of which `prepare` is the first call.
 
-    Args:
-        count: Number of processes.
-        idle_s: Seconds after which idle processes end, except forks.
-        prepare: First call in each process.
-        needed: Its argument.
+    Processes that are idle for `idle_s` seconds end, except forks.
     """
 
-    def __init__(self, count: int, idle_s: int, prepare: Callable[[_T], object], needed: _T):
+    def __init__(self, count: int, idle_s: int, prepare: Callable[[], object]):
         self._count, self._idle_s = count, idle_s
         self._initializer = functools.partial(_begin, os.getpid())
         self._replacing = threading.Lock()
         self._executor = self._forks() if may_fork() else self._new_processes()
-        self._first = [self.submit(prepare, needed) for _ in range(count)]
+        self._first = [self._executor.submit(prepare) for _ in range(count)]
 
     @property
     def ready(self) -> bool:
@@ -122,20 +118,12 @@ class PoolCall(Generic[_T, _R]):
         self._function, self._item = function, item
         self._future = future
 
-    def done(self) -> bool:
-        """Whether the call has ended."""
-        return self._future.done()
-
     def exception(self) -> BaseException | None:
         """Wait for the call's end, and return its error."""
         return self._future.exception()
 
     def result(self) -> _R:
-        """Wait for the call's result.
-
-        Raises:
-            BeamTFRecordsError: The call ends its process repeatedly, and has no pieces.
-        """
+        """Wait for the call's result; BeamTFRecordsError if it ends its process repeatedly."""
         try:
             return self._future.result()
         except BrokenProcessPool:
@@ -152,11 +140,7 @@ class PoolCall(Generic[_T, _R]):
 
 
 class Ahead(Generic[_R]):
-    """Calls in an executor, a few ahead of the awaited one, with results in order.
-
-    Attributes:
-        count: Number of calls in progress when another one starts.
-    """
+    """Calls in an executor, `count` of them ahead of the awaited one, with results in order."""
 
     def __init__(self, executor: Executor | WorkerPool, count: int):
         self._executor = executor

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import metadata
+from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running import lock
@@ -35,11 +35,7 @@ def _path(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def exclusive(config: BuildConfig) -> Iterator[None]:
-    """Hold a dataset's directory against other builds; on a store also after this process.
-
-    Raises:
-        ConfigError: Another build holds it, or has finished a dataset there.
-    """
+    """Hold a dataset's directory, on a store also after this process, or raise ConfigError."""
     if storage.is_remote(config.dataset_dir):
         _take(config)
         yield
@@ -56,7 +52,7 @@ def _take(config: BuildConfig) -> None:
     with contextlib.suppress(FileExistsError):
         storage.write_bytes(_path(config), text.encode(), is_new=True)
         # The dataset may have appeared since the check.
-        if storage.exists(storage.join(config.dataset_dir, metadata.FILE)):
+        if is_dataset(config.dataset_dir):
             storage.delete([working_root(config)])
             raise made_meanwhile(config)
         return
@@ -81,9 +77,8 @@ def _held(config: BuildConfig) -> _Claim | None:
 
 def is_committed(config: BuildConfig) -> bool:
     """Whether a build with the same options made the dataset and was interrupted in cleanup."""
-    if not storage.is_remote(config.dataset_dir):
-        return False
-    if not storage.exists(storage.join(config.dataset_dir, metadata.FILE)):
+    directory = config.dataset_dir
+    if not storage.is_remote(directory) or not is_dataset(directory):
         return False
     held = _held(config)
     return held is not None and held.fingerprint == config.fingerprint
@@ -105,11 +100,7 @@ def ways_out(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def others_named(config: BuildConfig) -> Iterator[None]:
-    """Turn the error for an existing object in place of a new one into advice.
-
-    Raises:
-        BeamTFRecordsError: An object of another build exists.
-    """
+    """Turn the error for an existing object in place of a new one into advice."""
     try:
         yield
     except FileExistsError as error:

@@ -6,7 +6,6 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,13 +37,7 @@ _TIMES_INSPECTION = 10
 
 
 class ReadRecord(NamedTuple):
-    """A record ready to encode.
-
-    Attributes:
-        record: The record with all of its values.
-        payloads: Content of the record's files in its stored form, by feature.
-        example: The serialized Example if the record is one already, else empty.
-    """
+    """A record with all its values, its files' stored content by feature, or its Example."""
 
     record: Inspected
     payloads: Mapping[str, bytes]
@@ -52,13 +45,7 @@ class ReadRecord(NamedTuple):
 
 
 class EncodedChunk(NamedTuple):
-    """Consecutive records of a shard.
-
-    Attributes:
-        frames: The Examples framed for a TFRecord file.
-        lengths: int64 [n], little-endian: size of each frame in bytes.
-        rows: Their index rows (`columns.to_bytes`).
-    """
+    """Consecutive records: frames, their lengths (int64 [n], little-endian), index rows."""
 
     frames: bytes
     lengths: bytes
@@ -68,12 +55,7 @@ class EncodedChunk(NamedTuple):
 # Not slotted: `cached_property` needs the dictionary.
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """Encoder of records as Examples.
-
-    Attributes:
-        schema: The dataset's features.
-        rules: How to check and store records.
-    """
+    """Encoder of records as Examples of a schema."""
 
     schema: tuple[Feature, ...]
     rules: Rules
@@ -100,11 +82,7 @@ class Encoder:
         }
 
     def read(self, record: Inspected) -> "ReadRecord":
-        """Read the files of a record again.
-
-        Raises:
-            SourceChangedError: A file has changed since Inspect.
-        """
+        """Read the files of a record again; SourceChangedError if one has changed since Inspect."""
         if record.example:
             return ReadRecord(record, {}, payload_of(_read_again(record, record.example)))
         whole = with_values(record)
@@ -116,11 +94,7 @@ class Encoder:
         return ReadRecord(whole, payloads)
 
     def encode(self, records: Sequence["ReadRecord"]) -> list[bytes]:
-        """Return the serialized Examples of records.
-
-        Raises:
-            RecordError: A record's values do not fit the schema (`Kind.encode`).
-        """
+        """Return the serialized Examples of records; RecordError if one does not fit the schema."""
         others = [record for record in records if not record.example]
         made = iter(encode_columns(self.values(others), self._lists) if others else ())
         return [record.example or next(made) for record in records]
@@ -128,24 +102,15 @@ class Encoder:
     def encode_rows(
         self, columns: Mapping[str, Sequence[Any]], keys: Sequence[str], ids: Sequence[str]
     ) -> list[bytes]:
-        """Return the serialized Examples of rows, given the values' columns by feature.
-
-        Raises:
-            RecordError: A row's values do not fit the schema.
-        """
+        """Return the serialized Examples of rows, given the values' columns by feature."""
         nothing = [None] * len(keys)
-        nothing_else: dict[str, Any] = {}
-        same = itertools.repeat(nothing_else), itertools.repeat(self._numbers)
-        stored = list(map(Stored, keys, ids, *same))
+        pairs = zip(keys, ids, strict=True)
+        stored = [Stored(key, source_id, {}, self._numbers) for key, source_id in pairs]
         values = self._values(stored, lambda name: columns.get(name, nothing))
         return encode_columns(values, self._lists)
 
     def values(self, records: Sequence["ReadRecord"]) -> dict[str, Sequence[FeatureValue]]:
-        """Return each record's values by key, for every key of the schema.
-
-        Raises:
-            RecordError: A record's values do not fit the schema (`Kind.encode`).
-        """
+        """Return each record's values by key, for every key of the schema."""
         stored = [
             Stored(record.record.key, record.record.source_id, record.payloads, self._numbers)
             for record in records
@@ -164,12 +129,7 @@ class Encoder:
 
 
 class Chunk(NamedTuple):
-    """Consecutive records of a shard before encoding.
-
-    Attributes:
-        table: The records (`columns.to_bytes`).
-        first_number: As in `columns.records_of`.
-    """
+    """Consecutive records of a shard (`columns.to_bytes`), and the number of the first, if any."""
 
     table: bytes
     first_number: int | None
@@ -177,12 +137,7 @@ class Chunk(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EncodeChunk(Work[Chunk, EncodedChunk]):
-    """Encode the records of a chunk.
-
-    Attributes:
-        encoder: The encoder.
-        threads: Number of records to encode in parallel.
-    """
+    """Encode the records of a chunk, so many at once."""
 
     encoder: Constant[Encoder]
     threads: int

@@ -35,7 +35,6 @@ def make_dataset(
     in one step. On a store the last file, metadata.json, completes it.
 
     Args:
-        config: The build's configuration.
         files: Finished files, by path in the dataset's directory.
         write_descriptions: Writes all other files into a directory, metadata.json last.
 

@@ -12,11 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.shard_info import TemporaryFile
-from beam_pipeline.errors import (
-    ConfigError,
-    DatasetDamagedError,
-    RecordError,
-)
+from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
@@ -78,13 +74,8 @@ def finished_part(
 ) -> Receipt | None:
     """Return a part that an earlier attempt finished, if it is identical and complete.
 
-    Reads the files again, and logs a warning for an incomplete part.
-
-    Args:
-        config: The build's configuration.
-        part: The part's name.
-        digest: Digest of everything that determines the part's content.
-        files: Paths of its files in the dataset's directory.
+    Reads the `files` (paths in the dataset's directory) again, and logs a warning for an incomplete
+    part.
     """
     path = receipt_path(config, part)
     try:

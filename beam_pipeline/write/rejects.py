@@ -29,18 +29,12 @@ FAILED_REJECTS_FILE = f"failed-{REJECTS_FILE}"
 _RUN_REJECTS = 50_000
 
 # A sort key, and the reject's line in the file.
-_Order = tuple[str, ...]
-_Line = tuple[_Order, str]
+_Line = tuple[tuple[str, ...], str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SortedRejects:
-    """Lines of rejects.
-
-    Attributes:
-        count: Number of lines.
-        runs: The lines in sorted runs (`sorted_runs`).
-    """
+    """Lines of rejects: their number, and sorted runs of them."""
 
     count: int = 0
     runs: Sequence[Iterable[_Line]] = ()
@@ -70,13 +64,8 @@ def lines_of(packed: bytes) -> list[_Line]:
     rejects = [each for each in unpack(packed) if isinstance(each, Rejected)]
     # JSON escapes line ends, so every line break ends a reject.
     text = printable(without_secrets("".join(map(_line, rejects))))
-    orders = (_order((reject.source, reject.reason, reject.detail)) for reject in rejects)
+    orders = ((reading_order(one.source), one.source, one.reason, one.detail) for one in rejects)
     return list(zip(orders, text.split("\n")[:-1], strict=True))
-
-
-def _order(facts: tuple[str, ...]) -> _Order:
-    source, *rest = facts
-    return reading_order(source), source, *rest
 
 
 def write_rejects(config: BuildConfig, rejects: SortedRejects) -> TemporaryFile:

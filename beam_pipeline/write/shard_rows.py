@@ -23,12 +23,7 @@ _MAX_BYTES = 2 << 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShardRows:
-    """The rows of a shard sorted by position.
-
-    Attributes:
-        num_rows: Number of rows.
-        parts: Consecutive tables of rows; can be iterated repeatedly.
-    """
+    """The rows of a shard sorted by position, in tables that can be iterated repeatedly."""
 
     num_rows: int
     parts: Iterable[pa.Table]
@@ -48,12 +43,7 @@ class ShardRows:
 
 @contextlib.contextmanager
 def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRows]:
-    """Sort the rows of a shard.
-
-    Args:
-        tables: The rows in any order (`columns.to_bytes`); read twice if they are many.
-        folder: Where many rows are spilled, as in `spilling`.
-    """
+    """Sort the rows of a shard (`columns.to_bytes`); many are spilled in a file in `folder`."""
     few: list[pa.Table] = []
     num_rows = num_bytes = 0
     first, last = 2**64, 0
@@ -71,8 +61,8 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
         yield ShardRows(num_rows, [ordered])
         return
     with spilling(folder) as spill:
-        ranges = _Ranges(spill, first, last, 1 + num_bytes // _MAX_BYTES)
-        parts = map(spill.all, filter(None, ranges.of(tables)))
+        ranges = _ranges(tables, spill, first, last, 1 + num_bytes // _MAX_BYTES)
+        parts = map(spill.all, filter(None, ranges))
         yield ShardRows(num_rows, Repeatable(functools.partial(_ordered, list(parts))))
 
 
@@ -80,24 +70,17 @@ def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:
     return (columns.in_order(columns.from_bytes(tables)) for tables in parts)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Ranges:
-    """Cut positions into ranges of equal length."""
+def _ranges(
+    tables: Iterable[bytes], spill: Spill, first: int, last: int, count: int
+) -> list[list[bytes]]:
+    """Partition rows by ranges of positions of equal length, into spilled tables of each."""
+    length = np.uint64((last - first) // count + 1)
 
-    spill: Spill
-    first: int
-    last: int
-    count: int
-
-    def of(self, tables: Iterable[bytes]) -> list[list[bytes]]:
-        """Partition the rows into spilled tables, one per range."""
-        ranges: list[list[bytes]] = [[] for _ in range(self.count)]
-        waiting = tables_by_key(Keys(range(self.count), self._numbers), self.spill)
-        for number, rows in waiting.all(tables, len):
-            ranges[number].append(rows)
-        return ranges
-
-    def _numbers(self, table: pa.Table) -> Int64s:
-        length = np.uint64((self.last - self.first) // self.count + 1)
-        after = columns.numbers(table, "position") - np.uint64(self.first)
+    def numbers_of(table: pa.Table) -> Int64s:
+        after = columns.numbers(table, "position") - np.uint64(first)
         return (after // length).astype(np.int64)
+
+    ranges: list[list[bytes]] = [[] for _ in range(count)]
+    for number, rows in tables_by_key(Keys(range(count), numbers_of), spill).all(tables, len):
+        ranges[number].append(rows)
+    return ranges

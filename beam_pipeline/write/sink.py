@@ -3,7 +3,6 @@
 This is the only module that uses Beam's private sink classes.
 """
 
-import contextlib
 from typing import Any
 
 import apache_beam as beam
@@ -42,26 +41,15 @@ class ShardSink(_TFRecordSink):
         """Return a shard's file name in the dataset's directory."""
         return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
 
-    def report_lineage(self, num_shards: int) -> None:
-        """Report the split's files to Beam's lineage metrics, if Beam supports their store."""
-        names = [self._get_final_name(shard, num_shards) for shard in range(num_shards)]
-        with contextlib.suppress(ValueError):  # an unknown scheme
-            self._report_sink_lineage(self._get_final_name_glob(num_shards), names)
-
-
-def compression_type(compression: str) -> str:
-    """Return Beam's name for a value of `--compression`."""
-    types = {"none": CompressionTypes.UNCOMPRESSED, "gzip": CompressionTypes.GZIP}
-    return str(types[compression])
-
 
 def split_sink(config: BuildConfig, split: str) -> ShardSink:
     """Return a sink for a shard of a split."""
+    is_gzip = config.compression == "gzip"
     return ShardSink(
         file_path_prefix=storage.join(config.dataset_dir, f"{config.name}-{split}.tfrecord"),
         coder=beam.coders.BytesCoder(),
-        file_name_suffix=".gz" if config.compression == "gzip" else "",
+        file_name_suffix=".gz" if is_gzip else "",
         num_shards=0,
         shard_name_template=None,
-        compression_type=compression_type(config.compression),
+        compression_type=CompressionTypes.GZIP if is_gzip else CompressionTypes.UNCOMPRESSED,
     )

@@ -48,7 +48,7 @@ from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
-from beam_pipeline.write.sink import ShardSink, compression_type, split_sink
+from beam_pipeline.write.sink import ShardSink, split_sink
 from beam_pipeline.write.working_directory import spill_folder, working_dir
 from tfrecord_dataset.durable import naming_full_disk
 from tfrecord_dataset.format.example import lists
@@ -71,10 +71,7 @@ class WriteShards(WriteToTFRecord):
     """
 
     def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], job: Job):
-        super().__init__(
-            file_path_prefix=storage.join(config.dataset_dir, config.name),
-            compression_type=compression_type(config.compression),
-        )
+        super().__init__(storage.join(config.dataset_dir, config.name))
         self._config = config
         self._plan = plan
         self._job = job
@@ -85,8 +82,7 @@ class WriteShards(WriteToTFRecord):
             | "GroupByShard" >> beam.GroupByKey()  # ("<split>/<shard>", tables)
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShard(self._config, self._job),
-                plan=beam.pvalue.AsSingleton(self._plan),
+                _WriteShard(self._config, self._job), plan=beam.pvalue.AsSingleton(self._plan)
             )
         )
 
@@ -106,13 +102,7 @@ class _Shard(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """A shard with written files.
-
-    Attributes:
-        info: Description of the shard.
-        digest: Digest of everything that determines its bytes; empty if an earlier attempt
-            left its receipt.
-    """
+    """A shard with written files, and its digest; empty if an earlier attempt left its receipt."""
 
     info: ShardInfo
     digest: str

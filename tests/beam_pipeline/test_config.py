@@ -9,9 +9,10 @@ import pytest
 import tokenizers
 
 import beam_pipeline
-from beam_pipeline.config import BuildConfig, checked_config, default_name
+from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.pipeline import checked_arguments
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.image_size import ImageSize
 
@@ -20,7 +21,7 @@ from tfrecord_dataset.image_size import ImageSize
     ("options", "message"),
     [
         pytest.param({"input": "/in\udcff"}, r"input: '/in\\udcff' .*not UTF-8", id="input"),
-        pytest.param({"split": {}}, r"^split \(--split\): {} .*name splits", id="no split"),
+        pytest.param({"split": {}}, r"^split \(--split\): {} .*positive frac", id="no split"),
         pytest.param(
             {"layout": "cooc", "compression": "gzp", "seed": 1.5},
             r"^unknown layout \(--layout\) 'cooc' \(did you mean 'coco'\?\); choose from: auto, "
@@ -137,19 +138,9 @@ def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param(
-            ["photos"],
-            r"^config='photos' is not a BuildConfig; give BuildConfig\(input",
-            id="input",
-        ),
-        pytest.param(
-            [BuildConfig(), {"runner": "x"}], "^options={.*} is not a PipelineOptions", id="options"
-        ),
-        pytest.param(
-            [BuildConfig(), None, beam.Create],
-            "^source=.* is not a PTransform; give an obj",
-            id="class",
-        ),
+        (["photos"], "^config='photos' is not a BuildConfig; give one"),
+        ([BuildConfig(), {"runner": "x"}], "^options={.*} is not a PipelineOptions"),
+        ([BuildConfig(), None, beam.Create], "^source=.* is not a PTransform; give one"),
     ],
 )
 def test_what_a_build_cannot_take(function, arguments, message):
@@ -160,8 +151,9 @@ def test_what_a_build_cannot_take(function, arguments, message):
 def test_settings_are_a_config_or_change_one():
     config = BuildConfig(input="photos", output="data")
 
-    assert checked_config(None, None, None, {"input": "photos", "output": "data"}) == config
-    changed = checked_config(config, None, None, {"num_shards": 2})
+    found, _ = checked_arguments(None, None, None, {"input": "photos", "output": "data"})
+    changed, _ = checked_arguments(config, None, None, {"num_shards": 2})
+    assert found == config
     assert changed == BuildConfig(input="photos", output="data", num_shards=2)
     with pytest.raises(ConfigError, match=r"^unknown option num_shard \(did you mean 'num_shards'"):
         beam_pipeline.build(config, num_shard=2)

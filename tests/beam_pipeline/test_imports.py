@@ -38,7 +38,6 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
     assert not {"apache_beam", "tensorflow"} & modules_after(script)
 
 
-def test_every_public_name_is_there():
-    assert all(hasattr(beam_pipeline, name) for name in beam_pipeline.__all__)
+def test_another_name_is_an_error():
     with pytest.raises(AttributeError, match="biuld"):
         _ = beam_pipeline.biuld

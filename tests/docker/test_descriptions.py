@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from apache_beam.options.pipeline_options import PipelineOptions
 from flink_cluster import FLINK
 
-from beam_pipeline.cli.beam_arguments import beam_options
 from beam_pipeline.cli.options import command_parser
 from beam_pipeline.errors import ConfigError, DataError
 from tfrecord_dataset.errors import DatasetDamagedError
@@ -88,7 +88,7 @@ def test_commands_parse():
         if start[:3] == ["python", "-m", "beam_pipeline"]:
             words = [*start[3:], *rest]
             _, unknown = command_parser().parse_known_args(words)
-            beam_options(unknown)
+            PipelineOptions(unknown)
             parsed += 1
         elif "trainer" in container["image"]:
             trainer_main._parse(rest)

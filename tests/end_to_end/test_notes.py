@@ -1,21 +1,11 @@
 """What `plan` notes about values that may be meant otherwise."""
 
-import json
-
 import numpy as np
 import pytest
 import soundfile
 from PIL import Image
 
 from beam_pipeline.cli import commands
-
-
-def landmarks(root, write_image):
-    for name, x in (("left eye", 20), ("right eye", 40)):
-        stem = name.replace(" ", "-")
-        write_image(root / f"{stem}.jpg", size=(64, 48))
-        shapes = [{"shape_type": "point", "label": name, "points": [[x, 12]]}]
-        (root / f"{stem}.json").write_text(json.dumps({"shapes": shapes}))
 
 
 def sample_rates(root, write_image):
@@ -52,7 +42,6 @@ def wide_fractions(root, _):
         (wide_arrays, "note: x: 10 of 10 values change in float32, which keeps 7 digits: 123"),
         (wide_lists, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 1e-300 is"),
         (wide_fractions, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 12345"),
-        (landmarks, "set points: landmarks, which makes keypoints of them: left eye, right eye"),
         (sample_rates, "8000 Hz (4), 44100 Hz (2); pass --audio-sample-rate 16000 to resample it"),
         (deep_images, "2 images with 16 bits, of which readers take the upper 8"),
     ],

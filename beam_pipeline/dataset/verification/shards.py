@@ -1,6 +1,7 @@
-"""Checks one shard and its index against the dataset's description.
+"""Checks one file against the dataset's description, or a shard with its index.
 
-No Beam here: worker processes import this module.
+A problem is one line: the file, the record if any, the cause, the remedy. No Beam here: worker
+processes import this module.
 """
 
 import dataclasses
@@ -14,31 +15,65 @@ import pyarrow
 import pyarrow.parquet
 
 from beam_pipeline.dataset.opening import Dataset
-from beam_pipeline.dataset.verification.stated_files import (
-    FileProblemError,
-    cause_of,
-    hash_cause,
-    problem,
-    stated_bytes,
-)
-from beam_pipeline.dataset.verification.stored_record import ExampleChecker
+from beam_pipeline.dataset.reading import ExampleChecker
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedReader
 from beam_pipeline.inspect.stored_example import parse_example
+from beam_pipeline.kinds.wording import shortened
+from beam_pipeline.records import FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
-from tfrecord_dataset.format.metadata import ShardEntry
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.json_file import MAX_BYTES
 
 # The first damaged records of a shard are named, all are counted.
 _RECORDS_NAMED = 20
 _BUFFER_BYTES = 1 << 20
+_RESTORE = "restore it from a copy, or make the dataset again"
 
 # (offset, length) of the frames of a shard.
 _Spans = Iterable[tuple[int, int]]
+
+
+class FileProblemError(Exception):
+    """Reason why a file differs from its entry, or cannot be read."""
+
+
+def problem(path: str, cause: str, remedy: str = _RESTORE) -> str:
+    """Format a problem with the file at `path` in the dataset's directory."""
+    return f"{path}: {cause}; {remedy}"
+
+
+def cause_of(error: RecordError) -> str:
+    """Return the reason why a file cannot be read."""
+    return error.reason if error.reason == "missing file" else str(error)
+
+
+def hash_cause(sha256: str, stated: str) -> str:
+    """Return how a file differs from its hash; "" if it does not."""
+    return "" if sha256 == stated else f"its sha256 is {sha256}, metadata.json states {stated}"
+
+
+def stated_bytes(directory: str, path: str, entry: FileEntry | None) -> bytes:
+    """Read a whole file; FileProblemError if it cannot be read, or differs from its entry."""
+    file = FileRef(path=storage.join(directory, path))
+    try:
+        data = storage.read_bytes(file, max(MAX_BYTES, entry.num_bytes if entry else 0))
+    except RecordError as error:
+        raise FileProblemError(cause_of(error)) from error
+    if entry is None:
+        return data
+    if len(data) != entry.num_bytes:
+        raise FileProblemError(
+            f"it has {len(data):,} bytes, metadata.json states {entry.num_bytes:,}"
+        )
+    if cause := hash_cause(FileEntry.of(data).sha256, entry.sha256):
+        raise FileProblemError(cause)
+    return data
 
 
 def one_by_one(info: Dataset) -> Iterator[Dataset]:
@@ -53,11 +88,7 @@ def one_by_one(info: Dataset) -> Iterator[Dataset]:
 
 
 def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
-    """Check the only shard of a dataset and its index; return a line per problem.
-
-    Args:
-        progress_dir: Folder of the progress counter; empty for none.
-    """
+    """Check the only shard of a dataset and its index; return a line per problem."""
     meter = Meter(progress_dir, "verify")
     [[shard]] = info.splits.values()
     reader = _ShardReader(shard, info, meter)
@@ -82,12 +113,7 @@ def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
 
 
 class _ShardReader:
-    """Reader of a shard that checks each record.
-
-    Attributes:
-        problems: A line per problem.
-        spans: Offset and length of every frame.
-    """
+    """Reader of a shard that checks each record, and notes problems and the span of every frame."""
 
     def __init__(self, shard: ShardEntry, info: Dataset, meter: Meter):
         self._shard = shard
@@ -148,11 +174,7 @@ class _ShardReader:
 
 
 def _rows_cause(schema: Sequence[Feature], data: bytes, spans: _Spans) -> str:
-    """Return the first difference between an index and the frames of its shard; "" if none.
-
-    Raises:
-        FileProblemError: The index cannot be read.
-    """
+    """Return the first difference between an index and the frames of its shard; "" if none."""
     try:
         # Not `read_table`: its thread pool, still busy at exit, aborts one process in sixty.
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
@@ -191,5 +213,4 @@ def _first_difference(unit: str, found: Iterable[Any], wanted: Iterable[Any]) ->
 
 
 def _shown(value: Any) -> str:
-    text = repr(value.decode(errors="replace") if isinstance(value, bytes) else value)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    return shortened(value.decode(errors="replace") if isinstance(value, bytes) else value)

@@ -12,13 +12,14 @@ from beam_pipeline import recipe
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.tfds_info import TfdsInfo
-from beam_pipeline.dataset.verification.shards import one_by_one, verify_shard
-from beam_pipeline.dataset.verification.stated_files import (
+from beam_pipeline.dataset.verification.shards import (
     FileProblemError,
     cause_of,
     hash_cause,
+    one_by_one,
     problem,
     stated_bytes,
+    verify_shard,
 )
 from beam_pipeline.describe import card, croissant, index, metadata, provenance, statistics, tfds
 from beam_pipeline.describe.description import texts_of_schema
@@ -71,7 +72,10 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     problems = [
         *itertools.chain.from_iterable(of_shards),
         *(problem(metadata.FILE, each) for each in info.problems),
-        *_unstated_problems(info),
+        *(
+            problem(metadata.FILE, f"it states no hash of {path}")
+            for path in sorted(_written_files(info) - info.files.keys())
+        ),
         *_description_problems(info),
         *_provenance_problems(info),
         *_extra_problems(info),
@@ -101,11 +105,6 @@ def _written_files(info: Dataset) -> set[str]:
     """Paths of such a dataset's files other than shards, metadata.json and build.json."""
     indices = (index.files(shard.file, info.compressed) for shard in _shards(info))
     return {*_descriptions(info), *itertools.chain.from_iterable(indices)}
-
-
-def _unstated_problems(info: Dataset) -> Iterator[str]:
-    for path in sorted(_written_files(info) - info.files.keys()):
-        yield problem(metadata.FILE, f"it states no hash of {path}")
 
 
 def _description_problems(info: Dataset) -> Iterator[str]:

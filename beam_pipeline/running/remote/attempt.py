@@ -21,12 +21,7 @@ _NOISE = (
 
 
 class Attempt:
-    """A pipeline whose end is awaited in another thread.
-
-    Attributes:
-        result: Beam's PipelineResult, once it has started.
-        error: What Beam raised at its end.
-    """
+    """A pipeline whose end is awaited in another thread: its result, and its error at the end."""
 
     def __init__(self, pipeline: beam.Pipeline):
         self._pipeline = pipeline

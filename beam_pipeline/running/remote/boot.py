@@ -52,10 +52,7 @@ def work(given: Sequence[str]) -> None:
 def _provision(address: str, worker_id: str) -> "beam_provision_api_pb2.ProvisionInfo":
     """Get the pipeline's options and addresses from the runner."""
     import grpc
-    from apache_beam.portability.api import (
-        beam_provision_api_pb2,
-        beam_provision_api_pb2_grpc,
-    )
+    from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
     from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
 
     channel = grpc.intercept_channel(grpc.insecure_channel(address), WorkerIdInterceptor(worker_id))

@@ -34,12 +34,7 @@ def check_job_endpoint(options: PipelineOptions) -> None:
 
 
 def check_reachable(address: str, option: str, remedy: str) -> None:
-    """Check that something accepts connections at "host:port" or a URL.
-
-    Raises:
-        UnavailableError: Nothing does.
-        ConfigError: The address is invalid.
-    """
+    """Raise UnavailableError unless something accepts connections at "host:port" or a URL."""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -71,12 +66,6 @@ def check_paths(output: str, inputs: Sequence[str], are_seen: bool, runner: str)
 
     A local folder may be on shared storage, mounted on every machine, but not on this machine's
     root disk.
-
-    Args:
-        output: Folder of datasets.
-        inputs: Files and folders that workers read.
-        are_seen: Whether the workers see this machine's disks.
-        runner: Description of the runner for the message.
     """
     check_store(output, "--output")
     for option, path in (("--output", output), *(("the input", path) for path in inputs)):

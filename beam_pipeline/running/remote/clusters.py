@@ -33,10 +33,6 @@ class Cluster(abc.ABC):
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
         """Fill in options that the user left out, and check the others, in ten seconds at most.
 
-        Args:
-            output: Folder of datasets.
-            inputs: Files and folders that workers read.
-
         Raises:
             ConfigError: The job would fail.
             UnavailableError: The runner's services do not answer now.

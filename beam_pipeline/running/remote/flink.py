@@ -33,19 +33,11 @@ _CACHE_MS = 60_000
 _SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 # The console script of `boot`.
 WORKER_COMMAND = "beam-tfrecords-worker"
-_STATES = {
-    "FINISHED": JobState.ENDED,
-    "FAILED": JobState.ENDED,
-    "CANCELED": JobState.CANCELLED,
-}
+_STATES = {"FINISHED": JobState.ENDED, "FAILED": JobState.ENDED, "CANCELED": JobState.CANCELLED}
 
 
 class FlinkCluster(Cluster):
-    """The cluster of `--flink_master`; without one, Flink inside Beam's job server.
-
-    Attributes:
-        rest: URL of Flink's REST interface; "" if there is none.
-    """
+    """The cluster of `--flink_master`; without one, Flink inside Beam's job server."""
 
     def __init__(self, options: PipelineOptions):
         self._options = options
@@ -198,15 +190,7 @@ def _host(url: str) -> str:
 
 
 def find_jar(given: str | None, flink_version: str) -> str:
-    """Return the path of the job server's jar, or the URL that Beam downloads it from.
-
-    Args:
-        given: --flink_job_server_jar.
-        flink_version: Such as "1.19".
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """Return the job server's jar: a path, or the URL to download; ConfigError if none is."""
     command = f"make flink-jar FLINK={flink_version}"
     if given:
         if not urlsplit(given).scheme and not os.path.exists(given):

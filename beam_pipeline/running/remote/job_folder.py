@@ -26,8 +26,6 @@ class JobRecord:
     """Record of a job for a later launcher; it survives a power cut.
 
     Attributes:
-        job_name: The job's name on its cluster.
-        build: Identity of the build.
         replaces: Identity of the dataset that existed before; "" if none did.
     """
 

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.files import storage
-from beam_pipeline.running import counters, progress
+from beam_pipeline.running import progress
 from beam_pipeline.running.failures import explain
 from beam_pipeline.running.job import as_in_a_program
 from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
@@ -103,7 +103,7 @@ class Launch:
         return is_finished
 
     def run(self, options: PipelineOptions, add_stages: Callable[[beam.Pipeline], Any]) -> None:
-        """Run the job, show its progress, and finally its counters.
+        """Run the job, and show its progress.
 
         Raises:
             BeamTFRecordsError: The job failed.
@@ -122,23 +122,19 @@ class Launch:
         record.write(self._record_file)
         self.ended = False
         attempt = Attempt(pipeline)
-        with quiet(), job_servers_stopped():
-            with self._followed(name, attempt):
-                try:
-                    attempt.start()
-                    self._watch(name, attempt.has_ended)
-                    if attempt.error:
-                        raise attempt.error
-                except BeamTFRecordsError:
-                    raise
-                except Exception as error:
-                    failure = self._failure(name, error)
-                    if not self._has_made_dataset(record):
-                        raise failure from error
-                    _say(f"the connection to the job {name} was lost, but it has made the dataset")
-            counts = counters.counted(attempt.result)
-        if counts:
-            _say(f"counted: {counters.as_text(counts)}")
+        with quiet(), job_servers_stopped(), self._followed(name, attempt):
+            try:
+                attempt.start()
+                self._watch(name, attempt.has_ended)
+                if attempt.error:
+                    raise attempt.error
+            except BeamTFRecordsError:
+                raise
+            except Exception as error:
+                failure = self._failure(name, error)
+                if not self._has_made_dataset(record):
+                    raise failure from error
+                _say(f"the connection to the job {name} was lost, but it has made the dataset")
 
     def _watch(self, name: str, has_ended: Callable[[], bool]) -> None:
         """Wait until the job has ended, or raise its problem as soon as it is known."""

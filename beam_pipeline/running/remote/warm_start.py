@@ -18,7 +18,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from beam_pipeline.running.native_threads import ONE_THREAD
+from beam_pipeline.running.memory import ONE_THREAD
 
 _IDLE_S = 60.0
 _MAX_BYTES = 1 << 16

@@ -6,7 +6,6 @@ import hypothesis
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
-from fresh_python import printed
 from tiers import first_quick
 
 from beam_pipeline.assign import columns
@@ -110,32 +109,3 @@ def test_one_content_any_number_of_times_takes_little(policy):
     assert statistics.duplicate_records == 30_000
     assert len(hot.held) > 90  # a look, and three passes
     assert max(hot.held) - hot.held[0] < 4 << 20
-
-
-MILLION = """
-import sys
-sys.path[:0] = sys.argv[2:]
-import test_duplicates as tests
-
-def peak():
-    [line] = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    return int(line.split()[1]) >> 10
-
-statistics = tests.Statistics()
-list(tests.settle(tests.Hot(2), sys.argv[1], statistics, 2000))
-before = peak()
-for _ in tests.settle(tests.Hot(1000), sys.argv[1], statistics, 100_000):
-    del _
-print(statistics.duplicate_records, peak() - before)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["keep", "drop"])
-def test_a_million_records_of_one_content(policy, pytestconfig):
-    """A tenth of what may come; at once they would take 600 MB and more."""
-    root = pytestconfig.rootpath
-    paths = [str(root / each) for each in ("", "tests", "tests/beam_pipeline/assign")]
-    count, grown_mib = map(int, printed(MILLION, policy, *paths).split())
-    assert count == 1_002_000
-    assert grown_mib < 300

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from beam_pipeline.assign import placement
 from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import (
-    ClassLabel,
-    FileRef,
-    Image,
-    Inspected,
-    Objects,
-)
+from beam_pipeline.records import ClassLabel, FileRef, Image, Inspected, Objects
 
 
 def record(key="a/b/c.jpg", sha256="00", **features):
@@ -44,10 +38,6 @@ def test_group_of(group_by, expected):
 def test_group_of_nothing_is_rejected(group_by):
     with pytest.raises(RecordError, match="no group"):
         placement.group_of(record(boxes=Objects(boxes=())), group_by)
-
-
-def of(**features):
-    return Inspected(key="k", features=features)
 
 
 def test_splits_take_their_fractions():

@@ -119,18 +119,6 @@ def test_problems(statistics, options, kind, message):
     assert re.search(message, str(problem))
 
 
-def test_plan():
-    statistics = counted(10)
-    statistics.merge(counted(4, split="test", label="dog"))
-    plan = make_plan(statistics, BuildConfig(name="t", num_shards={"train": 2}))
-
-    assert {name: cut.num_records for name, cut in plan.splits.items()} == {"test": 4, "train": 10}
-    assert {name: cut.num_shards for name, cut in plan.splits.items()} == {"test": 1, "train": 2}
-    assert [feature.name for feature in plan.schema] == ["image", "label"]
-    assert plan.schema[1].classes == ("cat", "dog")
-    assert pickle.loads(pickle.dumps(plan)).splits == plan.splits
-
-
 def test_statistics_merge_alike_in_any_order():
     parts = [
         counted(150, 80, prefix="a", label="cat"),

@@ -3,9 +3,8 @@
 import argparse
 
 import pytest
-from apache_beam.options.pipeline_options import DirectOptions, StandardOptions
 
-from beam_pipeline.cli.beam_arguments import beam_options, split_arguments
+from beam_pipeline.cli.beam_arguments import split_arguments
 from beam_pipeline.cli.options import add_command_options, options_of, read_command
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -31,14 +30,7 @@ def test_every_option_sets_its_field(tmp_path):
         *("--allow-outside", "gs://b,/c", "--encoding", "cp1252", "--no-header"),
         *("--table", "t", "--ignore-columns", "c"),
         *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
-        *(
-            "--near-duplicates",
-            "group",
-            "--split",
-            "a=0.5,b=0.5",
-            "--group-by",
-            "1",
-        ),
+        *("--near-duplicates", "group", "--split", "a=0.5,b=0.5", "--group-by", "1"),
         *("--image-max-side", "7", "--image-format", "png", "--jpeg-quality", "80"),
         *("--seed", "3", "--num-shards", "a=2", "--target-shard-bytes", "1KiB"),
         *("--compression", "gzip", "--output", "/o", "--name", "n", "--version", "2.0.0"),
@@ -83,13 +75,6 @@ def test_options_win_over_a_recipe(tmp_path):
     assert parsed(str(path), "--input", "/other").input == "/other"
     with pytest.raises(ConfigError, match="--input is for a recipe"):
         parsed("photos", "--input", "/other")
-
-
-def test_beams_own_options_pass_through():
-    options = beam_options(["--direct_num_workers", "2", "--runner=FlinkRunner", "--streaming"])
-    assert options.view_as(DirectOptions).direct_num_workers == 2
-    assert options.view_as(StandardOptions).runner == "FlinkRunner"
-    assert options.view_as(StandardOptions).streaming
 
 
 @pytest.mark.parametrize(

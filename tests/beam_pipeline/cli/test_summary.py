@@ -57,16 +57,8 @@ def image(key, sha256, label, split):
 BAD = Rejected(source="x.jpg", reason="truncated image", detail="10 bytes are missing")
 
 
-@pytest.mark.parametrize("other", ["Cat", "cat ", "CAT"])
-def test_classes_whose_names_differ_only_by_case_or_blanks(other):
-    text = plan_of(image("a.jpg", "1", "cat", "train"), image("b.jpg", "2", other, "train"))
-    assert f"{min('cat', other)} and {max('cat', other)} are two classes" in text
-
-
-def test_a_long_name_of_a_class_is_shortened():
-    text = plan_of(image("a.jpg", "1", "c" * 1_000_000, "train"))
-    assert "1 class: cccc" in text
-    assert len(text) < 10_000
+def plain(**features):
+    return Inspected(key="a", features=features, content_digest=digest("a"))
 
 
 ACROSS = (image("a.jpg", "1", "cat", "train"), image("b.jpg", "1", "dog", "test"))
@@ -75,13 +67,44 @@ ACROSS = (image("a.jpg", "1", "cat", "train"), image("b.jpg", "1", "dog", "test"
 def test_splits_features_classes_rejects_and_changes():
     lines = plan_of(*(image(f"{i}", f"{i}", "cat", "train") for i in range(3)), BAD).splitlines()
 
-    assert lines[0] == "train: 3 records in 1 shard, about 4.4 KiB"
-    assert "feature image: image jpeg, 12×9 pixels" in lines
-    assert "feature label: class_label, 1 class" in lines
-    assert "1 class: cat" in lines
-    assert "rejected: 1 × truncated image" in lines
-    assert "  x.jpg: truncated image (10 bytes are missing)" in lines
-    assert "changed: 6 × box clipped" in lines
+    assert lines == [
+        "train: 3 records in 1 shard, about 4.4 KiB",
+        "feature image: image jpeg, 12×9 pixels",
+        "feature label: class_label, 1 class",
+        "1 class: cat",
+        "rejected: 1 × truncated image",
+        "  x.jpg: truncated image (10 bytes are missing)",
+        "changed: 6 × box clipped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "line"),
+    [
+        *(
+            (
+                (image("a.jpg", "1", "cat", "train"), image("b.jpg", "2", other, "train")),
+                {},
+                f"warning: {min('cat', other)} and {max('cat', other)} are two classes; rename",
+            )
+            for other in ("Cat", "cat ", "CAT")
+        ),
+        ((image("a.jpg", "1", "c" * 1_000_000, "train"),), {}, "1 class: cccc"),
+        ((plain(größe=1),), {}, "feature größe: scalar int64, always 1"),
+        ((plain(**{" ": 1}),), {}, "feature ' ': scalar int64, always 1"),
+        (ACROSS, {}, "duplicates: 2 records in 1 group of equal content"),
+        (ACROSS, {}, "warning: groups of duplicates in more than one split: 1; a model would be"),
+        (
+            *(ACROSS, {}),
+            "warning: groups of duplicates with different annotations: 1, such as a.jpg (cat), b.j",
+        ),
+        ((plain(x=ClassLabel("a")),), {"masks": True}, "warning: masks (--masks): no object has"),
+    ],
+)
+def test_a_line(records, options, line):
+    text = plan_of(*records, **options)
+    assert [each for each in text.splitlines() if each.startswith(line)]
+    assert len(text) < 10_000
 
 
 AUDIO = {"file": FileRef(path="/a.wav", sha256="0"), "format": "wav"}
@@ -207,22 +230,6 @@ def test_numbers_that_float32_rounds_are_noted(values, expected):
     assert text.count("change in float32") == (expected is not None)
 
 
-@pytest.mark.parametrize(("name", "shown"), [("größe", "größe"), (" ", "' '")])
-def test_invisible_names_are_quoted(name, shown):
-    assert (
-        f"feature {shown}: scalar int64, always 1"
-        in plan_of(Inspected(key="0", features={name: 1}, content_digest=digest("0"))).splitlines()
-    )
-
-
-def test_the_same_image_in_two_splits_gives_a_warning():
-    text = plan_of(*ACROSS)
-    assert "duplicates: 2 records in 1 group of equal content" in text
-    assert "duplicates in more than one split: 1;" in text
-    assert "--duplicates drop removes them" in text
-    assert "different annotations: 1, such as a.jpg (cat), b.jpg (dog)" in text
-
-
 @pytest.mark.parametrize(
     ("splits", "fractions", "said"),
     [
@@ -256,10 +263,3 @@ def test_images_without_boxes_are_counted_by_split():
     assert "without boxes: 1 of 2 in train, 2 of 2 in val\n" in text
     assert "warning: no image of val has boxes; check its annotations" in text
     assert "without boxes" not in plan_of(photo("1", "train", 1))
-
-
-def test_masks_that_no_object_has_are_a_warning():
-    record = Inspected(key="a", features={"x": ClassLabel("a")}, content_digest=digest("a"))
-
-    assert "warning: masks (--masks): no object has a mask" in plan_of(record, masks=True)
-    assert "--masks" not in plan_of(record)

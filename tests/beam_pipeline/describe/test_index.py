@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet
 
 from beam_pipeline.assign import columns
-from beam_pipeline.describe.index import IndexWriter, rows
+from beam_pipeline.describe.index import IndexWriter, arrow_schema, rows
 from beam_pipeline.kinds import observe
 from beam_pipeline.records import (
     Array,
@@ -27,14 +27,16 @@ from beam_pipeline.schema.inference import infer
 def index_of(*records, halves=1):
     """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
     schema = infer(observe(records), num_records=len(records), declared={})
-    parquet = io.BytesIO()
-    with IndexWriter(parquet, schema) as writer:
+    data = io.BytesIO()
+    with pyarrow.parquet.ParquetWriter(data, arrow_schema(schema)) as parquet:
+        writer = IndexWriter(parquet)
         for start in range(0, len(records), len(records) // halves):
             part = records[start : start + len(records) // halves]
             table = columns.table_from_bytes(columns.to_bytes(rows(schema, part)))
             writer.add(table, np.full(len(part), 100))
+        writer.flush()
     assert writer.num_bytes == 100 * len(records)
-    return pyarrow.parquet.read_table(io.BytesIO(parquet.getvalue())), b"".join(writer.spans())
+    return pyarrow.parquet.read_table(io.BytesIO(data.getvalue())), b"".join(writer.spans())
 
 
 def image(sha256, width=3):

@@ -1,6 +1,5 @@
 """The JSON files of TFDS, read with TFDS itself."""
 
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -12,7 +11,6 @@ from beam_pipeline.kinds import observe
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.schema.inference import infer
-from tfrecord_dataset.format.metadata import ShardEntry
 
 
 def schema_of(**features):
@@ -89,24 +87,6 @@ def test_bare_features_have_only_their_key(from_json, declared, keys):
     assert set(from_json(schema)) == keys
 
 
-def test_dataset_info_lists_the_shards_in_order():
-    shards = [
-        ShardEntry(file=f"f{number}", num_records=records, num_bytes=100, sha256="")
-        for number, records in enumerate((3, 4))
-    ]
-    info = json.loads(tfds.dataset_info(*CELLS, schema_of(age=3), {"train": shards}))
-
-    assert info["splits"] == [
-        {
-            "name": "train",
-            "shardLengths": ["3", "4"],
-            "numBytes": "200",
-            "filepathTemplate": "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}",
-        }
-    ]
-    assert (info["name"], info["version"], info["fileFormat"]) == ("cells", "1.2.3", "tfrecord")
-
-
 AUDIO = Audio(
     file=FileRef(path="/a.wav", sha256="00"), format="wav", sample_rate=8, num_samples=8, channels=1
 )
@@ -124,10 +104,7 @@ SIDES = {side: f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", 
             ("image/encoded", {**SIDES, "label": "image/object/class/label"}),
         ),
         ({"image": IMAGE, "boxes": NAMELESS}, ("image/encoded", SIDES)),
-        (
-            {"image": IMAGE, "boxes": BOXES, "scene": A, "age": 3},
-            ("image/encoded", "scene/label"),
-        ),
+        ({"image": IMAGE, "boxes": BOXES, "scene": A, "age": 3}, ("image/encoded", "scene/label")),
         ({"audio": AUDIO, "label": A, "by": B}, ("audio/encoded", "label/label")),
         ({"image": IMAGE}, None),
         ({"age": 3, "label": A}, None),

@@ -14,10 +14,7 @@ from beam_pipeline.report.checks import checks
         (
             {"in no image set": 48, "not an image file": 1},
             0.0,
-            (
-                "green",
-                "no data among the rejects: 48 × in no image set, 1 × not an image file",
-            ),
+            ("green", "no data among the rejects: 48 × in no image set, 1 × not an image file"),
         ),
         ({"data not read": 1}, 0.0, ("amber", "1 × data not read")),
         ({"truncated image": 1}, 0.1, ("amber", "1 × truncated image")),

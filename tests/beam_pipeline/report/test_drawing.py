@@ -97,7 +97,7 @@ def test_at_most_so_large(size):
 def test_a_map_is_laid_over_its_image_in_the_colours_of_its_classes():
     numbers = np.zeros((48, 64), np.uint8)
     numbers[:24, :32], numbers[24:, 32:], numbers[24:, :32] = 1, 2, 255
-    shading = Shading(image_bytes(numbers), ("background", "sky", "road"), COLORS)
+    shading = Shading(image_bytes(numbers), ("background", "sky", "road"))
 
     pixels = drawn(encoded((640, 480)), shading=shading)
 
@@ -112,9 +112,7 @@ def test_depths_are_a_scale_of_colours():
     numbers = np.linspace(1000, 9000, 64).astype(np.uint16)[None].repeat(48, 0)
     numbers[0] = 0
 
-    pixels = drawn(encoded((640, 480)), shading=Shading(image_bytes(numbers), (), COLORS)).astype(
-        int
-    )
+    pixels = drawn(encoded((640, 480)), shading=Shading(image_bytes(numbers), ())).astype(int)
 
     assert (pixels[2] == GREY).all()
     reds = pixels[200, :, 0]

@@ -20,7 +20,7 @@ def test_packed_is_unpacked():
 
 
 def batch_sizes(elements, job=HERE):
-    source = batches.BatchSource(job)
+    source = batches.BatchElements(job)
     source.setup()
     source.start_bundle()
     sizes = [len(unpack(batch)) for element in elements for batch in source.process(element)]

@@ -7,15 +7,7 @@ import time
 import pytest
 
 from beam_pipeline.errors import UnavailableError
-from beam_pipeline.records import (
-    Array,
-    Audio,
-    FileRef,
-    Image,
-    RawFile,
-    Record,
-    Rejected,
-)
+from beam_pipeline.records import Array, Audio, FileRef, Image, RawFile, Record, Rejected
 from beam_pipeline.running import parallel
 
 
@@ -53,15 +45,6 @@ def test_results_keep_their_order(threads):
         return number
 
     assert list(parallel.map_threads(late_if_even, range(30), threads)) == list(range(30))
-
-
-@pytest.mark.slow
-def test_processes_keep_the_order():
-    numbers = range(-20, 0)
-    assert list(parallel.start_processes(2).ahead().map(abs, numbers)) == list(range(20, 0, -1))
-    assert parallel.started_processes() is parallel.start_processes(2)
-    parallel.end_processes()
-    assert parallel.started_processes() is None
 
 
 @pytest.mark.parametrize("large", [False, True])

@@ -15,7 +15,7 @@ from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.pipeline import build
 from beam_pipeline.running import parallel
-from beam_pipeline.running.native_threads import ONE_THREAD
+from beam_pipeline.running.memory import ONE_THREAD
 from beam_pipeline.write import stage
 
 NUM_IMAGES = 600
@@ -96,8 +96,8 @@ def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
 # As `python -m beam_pipeline build` starts them, before it has threads.
 FORKED = """
 import functools, multiprocessing, os, sys
-from beam_pipeline.running import native_threads
-os.environ.update(native_threads.ONE_THREAD)
+from beam_pipeline.running import memory
+os.environ.update(memory.ONE_THREAD)
 from beam_pipeline.running import parallel
 import deadly
 

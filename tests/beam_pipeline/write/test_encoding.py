@@ -189,21 +189,6 @@ def test_boxes_that_lack_the_class_names_of_others():
         example_of(Inspected(key="a", features={"boxes": bare}), schema)
 
 
-@pytest.mark.parametrize(
-    ("value", "others", "expected"),
-    [
-        pytest.param(3, 1.5, [3.0], id="int among floats"),
-        pytest.param(True, 0, [1], id="bool"),
-    ],
-)
-def test_scalars(value, others, expected):
-    values = values_of(
-        Inspected(key="a", features={"x": value}), Inspected(key="b", features={"x": others})
-    )
-    assert values == {"x": expected}
-    assert [type(each) for each in values["x"]] == [type(each) for each in expected]
-
-
 @pytest.fixture
 def write(tmp_path):
     def file(data):

@@ -44,7 +44,10 @@ BYTES = array([[1, 2], [3, 255]])
         ({**LISTED, "dtype": "string"}, ("a", "ä"), [b"a", "ä".encode()]),
         ({**RAW, "dtype": "uint8", "shape": [2, 2]}, BYTES, [b"\1\2\3\xff"]),
         ({**RAW, "dtype": "float16", "shape": [1]}, array(np.array([1.0])), [b"\0\x3c"]),
+        (LISTED, array([np.inf, -np.inf]), [np.inf, -np.inf]),
         ({"kind": "scalar", "dtype": "bytes"}, b"\xff", [b"\xff"]),
+        ({"kind": "scalar", "dtype": "float32"}, 3, [3.0]),
+        ({"kind": "scalar", "dtype": "int64"}, True, [1]),
         (BARE, ClassLabel("b"), [1]),
         (FLAT, TWO_BOXES, [0.0, 0.25, 0.5, 1.0, 0.0, 0.0, 1.0, 1.0]),
     ],
@@ -79,7 +82,3 @@ def test_numbers_that_the_type_cannot_hold():
     message = r"value out of range.*'x' holds numbers beyond the range of float32"
     with pytest.raises(RecordError, match=message):
         declared_value(LISTED, array([1e300, 0.0]))
-
-
-def test_infinity_stays():
-    assert declared_value(LISTED, array([np.inf, -np.inf])) == {"x": [np.inf, -np.inf]}

@@ -22,6 +22,7 @@ SHARD = "pets-train.tfrecord-00000-of-00005"
         ("label_map.pbtxt", True),
         ("label_map.csv", True),
         ("features.json", True),
+        ("report.html", True),
         ("rejects.jsonl", True),
         ("failed-rejects.jsonl", True),
         (f"features.json.{'0a' * 16}.partial", True),

@@ -116,8 +116,7 @@ def test_a_file_that_is_not_what_was_written(config, receipt, final, data, warne
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"{}", b"\0" * 100, b"\xff", "cut", "flipped", "longer", "doubled"],
+    "data", [b"", b"{}", b"\0" * 100, b"\xff", "cut", "flipped", "longer", "doubled"]
 )
 def test_a_receipt_that_is_damaged(config, receipt, data, warned):
     path = receipt_path(config, "train-00000")

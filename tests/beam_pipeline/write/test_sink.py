@@ -3,14 +3,10 @@
 import hashlib
 from pathlib import Path
 
-import apache_beam as beam
 import pytest
 from apache_beam.io import WriteToTFRecord
-from apache_beam.metrics.metric import Lineage
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.sink import ShardSink, split_sink
 from beam_pipeline.write.stage import WriteShards
@@ -54,16 +50,3 @@ def test_a_shard_is_named_compressed_and_hashed(tmp_path, compression, suffix):
     assert [payload_of(frame) for _, frame in stored] == EXAMPLES
     found = sink.file.sha256, sink.file.num_bytes
     assert found == (hashlib.sha256(data).hexdigest(), len(data))
-
-
-def test_the_shards_are_in_the_lineage_of_the_job(tmp_path):
-    options = PipelineOptions([])
-    pipeline = beam.Pipeline(choose_runner(options), options)
-    pipeline | beam.Create([make_sink(tmp_path)]) | beam.Map(ShardSink.report_lineage, 2)
-    result = pipeline.run()
-    result.wait_until_finish()
-    lineage = Lineage.query(result.metrics(), Lineage.SINK)
-    assert {name.rpartition("/")[2] for name in lineage} == {
-        "pets-train.tfrecord-00000-of-00002",
-        "pets-train.tfrecord-00001-of-00002",
-    }

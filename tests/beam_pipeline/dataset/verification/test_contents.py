@@ -9,7 +9,6 @@ import pytest
 from file_bytes import parquet_bytes
 from sealing import edit
 from tensorflow_examples import write_examples
-from tiers import first_quick
 
 import beam_pipeline
 from beam_pipeline.config import BuildConfig
@@ -49,16 +48,6 @@ def with_cell(table, column, row, value):
     return table.set_column(at, column, array)
 
 
-@pytest.mark.parametrize("column", ["offset", "length"])
-@pytest.mark.parametrize("row", first_quick([-1, 0]))
-def test_places_in_the_index(dataset, found, column, row):
-    table = rows(dataset)
-    put_rows(dataset, with_cell(table, column, row, 1))
-    [line] = found(dataset)
-    assert line.startswith(f"{ROWS}: its row {row % table.num_rows} is (")
-    assert ", the shard has (" in line
-
-
 def test_other_peoples_examples(tmp_path, found):
     (tmp_path / "in").mkdir()
     write_examples(tmp_path / "in/a.tfrecord", [{"label": [1], "walk": [1, 2]}] * 3)
@@ -76,6 +65,8 @@ def test_other_peoples_examples(tmp_path, found):
     ("change", "cause"),
     [
         pytest.param(lambda table: table.slice(1), "its row 0 is (", id="first"),
+        pytest.param(lambda table: with_cell(table, "offset", -1, 1), "is (1, ", id="offset"),
+        pytest.param(lambda table: with_cell(table, "length", 0, 1), "is (0, 1), ", id="length"),
         pytest.param(
             lambda table: table.slice(0, 2), "its row 2 is None, the shard has (", id="cut"
         ),

@@ -24,6 +24,14 @@ def empty(path, rng, other):
     path.write_bytes(b"")
 
 
+def flip(path, rng, other):
+    """One bit."""
+    data = bytearray(path.read_bytes())
+    bit = rng.randrange(8 * len(data))
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+
+
 def zero(path, rng, other):
     path.write_bytes(bytes(path.stat().st_size))
 
@@ -67,8 +75,8 @@ def swap(path, rng, other):
     partner.write_bytes(data)
 
 
-DAMAGES = (cut, extend, empty, zero, delete, fold, pipe, loop, dangle, replace, swap)
-NEEDS_BYTES = (cut, empty, zero)
+DAMAGES = (*[flip] * 8, cut, extend, empty, zero, delete, fold, pipe, loop, dangle, replace, swap)
+NEEDS_BYTES = (flip, cut, empty, zero)
 
 
 def damages(whole: Path, other: Path, paths: list[str]) -> Iterator[tuple[str, object]]:

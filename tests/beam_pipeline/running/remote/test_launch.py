@@ -1,7 +1,6 @@
 """A launcher that is run again, over what an earlier one has left; tests/flink has it for real."""
 
 import dataclasses
-import json
 
 import pytest
 
@@ -94,16 +93,9 @@ RECORD = sealed({"job_name": "pets-1", "build": "b", "replaces": ""})
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        pytest.param("", "cut off or changed", id="empty"),
-        pytest.param(RECORD[:40], "cut off or changed", id="cut"),
-        pytest.param(RECORD.replace("pets-1", "pets-2"), "was changed after it", id="changed"),
-        pytest.param(json.dumps({"job_name": "pets-1"}), "cut off or changed", id="no seal"),
-        pytest.param(
-            sealed({"job_name": "pets-1", "build": "b"}), "replaces is missing", id="lacks"
-        ),
-        pytest.param(
-            sealed({"job_name": 1, "build": "b", "replaces": ""}), "job_name is 1, not", id="type"
-        ),
+        (RECORD[:40], "cut off or changed"),
+        (RECORD.replace("pets-1", "pets-2"), "was changed after it"),
+        (sealed({"job_name": 1, "build": "b", "replaces": ""}), "job_name is 1, not"),
     ],
 )
 def test_a_damaged_record_is_named(tmp_path, content, reason):

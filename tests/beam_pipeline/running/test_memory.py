@@ -6,12 +6,12 @@ import sys
 import pytest
 from fresh_python import printed
 
-from beam_pipeline.running.native_threads import ONE_POOL
+from beam_pipeline.running.memory import ONE_POOL
 
 WRITE_INDEX = """
 import os, random
 import numpy as np
-import pyarrow
+import pyarrow.parquet
 from beam_pipeline.assign import columns
 from beam_pipeline.describe import index
 from beam_pipeline.running.memory import return_memory
@@ -23,10 +23,12 @@ def anonymous():
 
 return_memory()
 schema = list(features_from_json([{"name": "text", "kind": "text"}]).values())
-rows = [field for field in index.arrow_schema(schema) if field.name not in ("offset", "length")]
+types = index.arrow_schema(schema)
+rows = [field for field in types if field.name not in ("offset", "length")]
 draw = random.Random(0)
 before = anonymous()
-with open(os.devnull, "wb") as file, index.IndexWriter(file, schema) as writer:
+with pyarrow.parquet.ParquetWriter(os.devnull, types, compression="zstd") as parquet:
+    writer = index.IndexWriter(parquet)
     for _ in range(72):  # of 50 texts, so that the last are written, too
         texts = [draw.randbytes(10_000).hex() for _ in range(50)]
         values = {field.name: [None] * 50 for field in rows} | {"text": texts}
