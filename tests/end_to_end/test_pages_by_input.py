@@ -1,5 +1,6 @@
 """The pages of docs/from: every command on the tree that the page shows, and what it prints."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,10 @@ def test_every_page_has_its_tree_is_short_and_shows_what_one_sees():
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", TREES)
 def test_the_commands_run_and_print_what_the_page_shows(name, tmp_path):
+    """A build gives no warnings, and every report that is named is there."""
     TREES[name](tmp_path)
-    check_no_warnings(pages.play(PAGES[name], tmp_path))
-
-
-def check_no_warnings(ran):
-    """A build gives none; the trainer warns of so few records."""
-    for words, done in ran:
+    for words, done in pages.play(PAGES[name], tmp_path):
+        # The trainer warns of so few records.
         assert words[0] != "beam-tfrecords" or "warning" not in done.stderr.lower(), done.stderr
+        for report in re.findall(r"^report: (.*/report\.html)$", done.stderr, re.MULTILINE):
+            assert (tmp_path / report).exists()
