@@ -202,8 +202,6 @@ def add_options(
     """Add the options of a class and its parts to a command's parser.
 
     Args:
-        parser: Parser of the command.
-        owner: Option class.
         headings: Group headings in the order of the help; others follow.
         hidden: Options to omit from the help.
     """

@@ -121,12 +121,9 @@ TYPES: Mapping[Any, ValueType] = {
 
 
 def check_bounds(value: Any, least: float, most: float, above: float, below: float) -> None:
-    """Raise ValueError unless a number, or each number of a mapping, is in bounds.
+    """Raise ValueError unless a number, or each of a mapping, is in bounds; others have none.
 
-    Args:
-        value: Value of any type; other values than numbers have no bounds.
-        least, most: Inclusive bounds.
-        above, below: Exclusive bounds.
+    `least` and `most` are inclusive, `above` and `below` exclusive.
     """
     for number in value.values() if isinstance(value, Mapping) else [value]:
         if isinstance(number, bool) or not isinstance(number, int | float):

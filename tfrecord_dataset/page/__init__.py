@@ -12,13 +12,7 @@ from tfrecord_dataset.shown_text import number_text, size_text
 
 
 def rendered(folder: Path, template: str, facts: Mapping[str, Any]) -> str:
-    """Render a page, with all values escaped.
-
-    Args:
-        folder: Folder of the template, which may include `page.css` and `page.js`.
-        template: File name of the template.
-        facts: Values by name in the template.
-    """
+    """Render a folder's template, which may include `page.css` and `page.js`; escapes all facts."""
     text: str = _template(folder, template).render(facts)
     return text
 

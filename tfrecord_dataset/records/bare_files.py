@@ -42,12 +42,7 @@ _SAMPLE_BYTES = 64 << 20
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """Features of the records in bare files.
-
-    Attributes:
-        features: Features by name.
-        remedy: Advice for a record that does not fit the features.
-    """
+    """Features of the records in bare files, and advice for a record that does not fit them."""
 
     features: Mapping[str, Feature]
     remedy: str
@@ -61,15 +56,9 @@ def open_files(
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:
-    """Open the dataset of the files that `patterns` match.
+    """Open the dataset of the files that paths and globs match, as `opening.open_paths`.
 
-    Args:
-        kind: Contents, or a subclass.
-        patterns: Paths and globs.
-        cache: Cache for copies of remote files.
-        schema_of: Makes the schema from the first records; None infers it.
-        allow_missing_shards: Whether some numbered shards may be missing. A file that is given by
-            name is opened without the others.
+    A file that is given by name is opened without the other shards of its numbering.
 
     Raises:
         NotADatasetError: A file does not exist, or files have no Examples.
@@ -115,11 +104,7 @@ def _inferred(path: str, sample: Sample) -> Schema:
 
 
 def _matching(patterns: Iterable[str]) -> list[str]:
-    """Return the files that match paths and globs, without duplicates.
-
-    Raises:
-        NotADatasetError: A pattern matches nothing, or the metadata of a dataset.
-    """
+    """Return the files that match paths and globs, without duplicates."""
     files: dict[str, None] = {}
     for pattern in patterns:
         if not (matching := storage.matching(pattern)):
@@ -147,16 +132,7 @@ def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def _splits_of(
     files: Sequence[str], names: Sequence[str], cache: Callable[[], ShardCache]
 ) -> dict[str, Split]:
-    """Return the splits by name, if all of `names` state one; else a single split "train".
-
-    Args:
-        files: Paths or URLs.
-        names: Paths of the files relative to their common folder.
-        cache: Cache for copies of remote files.
-
-    Raises:
-        ConfigError: A split has both plain and gzip files, or both local and remote ones.
-    """
+    """Return the splits by name, if all of `names` state one; else a single split "train"."""
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, splits_of_record_files(names), strict=True):
         grouped.setdefault(split or "train", []).append(file)
@@ -168,10 +144,6 @@ def _splits_of(
 
 def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCache) -> ShardFiles:
     """Open the files of a split.
-
-    Args:
-        names: Paths or URLs.
-        cache: Cache for copies of remote files.
 
     Raises:
         ConfigError: Some are remote and others not, or some gzip and others not.
@@ -187,7 +159,7 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
             return None  # an answer of a web server with no such file
         return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
 
-    return ShardFiles(files, _one_compression(files), read_index)
+    return ShardFiles(files, compression_of(files), read_index)
 
 
 def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
@@ -211,7 +183,7 @@ def _mixed_names(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _one_compression(files: Files) -> str:
+def compression_of(files: Files) -> str:
     """Detect the compression of a split's files; only a few of many files are opened."""
     file_of: dict[str, str] = {}
     for packed in (False, True):
@@ -224,12 +196,6 @@ def _one_compression(files: Files) -> str:
             "by one, or make them alike"
         )
     return next(iter(file_of), "")
-
-
-def compression_of(files: Files) -> str:
-    """Detect the compression of the first non-empty file; a split's shards have the same one."""
-    compressions = _compressions(files, range(len(files.names)))
-    return next((compression for compression, _ in compressions), "")
 
 
 def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:

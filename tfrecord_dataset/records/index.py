@@ -88,10 +88,6 @@ class RecordIndex:
 def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordIndex:
     """Index a split's shards from `idx/<shard>.idx`, or else from the frames themselves.
 
-    Args:
-        shards: The files.
-        num_records: Number in metadata.json; None for bare files.
-
     Raises:
         DatasetDamagedError: A shard ends within a record, an .idx file does not match its
             shard, or the number of records differs.

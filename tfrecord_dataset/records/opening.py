@@ -68,7 +68,6 @@ def open_paths(
         cache_dir: Folder for copies of remote files; None for the user's.
         cache_bytes: Maximal size of the copies; None for half of the disk.
         schema_of: Makes the schema of bare files from their first records; None infers it.
-        allow_missing_shards: Whether some numbered bare files may be missing.
 
     Raises:
         NotADatasetError, ConfigError: As in `find_dataset` or `open_files`.

@@ -89,12 +89,6 @@ def index_beside(name: str) -> str:
     return os.path.join(folder, "idx", f"{base}.idx")
 
 
-def no_index(number: int) -> bytes | None:
-    """Return None: there is no .idx file."""
-    del number
-    return None
-
-
 @dataclasses.dataclass(frozen=True)
 class ShardFiles:
     """Shards of a split.
@@ -109,7 +103,7 @@ class ShardFiles:
 
     files: Files
     compression: str = ""
-    read_index: Callable[[int], bytes | None] = no_index
+    read_index: Callable[[int], bytes | None] = lambda number: None
     index_names: tuple[str, ...] = ()
 
     @functools.cached_property

@@ -72,12 +72,7 @@ class Commit:
 
 
 class LocalFolder:
-    """A local folder pinned to its state when it was opened.
-
-    Attributes:
-        path: Path of the folder.
-        commit: Commit of the build that made it.
-    """
+    """A local folder pinned to its state when it was opened."""
 
     def __init__(self, path: str, commit: str = "") -> None:
         self.path = path
@@ -179,13 +174,7 @@ Folder = LocalFolder | RemoteFolder
 
 
 def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
-    """Open the folder at a path.
-
-    Args:
-        path: Local or remote folder.
-        cache: Opens the cache for copies of remote files.
-        commit: Name of the file that a build writes last; empty for a folder without a build.
-    """
+    """Open a local or remote folder; `commit` names the file that a build writes last, if any."""
     if storage.is_object(path):
         return RemoteFolder(path, cache, commit)
     return LocalFolder(path, commit)
@@ -211,11 +200,6 @@ class RemoteFiles:
 
     A range is read from the store if there is no copy and little of the file has been requested so
     far, or if copies do not fit into the cache.
-
-    Args:
-        files: Files from a listing.
-        cache: Cache for the copies.
-        explain: Returns the error for a changed file.
     """
 
     is_remote = True

@@ -23,8 +23,6 @@ class RemoteFile:
     """A file on a store.
 
     Attributes:
-        url: URL of the object.
-        num_bytes: Its size.
         sha256: Hex digest from metadata.json; empty if unknown.
         version: The store's version of the file (its ETag, or modification time).
     """
