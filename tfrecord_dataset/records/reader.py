@@ -22,14 +22,14 @@ _REMOTE_THREADS = 64
 
 
 class RecordReader:
-    """Reader of a split's records that checks their checksums; `threads` read ranges at once."""
+    """Reader of a split's records that checks their checksums."""
 
-    def __init__(self, index: RecordIndex, threads: int | None = None) -> None:
+    def __init__(self, index: RecordIndex) -> None:
         self._index = index
         self._files = index.shards.plain
         self._gap = _REMOTE_GAP_BYTES if self._files.is_remote else _GAP_BYTES
         self._threads = concurrent.futures.ThreadPoolExecutor(
-            threads or (_REMOTE_THREADS if self._files.is_remote else _THREADS), "read-records"
+            _REMOTE_THREADS if self._files.is_remote else _THREADS, "read-records"
         )
 
     def read(self, numbers: Any) -> Any:
