@@ -166,8 +166,13 @@ def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
     remote = [name for name in names if storage.is_object(name)]
     if remote and len(remote) < len(names):
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
+    if remote:
+        found = objects.describe(remote)
+        for name in (name for name, file in zip(names, found, strict=True) if file is None):
+            raise DatasetDamagedError(f"{name} does not exist; restore it, or check the URL")
+        return RemoteFiles([file for file in found if file], cache())
     try:
-        return RemoteFiles(objects.describe(remote), cache()) if remote else LocalFiles(names)
+        return LocalFiles(names)
     except FileNotFoundError as error:
         raise changed(error.filename) from error
 

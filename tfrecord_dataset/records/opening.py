@@ -121,8 +121,8 @@ def _split(
 
     def read_index(number: int) -> bytes | None:
         name = metadata.index_file(names[number])
-        if name not in listed and is_web(folder.path):
-            return None  # an answer of a web server with no such file
+        if name not in listed and storage.is_object(folder.path):
+            return None  # not worth a request
         return metadata.read_stated(folder, name, listed)
 
     def read_rows(number: int) -> bytes | None:

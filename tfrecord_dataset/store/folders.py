@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,6 @@ from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.pinned_files import Files, LocalFiles, ReadRange, changed, unreadable
-from tfrecord_dataset.store.urls import is_web
 
 _FETCHED_AT_ONCE = 8
 # A file is copied after a quarter of it was requested.
@@ -135,39 +133,24 @@ class RemoteFolder:
     def __init__(self, url: str, cache: Callable[[], ShardCache], commit: str = "") -> None:
         self.path = url
         self._cache = cache
-        self._listed: dict[str, dict[str, RemoteFile]] = {}
-        self._lock = threading.Lock()
         path = os.path.join(url, commit)
         self.commit = Commit(path, storage.read(path)) if commit else Commit()
 
     def read(self, name: str) -> bytes | None:
-        if not is_web(self.path) and self._found(name) is None:
-            return None
         return storage.read(os.path.join(self.path, name))
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        if is_web(self.path):
-            described = objects.describe([os.path.join(self.path, name) for name in names])
-        else:
-            listed = [*map(self._found, names)]
-            described = [file for file in listed if file is not None]
+        found = objects.describe([os.path.join(self.path, name) for name in names])
         # A build may have been committed between the two requests.
         self.commit.check()
-        if len(described) < len(names):
-            missing = [name for name, file in zip(names, listed, strict=True) if file is None]
+        if missing := [name for name, file in zip(names, found, strict=True) if file is None]:
             raise _missing(self.path, missing, len(names), what)
         files = [
             dataclasses.replace(file, sha256=digest)
-            for file, digest in zip(described, digests, strict=True)
+            for file, digest in zip(found, digests, strict=True)
+            if file
         ]
         return RemoteFiles(files, self._cache(), self.commit.explain)
-
-    def _found(self, name: str) -> RemoteFile | None:
-        folder, _, base = name.rpartition("/")
-        with self._lock:
-            if folder not in self._listed:
-                self._listed[folder] = objects.files_in(os.path.join(self.path, folder))
-            return self._listed[folder].get(base)
 
 
 Folder = LocalFolder | RemoteFolder

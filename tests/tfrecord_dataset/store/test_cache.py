@@ -93,7 +93,7 @@ def test_a_killed_download_is_never_whole_and_goes(stored, cache):
     program = (
         "import sys; from tfrecord_dataset.store import cache, objects;"
         "cache.RANGE_BYTES = 1000;"
-        "file = objects.describe([sys.argv[1]])[0];"
+        "[file] = objects.describe([sys.argv[1]]);"
         "cache.ShardCache(sys.argv[2], 10_000).fetch(file)"
     )
     store.outage("stalled", 60, after=3)
