@@ -51,12 +51,6 @@ def expected(build, voc_input):
 
 
 @pytest.mark.slow
-def test_from_another_place(build, voc_input, expected, tmp_path):
-    shutil.copytree(voc_input, tmp_path / "other place/cells")
-    assert build(tmp_path / "other place/cells") == expected
-
-
-@pytest.mark.slow
 def test_listed_in_another_order(build, voc_input, expected, run_transform):
     elements = run_transform(AllElements(source_at(voc_input)[1]))
     random.Random(1).shuffle(elements)
