@@ -1,7 +1,6 @@
 """The same input gives the same bytes: on any runner, in any order, from any place."""
 
 import random
-import shutil
 from pathlib import Path
 
 import apache_beam as beam
