@@ -3,8 +3,6 @@
 import fcntl
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,9 +22,8 @@ def configuration(source, output, **options):
 
 def hidden(directory):
     """What builds left behind: working directories and partial files."""
-    return [path.name for path in Path(directory).rglob(".*")] + [
-        path.name for path in Path(directory).rglob("*.partial")
-    ]
+    found = (path for pattern in (".*", "*.partial") for path in Path(directory).rglob(pattern))
+    return [path.name for path in found]
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +39,21 @@ def whole(tmp_path_factory, pets, digests):
 
 
 @pytest.mark.slow
-def test_a_full_disk(pets, whole, tmp_path, digests):
+def test_a_full_disk(pets, whole, tmp_path, digests, command):
     """A limit on the size of files stands for it: the write fails in its middle."""
-    big = [sys.executable, "-m", "beam_pipeline", "build", pets, "--output", tmp_path]
-    big += ["--num-shards", "4", "--threads", "1", "--name", "pets"]
+    options = ("--output", tmp_path, "--num-shards", 4, "--threads", 1, "--name", "pets")
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 
-    done = subprocess.run(big, capture_output=True, text=True, preexec_fn=limit)
-    assert done.returncode == 1
-    assert done.stdout == ""
+    done = command("beam_pipeline", "build", pets, *options, preexec_fn=limit)
+    assert (done.returncode, done.stdout) == (1, "")
     assert "error: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob("metadata.json"))
     assert not hidden(tmp_path)
 
-    done = subprocess.run(big, capture_output=True, text=True)
+    done = command("beam_pipeline", "build", pets, *options)
     assert done.returncode == 0, done.stderr
     assert digests(done.stdout.strip()) == whole
 
