@@ -30,18 +30,10 @@ _WORTH_A_COPY = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Commit:
-    """The last file of a build, as it was read.
-
-    Attributes:
-        path: Path of the file; empty for a folder without a build.
-        data: Content of the file; None if it was missing.
-        place: Device and inode of its folder on this machine: a build of the same data makes
-            another folder.
-    """
+    """The last file of a build as it was read: its path ("" for none), and its content."""
 
     path: str = ""
     data: bytes | None = None
-    place: tuple[int, int] | None = None
 
     def check(self) -> None:
         """Raise DatasetChangedError if the file, or its folder, was replaced."""
@@ -54,7 +46,7 @@ class Commit:
                 f"{folder} was deleted, or is being built again, while it was read; start again "
                 "once it is there"
             )
-        if now != self.data or (self.place is not None and self.place != _place(folder)):
+        if now != self.data:
             raise DatasetChangedError(
                 f"{folder} was built again while it was read; start again, or build another "
                 "--version, which leaves this one as it is"
@@ -82,8 +74,7 @@ class LocalFolder:
         weakref.finalize(self, os.close, self._descriptor).atexit = False
         self.commit = Commit()
         if commit:
-            place = _place(self._descriptor)
-            self.commit = Commit(os.path.join(path, commit), self.read(commit), place)
+            self.commit = Commit(os.path.join(path, commit), self.read(commit))
 
     def read(self, name: str) -> bytes | None:
         """Read a small file in the folder; None if it is missing.
@@ -161,14 +152,6 @@ def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") ->
     if storage.is_object(path):
         return RemoteFolder(path, cache, commit)
     return LocalFolder(path, commit)
-
-
-def _place(folder: str | int) -> tuple[int, int] | None:
-    try:
-        facts = os.stat(folder)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
 
 
 def _missing(path: str, missing: Sequence[str], count: int, what: str) -> DatasetDamagedError:
