@@ -117,7 +117,7 @@ class LocalFiles:
         explain: Callable[[str], DatasetChangedError] = changed,
     ) -> None:
         self.names = tuple(names)
-        self._opener = opener or self._open_by_name
+        self._opener = opener or (lambda number: regular_files.descriptor_of(names[number]))
         self._explain = explain
         self._held: dict[int, int] = {}
         end = weakref.finalize(self, _close, self._held)
@@ -168,9 +168,6 @@ class LocalFiles:
     def renew(self, number: int) -> bool:
         with self.open(number):
             return False  # local files have no copies
-
-    def _open_by_name(self, number: int) -> int:
-        return regular_files.descriptor_of(self.names[number])
 
     def _first_state(self, number: int) -> _State:
         try:
