@@ -4,13 +4,12 @@ import contextlib
 import io
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from browsing import browser as browser
 from browsing import opened as opened
 from PIL import ExifTags, Image
@@ -102,27 +101,6 @@ def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pip
     )
     info: beam_pipeline.Dataset = beam_pipeline.build(config)
     return info
-
-
-@pytest.fixture(scope="session")
-def build_verified() -> Callable[..., beam_pipeline.Dataset]:
-    """build_verified(input, output, beam_options=(), **options of BuildConfig) -> the dataset.
-
-    It is verified, and nothing of the work is left beside it.
-    """
-
-    def build(
-        path: Path, output: Path, beam_options: Sequence[str] = (), **options: Any
-    ) -> beam_pipeline.Dataset:
-        config = beam_pipeline.BuildConfig(
-            input=str(path), output=str(output), name="made", **options
-        )
-        info = beam_pipeline.build(config, PipelineOptions(list(beam_options)))
-        assert beam_pipeline.verify(info) == []
-        assert [path.name for path in Path(info.path).glob(".*")] == []
-        return info
-
-    return build
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from end_to_end.other_peoples_tfrecords.tutorial_files import (
     SCHEMAS,
+    build_verified,
     examples,
     jpeg,
     stored,
@@ -22,7 +23,7 @@ from beam_pipeline.schema.declaration import parse_schema
 BOXES = {"kind": "boxes", "key": "bounding_boxes"}
 
 
-def test_every_example_is_written_as_it_is(tmp_path, schema, build_verified):
+def test_every_example_is_written_as_it_is(tmp_path, schema):
     payloads = examples(schema)
     write(tmp_path / "in", payloads[:12])
     write(tmp_path / "in", payloads[12:], "GZIP", name="more_{}.tfrecord.gz")
@@ -34,7 +35,7 @@ def test_every_example_is_written_as_it_is(tmp_path, schema, build_verified):
     assert all(feature.bare for feature in info.schema)
 
 
-def test_what_a_key_holds_decides_the_split(tmp_path, build_verified):
+def test_what_a_key_holds_decides_the_split(tmp_path):
     folder = write(tmp_path / "in", examples("audio"))
     info = build_verified(folder, tmp_path, group_by="speaker_id", split={"a": 0.5, "b": 0.5})
 
@@ -46,7 +47,7 @@ def test_what_a_key_holds_decides_the_split(tmp_path, build_verified):
     assert not speakers["a"] & speakers["b"]
 
 
-def test_equal_images_are_duplicates(tmp_path, build_verified):
+def test_equal_images_are_duplicates(tmp_path):
     payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
     info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
 
@@ -56,7 +57,7 @@ def test_equal_images_are_duplicates(tmp_path, build_verified):
     assert len(stored(info)) == 2
 
 
-def test_class_names(tmp_path, build_verified):
+def test_class_names(tmp_path):
     folder = write(tmp_path / "in", examples("image"))
     info = build_verified(folder, tmp_path, classes=("cat", "dog", "bird"))
     assert info.classes == ("cat", "dog", "bird")
@@ -66,7 +67,7 @@ def test_class_names(tmp_path, build_verified):
 
 
 @pytest.mark.slow
-def test_a_declared_schema(tmp_path, build_verified):
+def test_a_declared_schema(tmp_path):
     raw = {"kind": "tensor", "dtype": "float32", "shape": [64, 64], "encoding": "bytes"}
     for name, declared in (
         ("values", {"raw": raw, "y": {"kind": "scalar", "dtype": "float32"}}),
@@ -84,7 +85,7 @@ def test_a_declared_schema(tmp_path, build_verified):
 
 
 @pytest.mark.slow
-def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified):
+def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled):
     again = build_verified(labelled.path, tmp_path, schema=labelled.schema)
     assert again.features == labelled.features
     assert again.classes == ("cat", "dog")

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from end_to_end.other_peoples_tfrecords.tutorial_files import (
     SCHEMAS,
+    build_verified,
     examples,
     jpeg,
     stored,
@@ -65,7 +66,7 @@ def damages() -> dict[str, tuple[Any, str, str, int]]:
     }
 
 
-def test_damage_is_rejected_by_file_and_record(tmp_path, build_verified):
+def test_damage_is_rejected_by_file_and_record(tmp_path):
     payloads = examples("image")[:7]
     damaged = damages()
     for name, (damage, *_) in damaged.items():

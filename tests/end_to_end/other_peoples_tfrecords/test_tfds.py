@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from end_to_end.other_peoples_tfrecords.tutorial_files import examples, stored, taken_for, write
+from end_to_end.other_peoples_tfrecords.tutorial_files import (
+    build_verified,
+    examples,
+    stored,
+    taken_for,
+    write,
+)
 from tiers import first_quick
 
 import beam_pipeline
@@ -27,7 +33,7 @@ def tfds():
 
 
 @tfds_warns
-def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests, build_verified):
+def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests):
     class Pets(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         VERSION = tfds.core.Version("2.1.0")
         code_path = None  # TFDS would look for it with a package that it does not ask for

@@ -113,3 +113,12 @@ def taken_for(info: beam_pipeline.Dataset) -> dict[str, str]:
         each.name: f"{each.kind} {shapes[each.name]} {each.encoding}".strip()
         for each in info.schema
     }
+
+
+def build_verified(path: Path | str, output: Path, **options: Any) -> beam_pipeline.Dataset:
+    """Builds a dataset and verifies it; nothing of the work is left beside it."""
+    config = beam_pipeline.BuildConfig(input=str(path), output=str(output), name="made", **options)
+    info: beam_pipeline.Dataset = beam_pipeline.build(config)
+    assert beam_pipeline.verify(info) == []
+    assert [path.name for path in Path(info.path).glob(".*")] == []
+    return info
