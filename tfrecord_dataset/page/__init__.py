@@ -2,8 +2,6 @@
 
 import base64
 import functools
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,11 +24,7 @@ def data_uri(media_type: str, data: bytes) -> str:
 def _template(folder: Path, name: str) -> Any:
     import jinja2  # only pages need it
 
-    # Templates are cached next to this module's bytecode, so that pages do not compile them again.
-    compiled = Path(__file__).with_name("__pycache__")
-    keeps = not sys.dont_write_bytecode and os.access(compiled, os.W_OK)
     environment = jinja2.Environment(
-        bytecode_cache=jinja2.FileSystemBytecodeCache(str(compiled)) if keeps else None,
         loader=jinja2.FileSystemLoader([folder, Path(__file__).parent]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
