@@ -221,13 +221,10 @@ def is_gzip(head: bytes) -> bool:
     A plain TFRecord file starts with a length that may equal gzip's magic bytes, but then the bytes
     after it cannot be decompressed.
     """
-    return head.startswith(_GZIP_MAGIC) and _unpacks(head, _GZIP)
-
-
-def _unpacks(head: bytes, compression: int) -> bool:
-    """Whether `head` starts a stream of this compression; zlib is TensorFlow's third format."""
+    if not head.startswith(_GZIP_MAGIC):
+        return False
     try:
-        zlib.decompressobj(compression).decompress(head)
+        zlib.decompressobj(_GZIP).decompress(head)
     except zlib.error:
         return False
     return True
@@ -252,16 +249,8 @@ def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tup
         left = _SAMPLE_BYTES // count
         found = windows(shards.files, number, shards.compression, left)
         records = itertools.chain.from_iterable(found)
-        try:
-            for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
-                yield f"record {index} of {name}", record
-                left -= len(record)
-                if left <= 0:
-                    break
-        except DatasetDamagedError as error:
-            if _unpacks(_head(shards.files, number), zlib.MAX_WBITS):
-                raise DatasetDamagedError(
-                    f"{name} is compressed as ZLIB, which is not supported; write it plain or as "
-                    "GZIP"
-                ) from error
-            raise
+        for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
+            yield f"record {index} of {name}", record
+            left -= len(record)
+            if left <= 0:
+                break
