@@ -179,20 +179,15 @@ class ShardCache:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise BeamTFRecordsError(
-                f"{path} in the cache folder is not a copy of a file, and cannot be deleted "
-                f"({error.strerror}); delete it, or name another folder by cache_dir (--cache-dir)"
-            ) from error
+            raise self._explain(error) from error
 
     def _explain(self, error: OSError) -> BeamTFRecordsError:
+        remedy = "name another folder by cache_dir (--cache-dir)"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return BeamTFRecordsError(
-                f"the disk of the cache folder {self.folder} is full; lower cache_bytes "
-                f"(--cache-bytes, now {self.max_bytes:,}), or name a folder on another disk by "
-                "cache_dir (--cache-dir)"
-            )
+            remedy = f"lower cache_bytes (--cache-bytes, now {self.max_bytes:,}), or {remedy}"
         return BeamTFRecordsError(
-            f"the cache folder {self.folder} cannot be written: {error.strerror}"
+            f"{error.filename or self.folder} in the cache folder cannot be written: "
+            f"{error.strerror}; {remedy}"
         )
 
 

@@ -143,7 +143,7 @@ def test_what_cannot_be_replaced_is_named(stored, cache):
     files, _ = stored
     path = cache.fetch(files[0])
     replace_by_folder(Path(path))
-    with pytest.raises(TrainerError, match=f"{path} in the cache folder is not a copy of a file"):
+    with pytest.raises(TrainerError, match=f"{path} in the cache folder cannot be written"):
         cache.fetch(files[0])
 
 
@@ -196,7 +196,7 @@ def test_a_full_disk_says_what_to_do(stored, cache, monkeypatch):
 
     files, _ = stored
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(TrainerError, match=r"cache folder .* is full; lower cache_bytes \(--cache"):
+    with pytest.raises(TrainerError, match=r"No space left on device; lower cache_bytes \(--cache"):
         cache.fetch(files[0])
 
 
