@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from browsing import browser as browser
 from browsing import opened as opened
+from end_to_end.building import build
 from PIL import ExifTags, Image
 
 import beam_pipeline
@@ -80,27 +81,15 @@ def labelled(
     """A dataset of 30 images by class, in two splits; for tests that only read it."""
     folder = tmp_path_factory.mktemp("labelled")
     class_folders(folder / "pets", each=15)
-    config = beam_pipeline.BuildConfig(
-        input=str(folder / "pets"),
-        output=str(folder / "data"),
-        split={"train": 0.7, "test": 0.3},
-        num_shards={"train": 3},
-    )
-    info: beam_pipeline.Dataset = beam_pipeline.build(config)
-    return info
+    splits = {"split": {"train": 0.7, "test": 0.3}, "num_shards": {"train": 3}}
+    return build(folder / "pets", folder / "data", **splits)
 
 
 @pytest.fixture(scope="session")
 def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.Dataset:
     """The dataset of `voc_input`; for tests that only read it."""
-    config = beam_pipeline.BuildConfig(
-        input=str(voc_input),
-        output=str(tmp_path_factory.mktemp("boxed")),
-        num_shards=2,
-        max_bad_fraction=0.5,
-    )
-    info: beam_pipeline.Dataset = beam_pipeline.build(config)
-    return info
+    output = tmp_path_factory.mktemp("boxed")
+    return build(voc_input, output, num_shards=2, max_bad_fraction=0.5)
 
 
 @pytest.fixture

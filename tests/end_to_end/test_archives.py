@@ -5,17 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from end_to_end.building import build
 from tiers import first_quick
 
-from beam_pipeline import BuildConfig, build
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 
 
 def built(source: Path | str, output: Path | str) -> dict[str, bytes]:
     """The shards that a build makes, by name."""
-    config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)
-    folder = build(config).path
+    folder = build(source, output, name="x", threads=1).path
     return {
         file.relative: storage.read_bytes(FileRef(path=file.path))
         for file in storage.list_files(folder)

@@ -6,18 +6,14 @@ import resource
 from pathlib import Path
 
 import pytest
+from end_to_end.building import build
 
-import beam_pipeline
 from beam_pipeline.assign import columns
 from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
 from beam_pipeline.write import stage as write
 
-
-def configuration(source, output, **options):
-    return beam_pipeline.BuildConfig(
-        input=str(source), output=str(output), name="pets", threads=1, **options
-    )
+OPTIONS = {"name": "pets", "threads": 1, "num_shards": 4}
 
 
 def hidden(directory):
@@ -34,8 +30,7 @@ def pets(tmp_path_factory, class_folders):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, pets, digests):
     """The digests of a build that nothing disturbed, in four shards."""
-    info = beam_pipeline.build(configuration(pets, tmp_path_factory.mktemp("whole"), num_shards=4))
-    return digests(info.path)
+    return digests(build(pets, tmp_path_factory.mktemp("whole"), **OPTIONS).path)
 
 
 @pytest.mark.slow
@@ -73,17 +68,16 @@ def failing_at(number):
 
 
 def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, monkeypatch, digests):
-    config = configuration(pets, tmp_path, num_shards=4)
     for number in (3, 1):  # two shards are written at once
         with monkeypatch.context() as patch:
             patch.setattr(write.EncodeChunk, "here", failing_at(number))
             with pytest.raises(Exception, match="No space left"):
-                beam_pipeline.build(config)
+                build(pets, tmp_path, **OPTIONS)
         [working] = (tmp_path / "pets").glob(".building-*/*")
         shards = [path for path in (working / "train").rglob("*") if path.is_file()]
         receipts = list((working / "receipts").iterdir())
         assert len(shards) == len(receipts) > 0
-    assert digests(beam_pipeline.build(config).path) == whole
+    assert digests(build(pets, tmp_path, **OPTIONS).path) == whole
 
 
 @pytest.mark.parametrize("change", ["rewritten", "deleted"])

@@ -7,12 +7,16 @@ import subprocess
 import sys
 
 import pytest
+from end_to_end.building import build
 
-import beam_pipeline
 from beam_pipeline.files import storage
 from tfrecord_dataset.store import clients
 
-OPTIONS = {"num_shards": {"train": 3, "test": 3}, "split": {"train": 0.6, "test": 0.4}}
+OPTIONS = {
+    "threads": 2,
+    "num_shards": {"train": 3, "test": 3},
+    "split": {"train": 0.6, "test": 0.4},
+}
 
 
 @pytest.fixture
@@ -24,17 +28,10 @@ def pets(bucket, tmp_path, class_folders):
     return f"{url}/pets", local, store
 
 
-def build(source, output):
-    config = beam_pipeline.BuildConfig(
-        input=str(source), output=str(output), name="pets", threads=2, **OPTIONS
-    )
-    return beam_pipeline.build(config)
-
-
 @pytest.fixture
 def built(pets, tmp_path):
     """The folder of a dataset of these pets, here."""
-    build(pets[1], tmp_path / "data")
+    build(pets[1], tmp_path / "data", **OPTIONS)
     return tmp_path / "data/pets/1.0.0"
 
 
@@ -93,7 +90,7 @@ def test_a_build_survives(pets, built, scheme, begin):
     output = url.replace("/pets", "/data")
     begin(store, url.removesuffix("/pets"))
 
-    build(url, output)
+    build(url, output, **OPTIONS)
 
     assert store.out.is_set()
     check_equal(store, output, built)
@@ -114,14 +111,14 @@ def test_a_lasting_fault_ends_the_build_which_goes_on_later(
     store.fail(f"{bucket}/{below}", 503, operation=operation)
     named = f"503 Service Unavailable, also after .*{bucket}/{below.partition('/')[0]}"
     with pytest.raises(Exception, match=named):
-        build(url, output)
+        build(url, output, **OPTIONS)
     assert not storage.exists(f"{output}/pets/1.0.0/metadata.json")
     finished = [key for key in store.keys(output) if "/receipts/" in key]
     assert len(finished) == (6 if "README" in below else 0)
 
     store.mend()
     store.forget()
-    build(url, output)
+    build(url, output, **OPTIONS)
     check_equal(store, output, built)
     written = [place for operation, place in store.requests if operation == "put"]
     shards = [place for place in written if place.endswith("-of-00003")]

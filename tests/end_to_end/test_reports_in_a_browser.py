@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+from end_to_end.building import build
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline
@@ -179,8 +180,7 @@ def test_names_of_others_do_nothing(opened, run, tmp_path, write_image):
     hostile = HOSTILE.partition("<script>")[0]  # a folder's name has no "/"
     for name in (hostile, "cat"):
         write_image(tmp_path / "pets" / name / "1.jpg", seed=len(name))
-    config = beam_pipeline.BuildConfig(input=str(tmp_path / "pets"), output=str(tmp_path / "data"))
-    page = opened(write_report(beam_pipeline.build(config).path))
+    page = opened(write_report(build(tmp_path / "pets", tmp_path / "data").path))
     page.select_option("#class", hostile)
     assert shown(page) == 1
     page.locator(".gallery button").last.click()

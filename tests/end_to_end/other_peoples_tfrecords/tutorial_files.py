@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from end_to_end.building import build
 from tensorflow_examples import example
 
 import beam_pipeline
@@ -117,8 +118,7 @@ def taken_for(info: beam_pipeline.Dataset) -> dict[str, str]:
 
 def build_verified(path: Path | str, output: Path, **options: Any) -> beam_pipeline.Dataset:
     """Builds a dataset and verifies it; nothing of the work is left beside it."""
-    config = beam_pipeline.BuildConfig(input=str(path), output=str(output), name="made", **options)
-    info: beam_pipeline.Dataset = beam_pipeline.build(config)
+    info = build(path, output, name="made", **options)
     assert beam_pipeline.verify(info) == []
     assert [path.name for path in Path(info.path).glob(".*")] == []
     return info
