@@ -168,8 +168,9 @@ def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
     if remote:
         found = objects.describe(remote)
-        for name in (name for name, file in zip(names, found, strict=True) if file is None):
-            raise DatasetDamagedError(f"{name} does not exist; restore it, or check the URL")
+        if None in found:
+            missing = names[found.index(None)]
+            raise DatasetDamagedError(f"{missing} does not exist; restore it, or check the URL")
         return RemoteFiles([file for file in found if file], cache())
     try:
         return LocalFiles(names)
