@@ -68,11 +68,6 @@ def explained(url: str) -> Iterator[None]:
         raise BeamTFRecordsError(f"{url} cannot be read: {error.strerror}") from error
 
 
-def exists(url: str) -> bool:
-    """Whether an object exists."""
-    return _describe(url) is not None
-
-
 def describe(urls: Sequence[str]) -> list[RemoteFile | None]:
     """Get the status of objects in parallel; None for one that does not exist."""
     return run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)

@@ -28,7 +28,7 @@ def readable(path: str) -> str:
 
 def exists(path: str) -> bool:
     """Whether a file, or a local folder, exists."""
-    return objects.exists(path) if is_object(path) else os.path.exists(path)
+    return objects.describe([path]) != [None] if is_object(path) else os.path.exists(path)
 
 
 def is_folder(path: str) -> bool:
