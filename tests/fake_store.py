@@ -64,7 +64,6 @@ class FakeStore:
         signed: The signature of the last request; empty, if it had none.
         blocks, uploads: What was uploaded of Azure's blocks and of multipart uploads.
         out: Set once an outage has begun.
-        outage_end: When that one ends, by time.monotonic().
         turned_away: Requests that met an outage; those that were refused are not known here.
     """
 
@@ -86,7 +85,6 @@ class FakeStore:
         self._faults: list[_Fault] = []
         self._at_once = 0
         self.out = threading.Event()
-        self.outage_end = 0.0
         self.turned_away = 0
         self._handler = handler or Handler
         self._server = self._serve(0)
@@ -223,7 +221,7 @@ class FakeStore:
             fault.after -= 1
             return False
         if not fault.end:
-            fault.end = self.outage_end = time.monotonic() + fault.seconds
+            fault.end = time.monotonic() + fault.seconds
             if fault.kind == "refused":
                 threading.Thread(target=self._refuse, args=(fault.end,), daemon=True).start()
             self.out.set()
