@@ -76,9 +76,10 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value.items()}
     if _is_list(value):
         return [_plain(each) for each in value]
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        return int(value) if isinstance(value, numbers.Integral) else float(value)
-    return value
+    if is_whole(value):
+        return int(value)
+    is_fraction = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return float(value) if is_fraction else value
 
 
 def _is_list(value: Any) -> bool:
