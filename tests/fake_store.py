@@ -121,10 +121,11 @@ class FakeStore:
         """Lays an object into the store."""
         self.objects[_place(url)] = data
 
-    def put_folder(self, url: str, folder: Path) -> None:
-        """Lays all files below a folder into the store."""
+    def put_folder(self, url: str, folder: Path) -> str:
+        """Lays all files below a folder into the store; returns the URL."""
         for path in filter(Path.is_file, folder.rglob("*")):
             self.put(f"{url}/{path.relative_to(folder)}", path.read_bytes())
+        return url
 
     def keys(self, url: str) -> list[str]:
         """The keys of the objects below a URL, without the bucket, sorted."""
