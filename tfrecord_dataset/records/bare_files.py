@@ -17,7 +17,7 @@ from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.format.split_names import splits_of_record_files
 from tfrecord_dataset.records.contents import Contents
-from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
@@ -157,7 +157,9 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
         name = names[number]
         if is_web(name):
             return None  # an answer of a web server with no such file
-        return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
+        return folder_of(os.path.dirname(name) or ".").read(
+            metadata.index_file(os.path.basename(name))
+        )
 
     return ShardFiles(files, compression_of(files), read_index)
 

@@ -184,6 +184,6 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
 def wrong_index(shards: ShardFiles, number: int, reason: str) -> DatasetDamagedError:
     """Return the error for an .idx file that does not match its shard."""
     return DatasetDamagedError(
-        f"{shards.index_name(number)} does not match its shard: {reason}; remove "
-        "it, or build the dataset again"
+        f"the index (.idx) of {shards.files.names[number]} does not match it: {reason}; remove it, "
+        "or build the dataset again"
     )

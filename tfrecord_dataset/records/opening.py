@@ -117,8 +117,6 @@ def _split(
                 "build the dataset again"
             )
 
-    index_names = tuple(os.path.join(folder.path, metadata.index_file(name)) for name in names)
-
     def read_index(number: int) -> bytes | None:
         name = metadata.index_file(names[number])
         if name not in listed and storage.is_object(folder.path):
@@ -131,7 +129,7 @@ def _split(
 
     return Split(
         name=name,
-        shards=ShardFiles(files, compression, read_index, index_names),
+        shards=ShardFiles(files, compression, read_index),
         num_records=sum(shard.num_records for shard in shards),
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,
