@@ -1,7 +1,6 @@
 """Opens bare TFRecord files: paths, splits, compression, and inferred or declared features."""
 
 import dataclasses
-import functools
 import itertools
 import logging
 import os
@@ -23,7 +22,7 @@ from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.folders import RemoteFiles, open_folder
+from tfrecord_dataset.store.folders import RemoteFiles
 from tfrecord_dataset.store.pinned_files import Files, LocalFiles, changed
 from tfrecord_dataset.store.urls import is_web
 
@@ -151,15 +150,12 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
         BeamTFRecordsError: A file cannot be opened.
     """
     files = _opened(names, cache)
-    folder_of = functools.cache(lambda path: open_folder(path, cache))
 
     def read_index(number: int) -> bytes | None:
-        name = names[number]
-        if is_web(name):
+        folder, name = os.path.split(names[number])
+        if is_web(folder):
             return None  # an answer of a web server with no such file
-        return folder_of(os.path.dirname(name) or ".").read(
-            metadata.index_file(os.path.basename(name))
-        )
+        return storage.read(os.path.join(folder, metadata.index_file(name)))
 
     return ShardFiles(files, compression_of(files), read_index)
 
