@@ -31,13 +31,7 @@ def version() -> str:
 
 
 class Command(NamedTuple):
-    """A parsed command line.
-
-    Attributes:
-        name: Name of the command.
-        values: Values of the given options, by name as in `all_options`.
-        others: Values of arguments that are not options of the command's class.
-    """
+    """A parsed command line: options of the command by `all_options` name, and other arguments."""
 
     name: str
     values: dict[str, Any]

@@ -18,13 +18,8 @@ from tfrecord_dataset.image_size import ImageSize
 class ValueType:
     """How to parse and check the values of a type.
 
-    Attributes:
-        parse: Parses a text of the command line.
-        make: Checks a Python value.
-        metavar: Value name in the help; None for the option's name.
-
-    Raises:
-        ValueError: From both, for an invalid value.
+    `parse` takes a text of the command line and `make` a Python value; both raise a ValueError.
+    `metavar` is the value's name in the help; None for the option's.
     """
 
     parse: Callable[[str], Any]

@@ -129,9 +129,6 @@ def infer_feature(
 
     A record without the key counts as an empty list, but a class label may be missing.
 
-    Args:
-        names_classes: Whether the user has named the classes.
-
     Raises:
         ConfigError: The key holds lists of two kinds.
     """

@@ -57,12 +57,8 @@ class Split:
     def row_identities(self, group_by: str) -> list[bytes] | None:
         """Return the identities of the records in the shards' index: groups, else digests.
 
-        Args:
-            group_by: Column, or level of the key, of the groups; "" for digests of images and
-                audio.
-
-        Returns:
-            By number; None if a shard has no index, or it does not contain them.
+        `group_by` is a column, or a level of the key; "" for digests of images and audio. None if
+        a shard has no index, or it does not contain them.
         """
         identities: list[bytes] = []
         for shard in range(len(self.files)):
