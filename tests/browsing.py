@@ -1,4 +1,4 @@
-"""Pages in Chromium: what all of them have to do."""
+"""Pages in Chromium, as fixtures."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -46,37 +46,3 @@ def opened(browser: Any) -> Iterator[Callable[..., Any]]:
 
 def _is_elsewhere(asked: Any) -> bool:
     return not asked.url.startswith(("file:", "data:"))
-
-
-def check_looks(page: Any, width: int, scheme: str) -> None:
-    """Nothing is wider than the window, the ground suits the room, all pictures are shown."""
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    [red, green, blue] = page.evaluate(
-        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"
-    )
-    assert (red + green + blue > 600) == (scheme == "light")
-    assert page.evaluate("[...document.images].every(image => !image.src || image.naturalWidth)")
-
-
-def check_links(page: Any) -> None:
-    """Each link at the head leads to a section."""
-    links = page.locator("nav a").all()
-    assert links
-    for link in links:
-        assert page.locator(link.get_attribute("href")).count() == 1
-
-
-def check_enlarging(page: Any, button: Any, text: str) -> None:
-    """A picture of a gallery opens with its text below it, and closes: by mouse and by keyboard."""
-    dialog = page.locator("dialog")
-    button.click()
-    assert dialog.is_visible()
-    assert dialog.locator("img").get_attribute("src") == button.locator("img").get_attribute("src")
-    assert text in dialog.locator("pre").inner_text()
-    page.keyboard.press("Escape")
-    assert not dialog.is_visible()
-    button.focus()
-    page.keyboard.press("Enter")
-    assert dialog.is_visible()
-    dialog.locator(".close").click()
-    assert not dialog.is_visible()

@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-DONE_BUT_SILENT = 2
 # The ways of a store to be out: it answers a status, closes connections without an answer, resets
 # them, refuses new ones, or leaves requests without an answer for as long as that takes.
 OUTAGES = ("503", "429", "500", "silent", "reset", "refused", "stalled")
@@ -33,22 +32,17 @@ _AZURE = {"list": "azure_list", "block": "block", "blocklist": "blocklist", "bat
 _NAMES = {"azure_list": "list", "block": "part", "blocklist": "finish", "batch": "delete_many"}
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(kw_only=True)
 class _Fault:
-    path: str
-    status: int
-    times: float
-    operation: str
+    """What requests meet: so often, or from the first one on for so many seconds."""
 
-
-@dataclasses.dataclass
-class _Outage:
     kind: str
-    seconds: float
-    after: int
-    operation: str
     path: str
-    of: str
+    operation: str
+    times: float = float("inf")
+    seconds: float = 0.0
+    after: int = 0
+    of: str = ""
     end: float = 0.0
 
 
@@ -68,8 +62,8 @@ class FakeStore:
         latency_s: How long each answer takes.
         query: The last request's.
         signed: The signature of the last request; empty, if it had none.
+        blocks, uploads: What was uploaded of Azure's blocks and of multipart uploads.
         out: Set once an outage has begun.
-        outage_end: When that one ends, by time.monotonic().
         turned_away: Requests that met an outage; those that were refused are not known here.
     """
 
@@ -87,12 +81,10 @@ class FakeStore:
         self.signed = ""
         self.lock = threading.RLock()
         self.blocks: dict[tuple[str, str], bytes] = {}
-        self._uploads: dict[str, dict[int, bytes]] = {}
+        self.uploads: dict[str, dict[int, bytes]] = {}
         self._faults: list[_Fault] = []
         self._at_once = 0
-        self._outage: _Outage | None = None
         self.out = threading.Event()
-        self.outage_end = 0.0
         self.turned_away = 0
         self._handler = handler or Handler
         self._server = self._serve(0)
@@ -129,10 +121,11 @@ class FakeStore:
         """Lays an object into the store."""
         self.objects[_place(url)] = data
 
-    def put_folder(self, url: str, folder: Path) -> None:
-        """Lays all files below a folder into the store."""
+    def put_folder(self, url: str, folder: Path) -> str:
+        """Lays all files below a folder into the store; returns the URL."""
         for path in filter(Path.is_file, folder.rglob("*")):
             self.put(f"{url}/{path.relative_to(folder)}", path.read_bytes())
+        return url
 
     def keys(self, url: str) -> list[str]:
         """The keys of the objects below a URL, without the bucket, sorted."""
@@ -163,11 +156,14 @@ class FakeStore:
             times: How often.
             operation: As in `calls`; any, if empty.
         """
-        self._faults.append(_Fault(_place(path), status, times, operation))
+        kind = {0: "silent", 1: "half"}.get(status, str(status))
+        self._faults.append(_Fault(kind=kind, path=_place(path), operation=operation, times=times))
 
     def fail_after(self, path: str, times: int, operation: str = "put") -> None:
         """Does what the next requests ask, and closes their connections without an answer."""
-        self._faults.append(_Fault(_place(path), DONE_BUT_SILENT, times, operation))
+        self._faults.append(
+            _Fault(kind="done", path=_place(path), operation=operation, times=times)
+        )
 
     def outage(
         self,
@@ -191,30 +187,48 @@ class FakeStore:
             of: The same for requests that are signed by another key.
         """
         self.out.clear()
-        self._outage = _Outage(kind, seconds, after, operation, _place(path), of)
+        self._faults = [fault for fault in self._faults if not fault.seconds]
+        self._faults.append(
+            _Fault(
+                kind=kind,
+                path=_place(path),
+                operation=operation,
+                seconds=seconds,
+                after=after,
+                of=of,
+            )
+        )
 
-    def met_outage(self, path: str, operation: str, signed: str) -> _Outage | None:
-        """The outage that a request meets."""
+    def mend(self) -> None:
+        """Ends all faults."""
+        self._faults.clear()
+
+    def fault(self, path: str, operation: str, signed: str) -> _Fault | None:
+        """The fault that a request meets."""
         with self.lock:
-            outage = self._outage
-            if outage is None or not path.startswith(outage.path) or outage.of not in signed:
-                return None
-            if not outage.end:
-                if outage.operation not in ("", operation):
-                    return None
-                if outage.after > 0:
-                    outage.after -= 1
-                    return None
-                outage.end = time.monotonic() + outage.seconds
-                if outage.kind == "refused":
-                    threading.Thread(target=self._refuse, args=(outage.end,), daemon=True).start()
-                self.outage_end = outage.end
-                self.out.set()
-            if time.monotonic() >= outage.end:
-                self._outage = None
-                return None
-            self.turned_away += 1
-            return outage
+            return next(
+                (each for each in self._faults if self._is_met(each, path, operation, signed)), None
+            )
+
+    def _is_met(self, fault: _Fault, path: str, operation: str, signed: str) -> bool:
+        if not path.startswith(fault.path) or fault.of not in signed:
+            return False
+        if not fault.end and fault.operation not in ("", operation):
+            return False
+        if not fault.seconds:
+            fault.times -= 1
+            return fault.times >= 0
+        if fault.after > 0:
+            fault.after -= 1
+            return False
+        if not fault.end:
+            fault.end = time.monotonic() + fault.seconds
+            if fault.kind == "refused":
+                threading.Thread(target=self._refuse, args=(fault.end,), daemon=True).start()
+            self.out.set()
+        is_out = time.monotonic() < fault.end
+        self.turned_away += is_out
+        return is_out
 
     def _refuse(self, end: float) -> None:
         """Has no server until then: nobody listens at its port."""
@@ -222,24 +236,6 @@ class FakeStore:
         self._server.hang_up()
         time.sleep(max(0.0, end - time.monotonic()))
         self._server = self._serve(self.port)
-
-    def mend(self) -> None:
-        """Ends all faults."""
-        self._faults.clear()
-        self._outage = None
-
-    def fault(self, path: str, operation: str) -> int | None:
-        """The status that a request is to fail with."""
-        with self.lock:
-            for fault in self._faults:
-                if (
-                    fault.times > 0
-                    and path.startswith(fault.path)
-                    and fault.operation in ("", operation)
-                ):
-                    fault.times -= 1
-                    return fault.status
-        return None
 
     @contextlib.contextmanager
     def counted(self, operation: str) -> Iterator[None]:
@@ -255,26 +251,9 @@ class FakeStore:
             with self.lock:
                 self._at_once -= 1
 
-    def start_upload(self) -> str:
-        """The name of a new multipart upload."""
-        name = uuid.uuid4().hex
-        with self.lock:
-            self._uploads[name] = {}
-        return name
-
-    def upload(self, name: str) -> dict[int, bytes]:
-        """The parts of a multipart upload by number."""
-        return self._uploads[name]
-
     def unfinished_uploads(self) -> int:
         """How many multipart uploads were neither finished nor given up."""
-        return len(self._uploads)
-
-    def end_upload(self, name: str) -> bytes | None:
-        """All parts of a multipart upload, which is then no more; None where there is none."""
-        with self.lock:
-            parts = self._uploads.pop(name, None)
-        return None if parts is None else b"".join(parts[number] for number in sorted(parts))
+        return len(self.uploads)
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -314,7 +293,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
-    is_silent = False
+    is_silent = False  # what is asked is done, and not answered
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
@@ -336,41 +315,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
         store.requests.append((operation, self.place))
         store.received_bytes += len(self.body)
         with store.counted(operation):
-            outage = store.met_outage(path, operation, self.headers.get("authorization", ""))
-            status = store.fault(path, operation)
-            if outage is not None:
-                self._be_out(outage)
-            elif status == 0:
-                self.close_connection = True
-            elif status == DONE_BUT_SILENT:
-                self.is_silent = self.close_connection = True
+            fault = store.fault(path, operation, store.signed)
+            if fault is not None and fault.kind != "done":
+                self._fail(store, fault)
+                return
+            self.is_silent = fault is not None
+            self.close_connection |= self.is_silent
+            if self.bucket in store.buckets:
                 getattr(self, f"_{method}")(store)
-            elif status == 1:
-                self._get(store, share=0.5)
-                self.close_connection = True
-            elif status is not None:
-                self._answer(status, _error("Fault", "as ordered"))
-            elif self.bucket not in store.buckets:
+            else:
                 message = "The specified bucket does not exist"
                 self._answer(404, _error("NoSuchBucket", message))
-            else:
-                getattr(self, f"_{method}")(store)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve
 
-    def _be_out(self, outage: _Outage) -> None:
-        match outage.kind:
-            case "silent" | "refused":
-                self.close_connection = True
-            case "reset":
-                linger = struct.pack("ii", 1, 0)  # closing it then resets it
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                self.close_connection = True
-            case "stalled":
-                time.sleep(max(0.0, outage.end - time.monotonic()))
-                self.close_connection = True
-            case status:
-                self._answer(int(status), _error("Fault", "as ordered"))
+    def _fail(self, store: FakeStore, fault: _Fault) -> None:
+        if fault.kind.isdigit():
+            self._answer(int(fault.kind), _error("Fault", "as ordered"))
+            return
+        if fault.kind == "half":
+            self._get(store, share=0.5)
+        elif fault.kind == "reset":
+            linger = struct.pack("ii", 1, 0)  # closing it then resets it
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        elif fault.kind == "stalled":
+            time.sleep(max(0.0, fault.end - time.monotonic()))
+        self.close_connection = True
 
     def _operation(self) -> str:
         query = self.query
@@ -400,6 +370,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def _answer_xml(self, name: str, content: str) -> None:
+        self._answer(200, f"<{name}>{content}</{name}>".encode())
 
     def _object(self, store: FakeStore) -> bytes | None:
         data = store.objects.get(self.place)
@@ -452,17 +425,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _list(self, store: FakeStore) -> None:
         after = max(self.query.get("continuation-token", ""), self.query.get("start-after", ""))
         folders, keys, token = self._page(store, after)
-        entries = [self._entry(store, key, store.objects[f"{self.bucket}/{key}"]) for key in keys]
+        entries = []
+        for key in keys:
+            data = store.objects[f"{self.bucket}/{key}"]
+            entries.append(
+                f"<Contents><Key>{_escape(key)}</Key><LastModified>{store.date:%FT%TZ}"
+                f"</LastModified><ETag>{_tag(data)}</ETag><Size>{len(data)}</Size></Contents>"
+            )
         entries += [
             f"<CommonPrefixes><Prefix>{_escape(name)}</Prefix></CommonPrefixes>" for name in folders
         ]
         if token:
             entries.append(f"<NextContinuationToken>{_escape(token)}</NextContinuationToken>")
-        self._answer(
-            200,
-            f"<ListBucketResult><IsTruncated>{str(bool(token)).lower()}</IsTruncated>"
-            f"{''.join(entries)}</ListBucketResult>".encode(),
-        )
+        entries.append(f"<IsTruncated>{str(bool(token)).lower()}</IsTruncated>")
+        self._answer_xml("ListBucketResult", "".join(entries))
 
     def _azure_list(self, store: FakeStore) -> None:
         after = self.query.get("marker", "")
@@ -477,11 +453,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 f"</Last-Modified><Etag>{_tag(data)}</Etag><Content-Length>{len(data)}"
                 "</Content-Length><Content-Type>a/b</Content-Type></Properties></Blob>"
             )
-        self._answer(
-            200,
-            f"<EnumerationResults><Blobs>{''.join(entries)}</Blobs>"
-            f"<NextMarker>{_escape(token)}</NextMarker></EnumerationResults>".encode(),
-        )
+        blobs = f"<Blobs>{''.join(entries)}</Blobs><NextMarker>{_escape(token)}</NextMarker>"
+        self._answer_xml("EnumerationResults", blobs)
 
     def _block(self, store: FakeStore) -> None:
         store.blocks[self.place, self.query["blockid"]] = self.body
@@ -513,12 +486,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
             )
         body = "".join([*answers, "--batch--\r\n"]).encode()
         self._answer(202, body, Content_Type="multipart/mixed; boundary=batch")
-
-    def _entry(self, store: FakeStore, key: str, data: bytes) -> str:
-        return (
-            f"<Contents><Key>{_escape(key)}</Key><LastModified>{store.date:%FT%TZ}"
-            f"</LastModified><ETag>{_tag(data)}</ETag><Size>{len(data)}</Size></Contents>"
-        )
 
     def _put(self, store: FakeStore) -> None:
         with store.lock:
@@ -556,35 +523,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
             for key in keys:
                 store.objects.pop(f"{self.bucket}/{xml.sax.saxutils.unescape(key)}", None)
         deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
-        self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
+        self._answer_xml("DeleteResult", deleted)
 
     def _start(self, store: FakeStore) -> None:
-        self._answer(
-            200,
-            "<InitiateMultipartUploadResult><UploadId>"
-            f"{store.start_upload()}</UploadId></InitiateMultipartUploadResult>".encode(),
-        )
+        name = uuid.uuid4().hex
+        store.uploads[name] = {}
+        self._answer_xml("InitiateMultipartUploadResult", f"<UploadId>{name}</UploadId>")
 
     def _part(self, store: FakeStore) -> None:
-        store.upload(self.query["uploadId"])[int(self.query["partNumber"])] = self.body
+        store.uploads[self.query["uploadId"]][int(self.query["partNumber"])] = self.body
         self._answer(200, ETag=_tag(self.body))
 
     def _finish(self, store: FakeStore) -> None:
-        data = store.end_upload(self.query["uploadId"])
-        if data is None:
+        parts = store.uploads.pop(self.query["uploadId"], None)
+        if parts is None:
             message = "The specified multipart upload does not exist."
             self._answer(404, _error("NoSuchUpload", message))
             return
-        with store.lock:
-            store.objects[self.place] = data
-        self._answer(
-            200,
-            "<CompleteMultipartUploadResult><ETag>"
-            f"{_tag(data)}</ETag></CompleteMultipartUploadResult>".encode(),
-        )
+        data = b"".join(parts[number] for number in sorted(parts))
+        store.objects[self.place] = data
+        self._answer_xml("CompleteMultipartUploadResult", f"<ETag>{_tag(data)}</ETag>")
 
     def _abort(self, store: FakeStore) -> None:
-        store.end_upload(self.query["uploadId"])
+        store.uploads.pop(self.query["uploadId"], None)
         self._answer(204)
 
 

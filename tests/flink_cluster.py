@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,28 @@ class Cluster:
         [vertex] = [each["id"] for each in vertices if stage in each["name"]]
         subtasks = self.get(f"/jobs/{job['jid']}/vertices/{vertex}")["subtasks"]
         return [subtask["metrics"]["read-records"] for subtask in subtasks]
+
+
+@contextlib.contextmanager
+def running(folder: Path, *, task_managers: int, available: bool = False) -> Iterator[Cluster]:
+    """A cluster that is stopped at the end."""
+    cluster = Cluster(folder, available=available)
+    try:
+        cluster.start(task_managers)
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def wait_for_stage(output: Path, stage: str) -> None:
+    """Returns once the stage of a build has begun, by what it leaves where it writes."""
+    patterns = {
+        "submit": "data/.job-1.0.0/job.json",
+        "read": "data/.job-1.0.0/progress/read-*",
+        "inspect": "data/.job-1.0.0/progress/inspect-*",
+        "write": "data/.building-1.0.0/*/receipts/*.json",
+    }
+    wait_until(lambda: list(output.glob(patterns[stage])), TEST_S, f"nobody is at {stage}")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -31,13 +31,7 @@ def version() -> str:
 
 
 class Command(NamedTuple):
-    """A parsed command line.
-
-    Attributes:
-        name: Name of the command.
-        values: Values of the given options, by name as in `all_options`.
-        others: Values of arguments that are not options of the command's class.
-    """
+    """A parsed command line: options of the command by `all_options` name, and other arguments."""
 
     name: str
     values: dict[str, Any]
@@ -129,13 +123,7 @@ def program(module: str, script: str) -> str:
 
 def add_program_options(parser: Parser) -> None:
     """Add `--version` and `--print-completion`, which exit the program."""
-    parser.add_argument(
-        "--version",
-        action=_PrintVersion,
-        nargs=0,
-        dest=argparse.SUPPRESS,
-        help="show program's version number and exit",
-    )
+    parser.add_argument("--version", action="version", version=f"{DISTRIBUTION} {version()}")
     parser.add_argument(
         "--print-completion",
         action=_PrintCompletion,
@@ -158,14 +146,6 @@ def _show_all(parser: argparse.ArgumentParser) -> None:
     """Show the rarer options in a command's help, too."""
     for action in parser._actions:
         action.help = getattr(action, _TEXT, action.help)
-
-
-class _PrintVersion(argparse.Action):
-    """argparse's own action takes a text, whose computation would scan all packages."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, flag: Any = None) -> None:
-        sys.stdout.write(f"{DISTRIBUTION} {version()}\n")
-        parser.exit()
 
 
 class _PrintCompletion(argparse.Action):
@@ -202,8 +182,6 @@ def add_options(
     """Add the options of a class and its parts to a command's parser.
 
     Args:
-        parser: Parser of the command.
-        owner: Option class.
         headings: Group headings in the order of the help; others follow.
         hidden: Options to omit from the help.
     """

@@ -101,11 +101,9 @@ def make_folders(path: str) -> None:
 
 @contextlib.contextmanager
 def exclusive(folder: str, busy: Exception) -> Iterator[None]:
-    """Lock a folder against other processes on this machine until the context exits.
+    """Lock a folder, made if missing, against other processes until the context exits.
 
-    Args:
-        folder: Folder to lock; created if missing. The holder of the lock may delete it.
-        busy: Exception to raise if another process holds the lock.
+    The holder of the lock may delete the folder.
     """
     descriptor = _locked(folder, busy)
     try:

@@ -33,14 +33,7 @@ class ConfigError(BeamTFRecordsError):
 
 
 class UnknownNameError(ConfigError):
-    """A name that does not exist; the message suggests the nearest one and lists all.
-
-    Args:
-        what: Type of the name: "split".
-        name: The unknown name.
-        choices: The existing names.
-        where: Place of the names: "data/cells".
-    """
+    """A name that does not exist; the message suggests the nearest one and lists all."""
 
     def __init__(self, what: str, name: str, choices: Iterable[str], where: str = "") -> None:
         known = list(choices)

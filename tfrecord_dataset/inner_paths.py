@@ -12,11 +12,7 @@ _NAME_CHARACTERS = 60
 
 
 def inner_path(stated: object, where: str) -> str:
-    """Return a relative path with "/" if it stays below its folder.
-
-    Args:
-        stated: The value in a file, of any type.
-        where: Its place for messages, such as "metadata.json: splits.train.shards[0].file".
+    """Return the value at a place of a file if it is a relative path below its folder.
 
     Raises:
         DatasetDamagedError: The value is not such a path.

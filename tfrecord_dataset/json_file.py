@@ -5,6 +5,7 @@ is a JsonError.
 """
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -168,8 +169,11 @@ def _items(values: list[Any], kinds: Sequence[Any], place: str) -> Iterable[Any]
         yield typed(value, kind, f"{place}[{number}]")
 
 
+_hints_of = functools.cache(typing.get_type_hints)
+
+
 def _dataclass(value: dict[str, Any], expected: Any, place: str) -> Any:
-    kinds = typing.get_type_hints(expected)
+    kinds = _hints_of(expected)
     fields = [field for field in dataclasses.fields(expected) if field.init]
     before = f"{place}." if place else ""
     for name in value:

@@ -18,13 +18,8 @@ from tfrecord_dataset.image_size import ImageSize
 class ValueType:
     """How to parse and check the values of a type.
 
-    Attributes:
-        parse: Parses a text of the command line.
-        make: Checks a Python value.
-        metavar: Value name in the help; None for the option's name.
-
-    Raises:
-        ValueError: From both, for an invalid value.
+    `parse` takes a text of the command line and `make` a Python value; both raise a ValueError.
+    `metavar` is the value's name in the help; None for the option's.
     """
 
     parse: Callable[[str], Any]
@@ -121,12 +116,9 @@ TYPES: Mapping[Any, ValueType] = {
 
 
 def check_bounds(value: Any, least: float, most: float, above: float, below: float) -> None:
-    """Raise ValueError unless a number, or each number of a mapping, is in bounds.
+    """Raise ValueError unless a number, or each of a mapping, is in bounds; others have none.
 
-    Args:
-        value: Value of any type; other values than numbers have no bounds.
-        least, most: Inclusive bounds.
-        above, below: Exclusive bounds.
+    `least` and `most` are inclusive, `above` and `below` exclusive.
     """
     for number in value.values() if isinstance(value, Mapping) else [value]:
         if isinstance(number, bool) or not isinstance(number, int | float):

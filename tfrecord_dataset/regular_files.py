@@ -54,12 +54,7 @@ def opened(path: str | os.PathLike[str], folder: int | None = None) -> Iterator[
 
 
 def read(path: str | os.PathLike[str], max_bytes: int, folder: int | None = None) -> bytes:
-    """Read a file.
-
-    Args:
-        path: Path of the file.
-        max_bytes: Maximal size.
-        folder: Descriptor of the folder that the path is relative to.
+    """Read a file, as `descriptor_of` opens it.
 
     Raises:
         OSError: The file cannot be read, is not a regular file, or is too large.

@@ -8,11 +8,7 @@ from typing import Any
 
 
 class Seekable(io.RawIOBase, abc.ABC):
-    """A seekable binary file for reading.
-
-    Args:
-        size: Size of the file in bytes.
-    """
+    """A seekable binary file for reading, of so many bytes."""
 
     def __init__(self, size: int):
         self._size = size

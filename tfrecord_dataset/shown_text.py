@@ -35,10 +35,6 @@ def printable(text: str, *, keeps: str = "\n\t") -> str:
     r"""Return the text with control characters escaped, except those of its layout.
 
     The escapes are JSON's, such as \u001b, so JSON keeps its meaning.
-
-    Args:
-        text: From a file's name, an annotation, a library's message, …
-        keeps: Control characters to keep.
     """
     return _CONTROL.sub(
         lambda match: match[0] if match[0] in keeps else f"\\u{ord(match[0]):04x}", text

@@ -27,12 +27,7 @@ def place_of(error: BaseException, packages: Collection[str] = ()) -> str | None
     User code is everything except these packages, Python's library and installed packages other
     than `packages`. An error in a library that user code called counts as its error.
 
-    Args:
-        error: The caught exception; its causes are searched first.
-        packages: Installed packages that belong to the user.
-
-    Returns:
-        One line; None if the error is not from the user's code.
+    The error's causes are searched first. None if the error is not from the user's code.
     """
     for each in reversed(list(_chain(error))):
         known = [

@@ -92,19 +92,6 @@ def cloud(service: FakeDataflow, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def upload(service: FakeDataflow) -> Callable[[Path, str], str]:
-    """upload(folder, url) -> url, with the folder's files below it."""
-
-    def copy(folder: Path, url: str) -> str:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                service.put(f"{url}/{path.relative_to(folder)}", path.read_bytes())
-        return url
-
-    return copy
-
-
-@pytest.fixture
 def command(service: FakeDataflow, cloud: str) -> Callable[..., list[str]]:
     """command(input, *options) -> a build on the service, with all that it needs."""
 

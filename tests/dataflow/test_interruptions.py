@@ -44,9 +44,8 @@ def launch(command, service):
 
 
 @pytest.fixture
-def pets(upload, class_folders, cloud, tmp_path):
-    folder = class_folders(tmp_path / "pets", each=2)
-    return upload(folder, f"{cloud}/pets")
+def pets(service, class_folders, cloud, tmp_path):
+    return service.put_folder(f"{cloud}/pets", class_folders(tmp_path / "pets", each=2))
 
 
 def test_ctrl_c_cancels_the_job(held, launch, pets, service, cloud):

@@ -23,9 +23,9 @@ def staged(job):
     return {package["name"] for package in job.workers["packages"]}
 
 
-def test_images_with_boxes(build, upload, service, cloud, local_digests, remote_digests):
+def test_images_with_boxes(build, service, cloud, local_digests, remote_digests):
     """The job asks for what the options say, and its workers make the local build's bytes."""
-    url = upload(BLOOD, f"{cloud}/blood")
+    url = service.put_folder(f"{cloud}/blood", BLOOD)
 
     done = build(
         url,
@@ -53,9 +53,9 @@ def test_images_with_boxes(build, upload, service, cloud, local_digests, remote_
 
 
 @pytest.mark.nightly
-def test_a_table_with_a_reject(build, upload, service, cloud, table, local_digests, remote_digests):
+def test_a_table_with_a_reject(build, service, cloud, table, local_digests, remote_digests):
     """The package is found without --setup_file; one bad row is too many, or is left out."""
-    url = f"{upload(table.parent, f'{cloud}/words')}/words.csv"
+    url = f"{service.put_folder(f'{cloud}/words', table.parent)}/words.csv"
 
     refused = build(url)
     built = build(url, "--max-bad-fraction=0.1")

@@ -6,13 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 import yaml
-from flink_cluster import Cluster
+from flink_cluster import Cluster, free_port, running, wait_until
 
 pytestmark = pytest.mark.docker
 
@@ -97,15 +97,10 @@ def test_a_worker_pool_runs_a_job(builder, pipeline, local_build, tmp_path, dige
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Flink itself, in place of its own image: one TaskManager."""
-    (tmp_path / "flink").mkdir()
-    cluster = Cluster(tmp_path / "flink")
-    try:
-        cluster.start(1)
+    with running(tmp_path_factory.mktemp("flink"), task_managers=1) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.mark.nightly
@@ -138,18 +133,16 @@ def test_the_job_server_and_a_worker_pool_serve_a_cluster(
     assert job["state"] == "FINISHED"
 
 
-def free_port() -> int:
-    with socket.create_server(("localhost", 0)) as server:
-        return server.getsockname()[1]
-
-
 @contextlib.contextmanager
 def listening(command: Sequence[str], port: int) -> Iterator[None]:
     """Runs a server until the end; yields once it answers on its port."""
     assert not answers(port), f"port {port} is taken by another program"
     server = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_for(lambda: answers(port), server)
+        wait_until(
+            lambda: server.poll() is not None or answers(port), 120, "the server does not answer"
+        )
+        assert server.poll() is None, "the server has ended"
         yield
     finally:
         processes = [*server.children(recursive=True), server]
@@ -163,14 +156,6 @@ def listening(command: Sequence[str], port: int) -> Iterator[None]:
 def answers(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("localhost", port)) == 0
-
-
-def wait_for(condition: Callable[[], bool], process: psutil.Popen) -> None:
-    end = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None, "the server has ended"
-        assert time.monotonic() < end, "the server does not answer"
-        time.sleep(0.2)
 
 
 @pytest.mark.nightly

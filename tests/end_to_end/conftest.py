@@ -4,15 +4,15 @@ import contextlib
 import io
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from browsing import browser as browser
 from browsing import opened as opened
+from end_to_end.building import build
 from PIL import ExifTags, Image
 
 import beam_pipeline
@@ -81,48 +81,15 @@ def labelled(
     """A dataset of 30 images by class, in two splits; for tests that only read it."""
     folder = tmp_path_factory.mktemp("labelled")
     class_folders(folder / "pets", each=15)
-    config = beam_pipeline.BuildConfig(
-        input=str(folder / "pets"),
-        output=str(folder / "data"),
-        split={"train": 0.7, "test": 0.3},
-        num_shards={"train": 3},
-    )
-    info: beam_pipeline.Dataset = beam_pipeline.build(config)
-    return info
+    splits = {"split": {"train": 0.7, "test": 0.3}, "num_shards": {"train": 3}}
+    return build(folder / "pets", folder / "data", **splits)
 
 
 @pytest.fixture(scope="session")
 def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.Dataset:
     """The dataset of `voc_input`; for tests that only read it."""
-    config = beam_pipeline.BuildConfig(
-        input=str(voc_input),
-        output=str(tmp_path_factory.mktemp("boxed")),
-        num_shards=2,
-        max_bad_fraction=0.5,
-    )
-    info: beam_pipeline.Dataset = beam_pipeline.build(config)
-    return info
-
-
-@pytest.fixture(scope="session")
-def build_verified() -> Callable[..., beam_pipeline.Dataset]:
-    """build_verified(input, output, beam_options=(), **options of BuildConfig) -> the dataset.
-
-    It is verified, and nothing of the work is left beside it.
-    """
-
-    def build(
-        path: Path, output: Path, beam_options: Sequence[str] = (), **options: Any
-    ) -> beam_pipeline.Dataset:
-        config = beam_pipeline.BuildConfig(
-            input=str(path), output=str(output), name="made", **options
-        )
-        info = beam_pipeline.build(config, PipelineOptions(list(beam_options)))
-        assert beam_pipeline.verify(info) == []
-        assert [path.name for path in Path(info.path).glob(".*")] == []
-        return info
-
-    return build
+    output = tmp_path_factory.mktemp("boxed")
+    return build(voc_input, output, num_shards=2, max_bad_fraction=0.5)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from end_to_end.building import build
 from PIL import Image
 
-import beam_pipeline
 import trainer
 from tfrecord_dataset.format import frames
 from tfrecord_dataset.format.example import encode
@@ -235,17 +235,14 @@ def _data_checks(root: Path) -> None:
     _write_records(root / "downloads/a.tfrecord", _cells())
     for version in ("1.0.0", "1.1.0"):
         _class_folders(root)
-        config = {"input": str(root / "cells"), "name": "pets", "version": version}
-        beam_pipeline.build(beam_pipeline.BuildConfig(output=str(root / "data"), **config))
+        build(root / "cells", root / "data", name="pets", version=version)
         next((root / "cells/RBC").iterdir()).unlink()
 
 
 def _training(root: Path) -> None:
     _write_records(root / "mine/data_0.tfrecord", _cells(), speaker_id=3)
     _reviews(root)
-    beam_pipeline.build(
-        beam_pipeline.BuildConfig(input=str(root / "reviews"), output=str(root / "texts"))
-    )
+    build(root / "reviews", root / "texts")
     trainer.train(root / "texts/reviews", root / "runs/reviews", epochs=1, quiet=True)
 
 

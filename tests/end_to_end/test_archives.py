@@ -5,17 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from end_to_end.building import build
 from tiers import first_quick
 
-from beam_pipeline import BuildConfig, build
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 
 
 def built(source: Path | str, output: Path | str) -> dict[str, bytes]:
     """The shards that a build makes, by name."""
-    config = BuildConfig(input=str(source), output=str(output), name="x", threads=1)
-    folder = build(config).path
+    folder = build(source, output, name="x", threads=1).path
     return {
         file.relative: storage.read_bytes(FileRef(path=file.path))
         for file in storage.list_files(folder)
@@ -31,20 +30,22 @@ def tree(tmp_path, class_folders):
     return root.parent
 
 
-@pytest.mark.parametrize("form", first_quick(["zip", "gztar"]))
-def test_a_tree_in_an_archive_becomes_the_same_shards(tree, tmp_path, form):
-    archive = shutil.make_archive(str(tmp_path / "packed"), form, tree)
-    assert built(archive, tmp_path / "out") == built(tree, tmp_path / "out-of-files") != {}
-    assert [path.name for path in (tmp_path / "out/x").iterdir()] == ["1.0.0"]
-    stated = json.loads((tmp_path / "out/x/1.0.0/build.json").read_text())
-    assert stated["input"] == archive
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["zip", "gztar"])
-def test_an_archive_in_a_store_becomes_the_same_shards(tree, tmp_path, bucket, form):
+@pytest.mark.parametrize(
+    ("form", "is_remote"),
+    first_quick([("zip", False), ("gztar", False), ("zip", True), ("gztar", True)]),
+)
+def test_a_tree_in_an_archive_becomes_the_same_shards(tree, tmp_path, bucket, form, is_remote):
     url, store = bucket
-    archive = Path(shutil.make_archive(str(tmp_path / "packed"), form, tree))
-    store.put(f"{url}/{archive.name}", archive.read_bytes())
-    assert built(f"{url}/{archive.name}", f"{url}/out") == built(tree, tmp_path / "out") != {}
+    source = shutil.make_archive(str(tmp_path / "packed"), form, tree)
+    output = str(tmp_path / "out")
+    if is_remote:
+        name = Path(source).name
+        store.put(f"{url}/{name}", Path(source).read_bytes())
+        source, output = f"{url}/{name}", f"{url}/out"
+
+    assert built(source, output) == built(tree, tmp_path / "out-of-files") != {}
+
+    assert [name for name in storage.list_dir(f"{output}/x") if name != "1.0.0"] == []
     assert [each for each in store.objects if ".building" in each] == []
+    stated = json.loads(storage.read_text(f"{output}/x/1.0.0/build.json"))
+    assert stated["input"] == source

@@ -1,7 +1,6 @@
 """The same input gives the same bytes: on any runner, in any order, from any place."""
 
 import random
-import shutil
 from pathlib import Path
 
 import apache_beam as beam
@@ -48,12 +47,6 @@ def expected(build, voc_input):
     assert len([name for name in found if name.startswith("cells-")]) == 5
     assert {"metadata.json", "rejects.jsonl", "dataset_info.json", "features.json"} <= set(found)
     return found
-
-
-@pytest.mark.slow
-def test_from_another_place(build, voc_input, expected, tmp_path):
-    shutil.copytree(voc_input, tmp_path / "other place/cells")
-    assert build(tmp_path / "other place/cells") == expected
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
-"""The words for people name what is there: options, files, links, and code that parses."""
+"""The words for people name what is there, and are rendered without broken Markdown."""
 
 import ast
 import functools
+import html
 import itertools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import markdown
 import options_page
 import pytest
 import trees_page
@@ -34,6 +36,10 @@ _OTHERS = {
 }
 _LAUNCHER = ["beam-tfrecords"]
 _TRAINERS = (["beam-tfrecords-train"], ["beam-tfrecords-trainer"])
+
+_EXTENSIONS = ["attr_list", "fenced_code", "md_in_html", "tables"]
+# What a page shows where its Markdown is broken.
+_BROKEN = re.compile(r"```|\\\||(?<!\w)`|\]\(|^\s*\|.*\|\s*$", re.MULTILINE)
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -181,3 +187,34 @@ def test_every_reason_of_a_reject_is_explained() -> None:
 
     assert len(reasons) > 10
     assert [reason for reason in sorted(reasons) if reason not in explained] == []
+
+
+def broken(text: str) -> list[str]:
+    """What is shown of a page's Markdown that should have become something else."""
+    rendered = markdown.markdown(text, extensions=_EXTENSIONS)
+    shown = re.sub(r"<pre>.*?</pre>|<[^>]*>", "", rendered, flags=re.DOTALL)
+    return [found[0] for found in _BROKEN.finditer(html.unescape(shown))]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("```bash\na \\\n  b | c\n```\n", "", id="a block"),
+        pytest.param("| a |\n|---|\n| <code>N&#124;A</code> |\n", "", id="an entity in code"),
+        pytest.param("1. A:\n\n   `` `bash pip install x ` ``\n", "`", id="a fence reflowed"),
+        pytest.param("| `N\\|A` | a |\n", "| N\\|A | a |", id="a row without its table"),
+        pytest.param("| a |\n|---|\n| `N\\|A` |\n", "\\|", id="an escape in code"),
+        pytest.param("text\n```bash\na\n", "```", id="a fence that does not end"),
+    ],
+)
+def test_broken(text: str, found: str) -> None:
+    assert bool(broken(text)) == bool(found)
+    assert all(each.startswith(found) for each in broken(text)[:1])
+
+
+@pages
+def test_no_markdown_is_shown_and_no_command_was_reflowed(page: Path) -> None:
+    """A line that continues ends with a backslash; a block has a command in each line."""
+    assert broken(page.read_text()) == []
+    for block in re.findall(r"^```bash\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        assert not re.search(r"\\ |\S docker (?:build|push)", block), block

@@ -4,9 +4,9 @@ import json
 import shutil
 
 import pytest
+from end_to_end.building import build
 from tiers import first_quick
 
-import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError
 
@@ -71,8 +71,8 @@ def test_files_that_rows_name_outside_are_rejects(
     tree, tmp_path, secret, bucket, name, annotate, capsys
 ):
     root = tree(annotate(["images/good.png", name]))
-    build = ["build", str(root), "--output", str(tmp_path / "out"), "--max-bad-fraction", "0.5"]
-    assert commands.main(build) == 0, capsys.readouterr().err
+    command = ["build", str(root), "--output", str(tmp_path / "out"), "--max-bad-fraction", "0.5"]
+    assert commands.main(command) == 0, capsys.readouterr().err
     (dataset,) = (tmp_path / "out/in").iterdir()
     (reject,) = (json.loads(line) for line in (dataset / "rejects.jsonl").read_text().splitlines())
     assert reject["reason"] == OUTSIDE
@@ -83,7 +83,7 @@ def test_files_that_rows_name_outside_are_rejects(
     assert bucket[1].requests == []
 
     folder = reject["detail"].rpartition("--allow-outside ")[2]
-    assert commands.main([*build, "--overwrite", "--allow-outside", folder]) == 0
+    assert commands.main([*command, "--overwrite", "--allow-outside", folder]) == 0
     assert json.loads((dataset / "metadata.json").read_text())["rejected"] == {}
     assert any(pixels in path.read_bytes() for path in dataset.glob("*.tfrecord*"))
 
@@ -112,9 +112,8 @@ def test_yolo_reads_no_folder_or_list_outside(tree, tmp_path, secret, bucket, na
     secret.with_name("secret.png.txt").write_text("images/good.png\n")
     folder = name.rpartition("/")[0]
     root = tree({key: text.format(folder=folder, file=name) for key, text in texts.items()} | YOLO)
-    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "out"), layout="yolo")
     with pytest.raises(ConfigError, match=r"outside of .*pass --allow-outside "):
-        beam_pipeline.build(config)
+        build(root, tmp_path / "out", layout="yolo")
     assert bucket[1].requests == []
 
 
@@ -133,8 +132,6 @@ def test_annotations_name_only_images_of_the_input(tree, tmp_path, bucket, name)
             for file in ("data.yaml", "list.txt"):
                 (root / file).unlink()
             (root / "images").rename(root / "JPEGImages")
-        config = beam_pipeline.BuildConfig(
-            input=str(root), output=str(tmp_path / reason), max_bad_fraction=0.5
-        )
-        assert beam_pipeline.build(config).metadata["rejected"] == {reason: 1}
+        info = build(root, tmp_path / reason, max_bad_fraction=0.5)
+        assert info.metadata["rejected"] == {reason: 1}
     assert bucket[1].requests == []

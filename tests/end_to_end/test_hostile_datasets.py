@@ -1,6 +1,6 @@
 """A dataset of somebody else leads to no file outside its directory, and asks no address."""
 
-import copy
+import functools
 import json
 import random
 import shutil
@@ -54,35 +54,20 @@ def places(value, place=()):
         yield from places(each, (*place, number))
 
 
-def changed(value, place, new):
-    """A copy with another text, or another key, in one place."""
-    value = copy.deepcopy(value)
+def put(facts, place, new):
+    """Replaces the text, or the key, in one place."""
     *above, last, kind = place
-    at = value
     for name in above:
-        at = at[name]
+        facts = facts[name]
     if kind == "key":
-        at[new] = at.pop(last)
+        facts[new] = facts.pop(last)
     else:
-        at[last] = new
-    return value
+        facts[last] = new
 
 
 def of_shards(place):
     """Whether a shard's path stands in a place."""
     return place[-2:] == ("file", "value")
-
-
-def hostile(directory, changes):
-    """Uses the dataset with each of the changes to its metadata.json, which is sealed again."""
-    whole = (directory / "metadata.json").read_text()
-    for place, new in changes:
-        (directory / "metadata.json").write_text(whole)
-        edit(
-            directory / "metadata.json",
-            lambda facts, place=place, new=new: facts.update(changed(facts, place, new)),
-        )
-        use(str(directory))
 
 
 @pytest.mark.slow
@@ -106,7 +91,11 @@ def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
     changes += [(place, f"{base}/x") for place in filter(of_shards, found) for base in bases]
     OPENED.clear()
 
-    hostile(directory, changes)
+    whole = (directory / "metadata.json").read_text()
+    for place, new in changes:
+        (directory / "metadata.json").write_text(whole)
+        edit(directory / "metadata.json", functools.partial(put, place=place, new=new))
+        use(str(directory))
 
     assert any(str(directory) in path for path in OPENED)
     led_to = (directory / path.removeprefix("file://") for path in OPENED)

@@ -1,8 +1,6 @@
 """Hostile files among good ones, through the command line: named, and all else is built."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from file_bytes import zip_bytes
@@ -11,14 +9,13 @@ from hostile_files import jpeg_of_scans
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [(), ("--threads", "2")], ids=["processes", "threads"])
-def test_a_slow_image_costs_only_itself(class_folders, tmp_path, threads):
+def test_a_slow_image_costs_only_itself(class_folders, command, tmp_path, threads):
     source = class_folders(tmp_path / "in", each=300)
     (source / "cat/000slow.jpg").write_bytes(jpeg_of_scans(85))
     recipe = tmp_path / "impatient.yaml"
     recipe.write_text("input: in\nname: d\nmax_record_seconds: 0.1\n")
     options = ("--output", tmp_path / "out", "--max-bad-fraction", "0.5", "--num-shards", "2")
-    command = [sys.executable, "-m", "beam_pipeline", "build", recipe, *options, *threads]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    done = command("beam_pipeline", "build", recipe, *options, *threads)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     (line,) = (tmp_path / "out/d/1.0.0/rejects.jsonl").read_text().splitlines()
@@ -29,10 +26,9 @@ def test_a_slow_image_costs_only_itself(class_folders, tmp_path, threads):
 
 
 @pytest.mark.slow
-def test_a_zip_of_300_000_empty_members_is_refused_by_name(tmp_path):
+def test_a_zip_of_300_000_empty_members_is_refused_by_name(command, tmp_path):
     (tmp_path / "x.zip").write_bytes(zip_bytes({f"a/{n}.jpg": b"" for n in range(300_000)}))
     options = ("--one-class", "--output", tmp_path / "out")
-    command = [sys.executable, "-m", "beam_pipeline", "build", tmp_path / "x.zip", *options]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    done = command("beam_pipeline", "build", tmp_path / "x.zip", *options)
     assert done.returncode == 3, done.stderr
     assert "300000 of 300000 records invalid (limit: 0); first: a/0.jpg: empty" in done.stderr

@@ -4,12 +4,11 @@ import io
 
 import numpy as np
 import pytest
+from end_to_end.building import build
 from file_bytes import image_bytes
 from PIL import Image
 
 import tfrecord_dataset
-from beam_pipeline.config import BuildConfig
-from beam_pipeline.pipeline import build
 
 pytestmark = pytest.mark.readers
 
@@ -64,8 +63,7 @@ def test_values_are_those_that_were_saved(tmp_path, monkeypatch, save):
     }
     save(hub.Dataset.from_dict(columns, hub.Features(features)), tmp_path / "input")
 
-    config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path / "data"), name="t")
-    dataset = tfrecord_dataset.open(build(config).path)
+    dataset = tfrecord_dataset.open(build(tmp_path / "input", tmp_path / "data", name="t").path)
 
     assert dataset.splits.keys() == {"train"}
     assert dataset.features["label"].classes == dataset.features["boxes"].classes == tuple(CLASSES)

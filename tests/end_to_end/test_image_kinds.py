@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from end_to_end.building import build
 from PIL import ExifTags, Image
 
 import beam_pipeline
@@ -57,12 +58,7 @@ def source(tmp_path, write_voc):
 def test_boxes_fit_what_tensorflow_decodes(source, tmp_path, readers_agree, options, size, form):
     import tensorflow as tf
 
-    config = beam_pipeline.BuildConfig(
-        input=str(source),
-        output=str(tmp_path / "out"),
-        image=beam_pipeline.ImageOptions(**options),
-    )
-    info = beam_pipeline.build(config)
+    info = build(source, tmp_path / "out", image=beam_pipeline.ImageOptions(**options))
     readers_agree(info)
     seen = 0
     for example in read_examples(info, "train"):
@@ -87,12 +83,8 @@ def test_boxes_fit_what_tensorflow_decodes(source, tmp_path, readers_agree, opti
 
 
 def test_one_channel_is_made_of_the_three_of_a_bmp(tmp_path, class_folders):
-    config = beam_pipeline.BuildConfig(
-        input=str(class_folders(tmp_path / "in", each=2)),
-        output=str(tmp_path / "out"),
-        image=beam_pipeline.ImageOptions(format="bmp"),
-    )
-    info = beam_pipeline.build(config)
+    source = class_folders(tmp_path / "in", each=2)
+    info = build(source, tmp_path / "out", image=beam_pipeline.ImageOptions(format="bmp"))
     grey = [{"name": "image", "kind": "image", "shape": [None, None, 1]}]
     shards = trainer.open(f"{info.path}/*train.tfrecord-*", grey)
     batches = shards.batches(batch_size=None, image_dtype="uint8", features=["image"])

@@ -3,30 +3,23 @@
 import fcntl
 import os
 import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from end_to_end.building import build
 
-import beam_pipeline
 from beam_pipeline.assign import columns
 from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
 from beam_pipeline.write import stage as write
 
-
-def configuration(source, output, **options):
-    return beam_pipeline.BuildConfig(
-        input=str(source), output=str(output), name="pets", threads=1, **options
-    )
+OPTIONS = {"name": "pets", "threads": 1, "num_shards": 4}
 
 
 def hidden(directory):
     """What builds left behind: working directories and partial files."""
-    return [path.name for path in Path(directory).rglob(".*")] + [
-        path.name for path in Path(directory).rglob("*.partial")
-    ]
+    found = (path for pattern in (".*", "*.partial") for path in Path(directory).rglob(pattern))
+    return [path.name for path in found]
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +30,25 @@ def pets(tmp_path_factory, class_folders):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, pets, digests):
     """The digests of a build that nothing disturbed, in four shards."""
-    info = beam_pipeline.build(configuration(pets, tmp_path_factory.mktemp("whole"), num_shards=4))
-    return digests(info.path)
+    return digests(build(pets, tmp_path_factory.mktemp("whole"), **OPTIONS).path)
 
 
 @pytest.mark.slow
-def test_a_full_disk(pets, whole, tmp_path, digests):
+def test_a_full_disk(pets, whole, tmp_path, digests, command):
     """A limit on the size of files stands for it: the write fails in its middle."""
-    big = [sys.executable, "-m", "beam_pipeline", "build", pets, "--output", tmp_path]
-    big += ["--num-shards", "4", "--threads", "1", "--name", "pets"]
+    options = ("--output", tmp_path, "--num-shards", 4, "--threads", 1, "--name", "pets")
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 
-    done = subprocess.run(big, capture_output=True, text=True, preexec_fn=limit)
-    assert done.returncode == 1
-    assert done.stdout == ""
+    done = command("beam_pipeline", "build", pets, *options, preexec_fn=limit)
+    assert (done.returncode, done.stdout) == (1, "")
     assert "error: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob("metadata.json"))
     assert not hidden(tmp_path)
 
-    done = subprocess.run(big, capture_output=True, text=True)
+    done = command("beam_pipeline", "build", pets, *options)
     assert done.returncode == 0, done.stderr
     assert digests(done.stdout.strip()) == whole
 
@@ -78,17 +68,16 @@ def failing_at(number):
 
 
 def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, monkeypatch, digests):
-    config = configuration(pets, tmp_path, num_shards=4)
     for number in (3, 1):  # two shards are written at once
         with monkeypatch.context() as patch:
             patch.setattr(write.EncodeChunk, "here", failing_at(number))
             with pytest.raises(Exception, match="No space left"):
-                beam_pipeline.build(config)
+                build(pets, tmp_path, **OPTIONS)
         [working] = (tmp_path / "pets").glob(".building-*/*")
         shards = [path for path in (working / "train").rglob("*") if path.is_file()]
         receipts = list((working / "receipts").iterdir())
         assert len(shards) == len(receipts) > 0
-    assert digests(beam_pipeline.build(config).path) == whole
+    assert digests(build(pets, tmp_path, **OPTIONS).path) == whole
 
 
 @pytest.mark.parametrize("change", ["rewritten", "deleted"])

@@ -7,8 +7,16 @@ import subprocess
 import sys
 
 import pytest
+from end_to_end.building import build
 
+from beam_pipeline.files import storage
 from tfrecord_dataset.store import clients
+
+OPTIONS = {
+    "threads": 2,
+    "num_shards": {"train": 3, "test": 3},
+    "split": {"train": 0.6, "test": 0.4},
+}
 
 
 @pytest.fixture
@@ -21,11 +29,9 @@ def pets(bucket, tmp_path, class_folders):
 
 
 @pytest.fixture
-def built(pets, tmp_path, command_here):
-    """A dataset of these pets, here."""
-    options = ("--output", tmp_path / "data", "--num-shards", 3, "--split", "train=0.6,test=0.4")
-    done = command_here("beam_pipeline", "build", pets[1], *options)
-    assert done.returncode == 0, done.stderr
+def built(pets, tmp_path):
+    """The folder of a dataset of these pets, here."""
+    build(pets[1], tmp_path / "data", **OPTIONS)
     return tmp_path / "data/pets/1.0.0"
 
 
@@ -37,28 +43,8 @@ def files(folder):
     }
 
 
-# Of each kind of outage tests/tfrecord_dataset/store/test_requests.py tells, and of each request.
-OUTAGES = [
-    ("s3", "reset", 5, "put"),
-    ("az", "500", 5, "list"),
-    pytest.param("gs", "silent", 30, "put", marks=pytest.mark.nightly),
-    pytest.param("az", "refused", 90, "get", marks=pytest.mark.nightly),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "kind", "seconds", "operation"), OUTAGES)
-def test_a_build_survives(pets, built, command_here, scheme, kind, seconds, operation):
-    url, _, store = pets
-    url = url.replace("s3", scheme)
-    output = url.replace("/pets", "/data")
-    options = ("--num-shards", 3, "--split", "train=0.6,test=0.4")
-    store.outage(kind, seconds, operation=operation)
-
-    done = command_here("beam_pipeline", "build", url, "--output", output, *options)
-
-    assert done.returncode == 0, done.stderr
-    assert store.out.is_set()
+def check_equal(store, output, built):
+    """The dataset on the store is the one here, and nothing is next to it."""
     prefix = "data/pets/1.0.0/"
     there = {
         place.partition(prefix)[2]: data
@@ -69,11 +55,74 @@ def test_a_build_survives(pets, built, command_here, scheme, kind, seconds, oper
     assert not [key for key in store.keys(output) if "/." in key]
 
 
-READ_OUTAGES = [
-    ("s3", "503", 5),
-    pytest.param("gs", "reset", 30, marks=pytest.mark.nightly),
-    pytest.param("az", "refused", 90, marks=pytest.mark.nightly),
-]
+def out(kind, seconds, operation):
+    return lambda store, _: store.outage(kind, seconds, operation=operation)
+
+
+def faults(store, url):
+    """Status 0 closes the connection without an answer, 1 in the midst of one."""
+    for below, status, operation in (
+        *(("pets/cat", 503, "get"), ("pets/dog", 0, "get"), ("pets/cat/004.jpg", 1, "get")),
+        *(("pets", 500, "list"), ("data", 503, "list")),
+        *(("data", 503, "put"), ("data", 429, "put")),
+        *(("data", 503, "delete"), ("", 500, "delete_many")),
+        *(("data", 0, "get"), ("data", 503, "head")),
+    ):
+        store.fail(f"{url}/{below}".rstrip("/"), status, times=2, operation=operation)
+    store.out.set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scheme", "begin"),
+    [
+        # Of each kind tests/tfrecord_dataset/store/test_requests.py tells, and of each request.
+        ("s3", out("reset", 5, "put")),
+        ("az", out("500", 5, "list")),
+        ("gs", faults),
+        pytest.param("gs", out("silent", 30, "put"), marks=pytest.mark.nightly),
+        pytest.param("az", out("refused", 90, "get"), marks=pytest.mark.nightly),
+    ],
+)
+def test_a_build_survives(pets, built, scheme, begin):
+    url, _, store = pets
+    url = url.replace("s3", scheme)
+    output = url.replace("/pets", "/data")
+    begin(store, url.removesuffix("/pets"))
+
+    build(url, output, **OPTIONS)
+
+    assert store.out.is_set()
+    check_equal(store, output, built)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("below", "operation"),
+    [("pets/dog", "get"), ("data", "put"), ("data/pets/1.0.0/README.md", "put")],
+)
+def test_a_lasting_fault_ends_the_build_which_goes_on_later(
+    pets, built, monkeypatch, below, operation
+):
+    url, _, store = pets
+    url = url.replace("s3", "gs")
+    bucket, output = url.removesuffix("/pets"), url.replace("/pets", "/data")
+    monkeypatch.setattr(clients, "LIMIT_S", 1)
+    store.fail(f"{bucket}/{below}", 503, operation=operation)
+    named = f"503 Service Unavailable, also after .*{bucket}/{below.partition('/')[0]}"
+    with pytest.raises(Exception, match=named):
+        build(url, output, **OPTIONS)
+    assert not storage.exists(f"{output}/pets/1.0.0/metadata.json")
+    finished = [key for key in store.keys(output) if "/receipts/" in key]
+    assert len(finished) == (6 if "README" in below else 0)
+
+    store.mend()
+    store.forget()
+    build(url, output, **OPTIONS)
+    check_equal(store, output, built)
+    written = [place for operation, place in store.requests if operation == "put"]
+    shards = [place for place in written if place.endswith("-of-00003")]
+    assert len(shards) == 6 - len(finished)
 
 
 TRAIN = [
@@ -93,7 +142,14 @@ def uploaded(built, pets):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "kind", "seconds"), READ_OUTAGES)
+@pytest.mark.parametrize(
+    ("scheme", "kind", "seconds"),
+    [
+        ("s3", "503", 5),
+        pytest.param("gs", "reset", 30, marks=pytest.mark.nightly),
+        pytest.param("az", "refused", 90, marks=pytest.mark.nightly),
+    ],
+)
 def test_verify_and_a_training_survive(
     uploaded, built, command_here, tmp_path, scheme, kind, seconds
 ):
@@ -135,40 +191,32 @@ def test_after_the_limit_the_error_says_how_long_it_was_tried(
         assert "sha256" not in done.stdout + done.stderr
 
 
-def interrupted(store, url, kind, operation, after=0):
-    """What a build tells that is interrupted in an outage of an hour."""
-    store.outage(kind, 3600, operation=operation, after=after)
-    build = subprocess.Popen(
+@pytest.mark.parametrize(
+    ("operation", "after"),
+    [
+        pytest.param("get", 0, id="get"),
+        pytest.param("put", 0, id="put", marks=pytest.mark.slow),
+        pytest.param("get", 2000, id="worker processes inspect", marks=pytest.mark.slow),
+        pytest.param(
+            *("get", 5000),
+            id="worker processes encode",
+            marks=[pytest.mark.slow, pytest.mark.nightly],
+        ),
+    ],
+)
+def test_ctrl_c_ends_a_build_that_waits(pets, operation, after):
+    url, local, store = pets
+    image = next(local.rglob("*.jpg")).read_bytes()
+    for number in range(3000 if after else 0):  # many have worker processes
+        store.put(f"{url}/cat/{number}.jpg", image)
+    store.outage("503", 3600, operation=operation, after=after)
+    waiting = subprocess.Popen(
         [sys.executable, "-m", "beam_pipeline", "build", url, "--output", f"{url}-out"],
         stderr=subprocess.PIPE,
         text=True,
     )
     assert store.out.wait(60)
-    build.send_signal(signal.SIGINT)
-    _, told = build.communicate(timeout=120)
-    assert build.returncode == 130, told
-    return told
-
-
-@pytest.mark.parametrize(
-    ("kind", "operation"),
-    [
-        ("503", "get"),
-        pytest.param("503", "put", marks=pytest.mark.slow),
-    ],
-)
-def test_ctrl_c_ends_a_build_that_waits(pets, kind, operation):
-    url, _, store = pets
-    assert "interrupted; run" in interrupted(store, url, kind, operation)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "after", [2000, pytest.param(5000, marks=pytest.mark.nightly)], ids=["inspect", "encode"]
-)
-def test_ctrl_c_ends_a_build_whose_worker_processes_wait(pets, after):
-    url, local, store = pets
-    image = next(local.rglob("*.jpg")).read_bytes()
-    for number in range(3000):
-        store.put(f"{url}/cat/{number}.jpg", image)
-    assert "interrupted; run" in interrupted(store, url, "503", "get", after)
+    waiting.send_signal(signal.SIGINT)
+    _, told = waiting.communicate(timeout=120)
+    assert waiting.returncode == 130, told
+    assert "interrupted; run" in told

@@ -3,9 +3,9 @@
 import gzip
 
 import pytest
+from end_to_end.building import build
 from file_bytes import tar_bytes
 
-import beam_pipeline
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.store import clients
@@ -61,9 +61,7 @@ def test_requests_a_record(bucket, images, layout, a_record):
     store.latency_s = 0.005
     before = clients._made.cache_info().misses
 
-    info = beam_pipeline.build(
-        beam_pipeline.BuildConfig(input=f"{url}/in", output=f"{url}/out", name="x", num_shards=2)
-    )
+    info = build(f"{url}/in", f"{url}/out", name="x", num_shards=2)
 
     assert sum(map(info.num_records, info.splits)) == RECORDS
     assert store.calls["get"] <= a_record * RECORDS + 12
@@ -79,9 +77,7 @@ def test_each_byte_is_sent_once(bucket, images, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     url, store = bucket
-    info = beam_pipeline.build(
-        beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=f"{url}/out", num_shards=4)
-    )
+    info = build(tmp_path / "in", f"{url}/out", num_shards=4)
     kept = sum(len(data) for place, data in store.objects.items() if "/out/" in place)
     assert kept < store.received_bytes < 1.2 * kept  # the claim and the receipts, too
     assert len(info.splits["train"]) == 4
@@ -102,9 +98,5 @@ def test_the_waits_of_reads_overlap(bucket, images):
         return count(operation)
 
     store.counted = counted
-    beam_pipeline.build(
-        beam_pipeline.BuildConfig(
-            input=f"{url}/in", output=f"{url}/out", name="x", num_shards=2, threads=16
-        )
-    )
+    build(f"{url}/in", f"{url}/out", name="x", num_shards=2, threads=16)
     assert sum(busy) / len(busy) >= 7

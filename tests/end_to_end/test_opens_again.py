@@ -5,12 +5,12 @@ import math
 
 import hypothesis
 import pytest
+from end_to_end.building import build
 from hypothesis import strategies as st
 
 import beam_pipeline
 import tfrecord_dataset
 import trainer
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import check_readable
 from beam_pipeline.errors import DataError
 from tfrecord_dataset.format.example import encode
@@ -59,9 +59,8 @@ def test_files_that_are_adopted_open_again(tmp_path_factory, examples):
 @pytest.mark.parametrize("values", [[math.nan, 1.0, -math.inf], [math.inf]])
 def test_numbers_that_are_not_finite_are_counted_and_open_again(tmp_path, values):
     write_file(tmp_path / "input", [{"x": values}, {"x": [2.0] * len(values)}])
-    config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path / "out"), name="d")
     path = tmp_path / "out" / "d" / "1.0.0"
-    beam_pipeline.build(config)
+    build(tmp_path / "input", tmp_path / "out", name="d")
     check_opens(path, 2)
     facts = json.loads((path / "statistics.json").read_text())["splits"]["train"]["features"]["x"]
     not_finite = sum(not math.isfinite(value) for value in values)
@@ -72,16 +71,13 @@ def test_numbers_that_are_not_finite_are_counted_and_open_again(tmp_path, values
 def test_a_key_without_a_name_is_a_reject_and_a_good_dataset_stays(tmp_path):
     write_file(tmp_path / "good", [{"x": [1]}])
     write_file(tmp_path / "bad", [{"x": [1]}, {"x": [2], "": [3]}])
-    options = {"output": str(tmp_path / "out"), "name": "d"}
     path = tmp_path / "out" / "d" / "1.0.0"
-    beam_pipeline.build(BuildConfig(input=str(tmp_path / "good"), **options))
+    build(tmp_path / "good", tmp_path / "out", name="d")
     before = (path / "metadata.json").read_bytes()
     with pytest.raises(DataError, match="key without a name"):
-        beam_pipeline.build(BuildConfig(input=str(tmp_path / "bad"), overwrite=True, **options))
+        build(tmp_path / "bad", tmp_path / "out", name="d", overwrite=True)
     assert (path / "metadata.json").read_bytes() == before
-    beam_pipeline.build(
-        BuildConfig(input=str(tmp_path / "bad"), overwrite=True, max_bad_fraction=0.5, **options)
-    )
+    build(tmp_path / "bad", tmp_path / "out", name="d", overwrite=True, max_bad_fraction=0.5)
     check_opens(path, 1)
 
 
@@ -90,9 +86,8 @@ def described(tmp_path_factory):
     """The path of a dataset of one record, and its texts by file name."""
     tmp_path = tmp_path_factory.mktemp("described")
     write_file(tmp_path / "input", [{"x": [1]}])
-    config = BuildConfig(input=str(tmp_path / "input"), output=str(tmp_path), name="d")
     path = tmp_path / "d" / "1.0.0"
-    beam_pipeline.build(config)
+    build(tmp_path / "input", tmp_path, name="d")
     return path, {file.name: file.read_text() for file in path.glob("*.json")}
 
 

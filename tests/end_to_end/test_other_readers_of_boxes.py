@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from end_to_end.building import build
 
-import beam_pipeline
 import tfrecord_dataset
 
 pytestmark = pytest.mark.readers
@@ -51,8 +51,7 @@ def test_boxes_are_those_that_globox_knows(known, tmp_path, form):
             shutil.copy(image, source / "images")
         WRITERS[form](known, source)
 
-    config = beam_pipeline.BuildConfig(input=str(source), output=str(tmp_path / "data"))
-    dataset = tfrecord_dataset.open(beam_pipeline.build(config).path)
+    dataset = tfrecord_dataset.open(build(source, tmp_path / "data").path)
 
     classes = dataset.features["boxes"].classes
     found = [

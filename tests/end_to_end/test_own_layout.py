@@ -34,27 +34,21 @@ def site(tmp_path):
 
 
 @pytest.fixture
-def command(site):
-    def run(*arguments):
-        path = os.pathsep.join([str(site), str(ROOT)])
-        return subprocess.run(
-            [sys.executable, "-m", "beam_pipeline", *arguments],
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    return run
+def run(site, command):
+    """run(*arguments) -> the command with the package installed."""
+    path = os.pathsep.join([str(site), str(ROOT)])
+    return lambda *arguments: command(
+        "beam_pipeline", *arguments, env={**os.environ, "PYTHONPATH": path}
+    )
 
 
-def test_a_registered_layout_builds(tmp_path, command):
+def test_a_registered_layout_builds(tmp_path, run):
     folder = tmp_path / "games"
     folder.mkdir()
     for name, text in GAMES.items():
         (folder / name).write_text(text)
 
-    result = command("build", str(folder), "--output", str(tmp_path / "data"))
+    result = run("build", folder, "--output", tmp_path / "data")
 
     assert result.returncode == 0, result.stderr
     assert "layout: pgn" in result.stderr
@@ -63,12 +57,12 @@ def test_a_registered_layout_builds(tmp_path, command):
 
 
 @pytest.mark.slow
-def test_its_name_is_listed_and_taken(tmp_path, command):
+def test_its_name_is_listed_and_taken(tmp_path, run):
     (tmp_path / "a.bin").write_text("")
 
-    refused = command("plan", str(tmp_path), "--layout", "pgn")
+    refused = run("plan", tmp_path, "--layout", "pgn")
 
-    assert "arrays, idx, tfrecord, pgn " in " ".join(command("build", "--help").stdout.split())
+    assert "arrays, idx, tfrecord, pgn " in " ".join(run("build", "--help").stdout.split())
     assert refused.returncode == 2
     assert "cannot be read as pgn" in refused.stderr
     assert "no .pgn files" in refused.stderr

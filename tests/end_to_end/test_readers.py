@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from end_to_end.building import build
 
-import beam_pipeline
 from beam_pipeline.dataset.reading import read_examples
 
 # TFDS 4.9 calls what protobuf 6 warns of.
@@ -36,10 +36,7 @@ def zoo(tmp_path_factory, write_image):
     categories = [{"id": 7, "name": "ant"}, {"id": 3, "name": "bee"}]
     content = {"images": images, "categories": categories, "annotations": boxes}
     (root / "instances.json").write_text(json.dumps(content))
-    config = beam_pipeline.BuildConfig(
-        input=str(root / "instances.json"), output=str(root / "data"), name="zoo2"
-    )
-    return beam_pipeline.build(config)
+    return build(root / "instances.json", root / "data", name="zoo2")
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +100,7 @@ def test_source_ids_are_numbers_of_their_own(name, request):
 def test_numbers_count_on_from_chunk_to_chunk(tmp_path, monkeypatch, class_folders):
     monkeypatch.setattr("beam_pipeline.write.stage._CHUNK_RECORDS", 3)
     root = class_folders(tmp_path / "pets")
-    config = beam_pipeline.BuildConfig(input=str(root), output=str(tmp_path / "data"), num_shards=2)
-    assert source_ids(beam_pipeline.build(config)) == list(range(16))
+    assert source_ids(build(root, tmp_path / "data", num_shards=2)) == list(range(16))
 
 
 def test_cocos_own_ids_and_areas_stay(zoo):

@@ -18,7 +18,8 @@ from trainer.input_pipeline.tensorflow_errors import readable_errors
 
 RECORDS = 400
 NAMED = re.compile(
-    "was (deleted, or is being built again, while it was read; start again once it is there"
+    "was (changed or deleted while it was read; start again to read what is there now"
+    "|deleted, or is being built again, while it was read; start again once it is there"
     "|built again while it was read; start again, or build another --version, which leaves)"
 )
 

@@ -4,7 +4,6 @@ import io
 import json
 import sys
 import tempfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -63,11 +62,6 @@ def told_in(name, data):
     texts = [data]
     if name.endswith(".parquet"):
         texts.append(str(pq.read_table(io.BytesIO(data)).to_pylist()).encode())
-    for start in (0, 32):  # behind a digest
-        try:
-            texts.append(zlib.decompress(data[start:]))
-        except zlib.error:
-            continue
     return [(name, secret) for secret in SECRETS if any(secret.encode() in text for text in texts)]
 
 

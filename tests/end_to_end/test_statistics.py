@@ -6,10 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
+from end_to_end.building import build
 from kinds_of_learning import training
 from tiers import first_quick
 
-import beam_pipeline
 import trainer
 from tfrecord_dataset.sealed_json import sealed
 from trainer.errors import DatasetDamagedError
@@ -36,10 +36,7 @@ def dataset(tmp_path_factory):
     ]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "rows.jsonl").write_text(text)
-    config = beam_pipeline.BuildConfig(
-        input=str(folder / "rows.jsonl"), output=str(folder / "data"), name="rows"
-    )
-    return trainer.open(beam_pipeline.build(config).path)
+    return trainer.open(build(folder / "rows.jsonl", folder / "data", name="rows").path)
 
 
 def learned(dataset, target, inputs=None):

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import tensorflow as tf
+from end_to_end.building import build
 from tensorflow_examples import example
 
 import beam_pipeline
@@ -119,13 +120,7 @@ def test_a_manifest_may_lack_labels_if_its_schema_allows_it(tmp_path):
         "x": {"kind": "scalar", "dtype": "float32"},
         "label": {"kind": "class_label", "default": -1},
     }
-    info = beam_pipeline.build(
-        beam_pipeline.BuildConfig(
-            input=str(tmp_path / "t.csv"),
-            output=str(tmp_path / "out"),
-            schema=beam_pipeline.parse_schema(schema),
-        )
-    )
+    info = build(tmp_path / "t.csv", tmp_path / "out", schema=beam_pipeline.parse_schema(schema))
     records = tfrecord_dataset.open(info.path)["train"]
     assert {float(record["x"]): int(record["label"]) for record in records} == {
         1.5: 0,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flink_cluster import ROOT, TEST_S, Cluster, Launcher, wait_until
+from flink_cluster import ROOT, TEST_S, Cluster, Launcher, running
 from PIL import Image
 
 import beam_pipeline
@@ -25,24 +25,15 @@ END_S = 10
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A Flink session cluster: two TaskManagers of two slots each."""
-    cluster = Cluster(tmp_path_factory.mktemp("flink"))
-    try:
-        cluster.start(2)
+    with running(tmp_path_factory.mktemp("flink"), task_managers=2) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture
-def available_cluster(tmp_path: Path) -> Iterator[Cluster]:
+def available_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster of its own, whose jobs outlive its JobManager."""
-    (tmp_path / "flink").mkdir()
-    cluster = Cluster(tmp_path / "flink", available=True)
-    try:
-        cluster.start(2)
+    with running(tmp_path_factory.mktemp("flink"), task_managers=2, available=True) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture
@@ -118,23 +109,15 @@ def heavy(
     return Heavy(source, ("--name=data", "--num-shards=24"), digests(Path(here.path)))
 
 
-class Stages:
-    """How far a build is, by what it leaves where it writes."""
-
-    def wait_for(self, output: Path, stage: str) -> None:
-        """Returns once the stage has begun and not yet ended."""
-        patterns = {
-            "submit": "data/.job-1.0.0/job.json",
-            "read": "data/.job-1.0.0/progress/read-*",
-            "inspect": "data/.job-1.0.0/progress/inspect-*",
-            "write": "data/.building-1.0.0/*/receipts/*.json",
-        }
-        wait_until(lambda: list(output.glob(patterns[stage])), TEST_S, f"nobody is at {stage}")
-
-
 @pytest.fixture
-def stages() -> Stages:
-    return Stages()
+def built_by(digests: Callable[[Path], dict[str, str]]) -> Callable[[Path], dict[str, str]]:
+    """built_by(output) -> the digests of the dataset there, next to which nothing is left."""
+
+    def of(output: Path) -> dict[str, str]:
+        assert [path.name for path in (output / "data").iterdir()] == ["1.0.0"], "something is left"
+        return digests(output / "data/1.0.0")
+
+    return of
 
 
 @pytest.fixture(autouse=True)

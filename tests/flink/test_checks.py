@@ -11,6 +11,13 @@ from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote.clusters import cluster_of
 
 
+def prepare(address, output, *options):
+    """Checks a job; returns its options."""
+    chosen = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}", *options])
+    cluster_of(chosen).prepare(str(output), [])
+    return chosen.get_all_options()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -47,10 +54,9 @@ from beam_pipeline.running.remote.clusters import cluster_of
     ],
 )
 def test_refused_in_seconds(cluster, tmp_path, options, message):
-    options = ["--runner=FlinkRunner", f"--flink_master={cluster.address}", *options]
     started = time.monotonic()
     with pytest.raises(ConfigError) as error:
-        cluster_of(PipelineOptions(options)).prepare(str(tmp_path), [])
+        prepare(cluster.address, tmp_path, *options)
     assert message in str(error.value)
     assert time.monotonic() - started < 10
 
@@ -58,21 +64,17 @@ def test_refused_in_seconds(cluster, tmp_path, options, message):
 def test_a_package_that_is_not_installed(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/bin/python")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
     with pytest.raises(ConfigError, match="which /nowhere/bin/python does not have; install"):
-        cluster_of(options).prepare(str(tmp_path), [])
+        prepare(cluster.address, tmp_path)
 
 
 def test_a_bucket_that_is_not_there(cluster, bucket):
-    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={cluster.address}"])
     with pytest.raises(ConfigError, match="no-such-bucket"):
-        cluster_of(options).prepare("s3://no-such-bucket/out", [])
+        prepare(cluster.address, "s3://no-such-bucket/out")
 
 
 def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
-    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master=http://{cluster.address}/"])
-    cluster_of(options).prepare(str(tmp_path), [])
-    chosen = options.get_all_options()
+    chosen = prepare(f"http://{cluster.address}/", tmp_path)
     assert chosen["flink_version"] == "1.19"
     assert chosen["parallelism"] == 4
     assert chosen["environment_type"] == "PROCESS"
@@ -83,14 +85,10 @@ def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
 
 def test_another_service_is_not_a_cluster(cluster, bucket, tmp_path):
     _, store = bucket
-    address = store.environment()["AWS_ENDPOINT_URL"]
-    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
     with pytest.raises(ConfigError, match="is not the REST interface of Flink"):
-        cluster_of(options).prepare(str(tmp_path), [])
+        prepare(store.endpoint, tmp_path)
 
 
 def test_nobody_answers(tmp_path):
-    address = f"localhost:{free_port()}"
-    options = PipelineOptions(["--runner=FlinkRunner", f"--flink_master={address}"])
     with pytest.raises(UnavailableError, match="nothing answers at --flink_master"):
-        cluster_of(options).prepare(str(tmp_path), [])
+        prepare(f"localhost:{free_port()}", tmp_path)

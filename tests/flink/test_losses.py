@@ -1,27 +1,119 @@
 """What a cluster loses, what of a build is kept then, and what is done again: docs/clusters.md."""
 
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
-from flink_cluster import wait_until
+from flink_cluster import ROOT, TEST_S, free_port, wait_for_stage, wait_until
 
-pytestmark = pytest.mark.nightly
-
-
-def strays(output):
-    """What is where the build writes, but for the dataset itself."""
-    return [path.name for path in (output / "data").iterdir() if path.name != "1.0.0"]
+nightly = pytest.mark.nightly
 
 
 def is_a_sentence(text):
     return "Traceback" not in text and "\tat " not in text
 
 
-def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, stages, tmp_path, digests):
+def replace_one(cluster):
+    cluster.kill_task_manager()
+    cluster.start_task_manager()
+
+
+def replace_all(cluster):
+    for _ in range(2):
+        cluster.kill_task_manager()
+    for _ in range(2):
+        cluster.start_task_manager()
+
+
+def replace_one_every_twenty_seconds(cluster):
+    """As on machines that may be taken away at any time."""
+    for _ in range(3):
+        replace_one(cluster)
+        time.sleep(20)
+
+
+@pytest.mark.parametrize(
+    ("stage", "lose", "failures"),
+    [
+        ("write", replace_one, 1),
+        pytest.param("inspect", replace_one, 1, marks=nightly),
+        pytest.param("write", replace_all, 1, marks=nightly),
+        pytest.param("inspect", replace_one_every_twenty_seconds, 2, marks=nightly),
+    ],
+)
+def test_task_managers_are_killed(
+    cluster, launch, heavy, tmp_path, built_by, stage, lose, failures
+):
+    launcher = launch(heavy.source, tmp_path / "out", *heavy.options)
+    wait_for_stage(tmp_path / "out", stage)
+    lose(cluster)
+    code, text = launcher.finish()
+    cluster.wait_for_task_managers(2)
+    assert code == 0, text
+    assert re.search(r"records: (reading|inspecting|writing) [\d,]+", text), "no progress"
+    assert len(cluster.failures(cluster.jobs()[0])) >= failures, "nothing was lost"
+    assert built_by(tmp_path / "out") == heavy.digests
+
+
+@pytest.fixture
+def pool(cluster):
+    """Starts a pool of workers at one address; one TaskManager is there to use it."""
+    port = free_port()
+    started = []
+
+    def start():
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        command = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main"]
+        with open(cluster.folder / f"log/pool-{len(started)}.out", "wb") as output:
+            started.append(
+                subprocess.Popen(
+                    [*command, f"--service_port={port}"],
+                    env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": path},
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            )
+        return started[-1]
+
+    cluster.kill_task_manager()
+    cluster.wait_for_task_managers(1)
+    start.address = f"localhost:{port}"
+    yield start
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    cluster.start_task_manager()
+    cluster.wait_for_task_managers(2)
+
+
+@nightly
+def test_a_worker_pool_is_killed(cluster, launch, heavy, pool, tmp_path, built_by):
+    first = pool()
+    external = ("--environment_type=EXTERNAL", f"--environment_config={pool.address}")
+    launcher = launch(heavy.source, tmp_path / "out", *heavy.options, *external)
+    wait_for_stage(tmp_path / "out", "write")
+    os.killpg(first.pid, signal.SIGKILL)
+    pool()
+    code, text = launcher.finish()
+    assert code == 0, text
+    assert cluster.failures(cluster.jobs()[0]), "nothing was lost"
+    assert built_by(tmp_path / "out") == heavy.digests
+
+
+@nightly
+def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, tmp_path, built_by):
     """No file is read again to inspect it, and none of its finished shards is written again."""
     output = tmp_path / "out"
     launcher = launch(heavy.source, output, *heavy.options)
-    stages.wait_for(output, "write")
+    wait_for_stage(output, "write")
     cluster.kill_job_manager()
     code, text = launcher.finish()
     assert is_a_sentence(text)
@@ -38,11 +130,11 @@ def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, stages, tmp_path
     if code:
         code, text = launch(heavy.source, output, *heavy.options).finish()
         assert code == 0, text
-    assert digests(output / "data/1.0.0") == heavy.digests
-    assert strays(output) == []
+    assert built_by(output) == heavy.digests
 
 
-def test_a_job_manager_is_replaced_that_knows_no_jobs(cluster, launch, people, tmp_path):
+@nightly
+def test_a_job_manager_is_replaced_that_knows_no_jobs(cluster, launch, people, tmp_path, built_by):
     """As one pod of Kubernetes by another."""
     launcher = launch(people, tmp_path / "out", "--name=data")
     launcher.wait_for(" runs: http://")
@@ -56,73 +148,92 @@ def test_a_job_manager_is_replaced_that_knows_no_jobs(cluster, launch, people, t
     cluster.wait_for_task_managers(2)
     code, text = launch(people, tmp_path / "out", "--name=data").finish()
     assert code == 0, text
-    assert strays(tmp_path / "out") == []
+    assert built_by(tmp_path / "out")
 
 
+@nightly
 def test_a_job_manager_is_replaced_that_knows_its_jobs(
-    available_cluster, launch, heavy, stages, tmp_path, digests
+    available_cluster, launch, heavy, tmp_path, built_by
 ):
     """The launcher waits, and the job begins anew, with what was found and finished.
 
     TaskManagers that notice the loss only once they have committed leave it nothing but the
     dataset, which stays.
     """
-    output = tmp_path / "out"
-    launcher = launch(heavy.source, output, *heavy.options)
-    stages.wait_for(output, "write")
+    launcher = launch(heavy.source, tmp_path / "out", *heavy.options)
+    wait_for_stage(tmp_path / "out", "write")
     available_cluster.kill_job_manager()
     available_cluster.start_job_manager()
     code, text = launcher.finish()
     assert code == 0, text
-    assert digests(output / "data/1.0.0") == heavy.digests
-    assert strays(output) == []
+    assert built_by(tmp_path / "out") == heavy.digests
 
 
-def test_all_task_managers_are_lost_at_once(cluster, launch, heavy, stages, tmp_path, digests):
-    output = tmp_path / "out"
-    launcher = launch(heavy.source, output, *heavy.options)
-    stages.wait_for(output, "write")
-    for _ in range(2):
-        cluster.kill_task_manager()
-    for _ in range(2):
-        cluster.start_task_manager()
-    code, text = launcher.finish()
-    cluster.wait_for_task_managers(2)
-    assert code == 0, text
-    assert cluster.failures(cluster.jobs()[0]), "nothing was lost"
-    assert digests(output / "data/1.0.0") == heavy.digests
-    assert strays(output) == []
-
-
-def test_a_task_manager_is_lost_every_twenty_seconds(
-    cluster, launch, heavy, stages, tmp_path, digests
-):
-    """As on machines that may be taken away at any time: each is replaced by a new one."""
-    output = tmp_path / "out"
-    launcher = launch(heavy.source, output, *heavy.options)
-    stages.wait_for(output, "inspect")
-    for _ in range(3):
-        cluster.kill_task_manager()
-        cluster.start_task_manager()
-        time.sleep(20)
-    code, text = launcher.finish()
-    cluster.wait_for_task_managers(2)
-    assert code == 0, text
-    assert len(cluster.failures(cluster.jobs()[0])) >= 2
-    assert digests(output / "data/1.0.0") == heavy.digests
-    assert strays(output) == []
-
-
-@pytest.mark.parametrize("moment", ["data/.job-1.0.0/job.json", "data/.job-1.0.0/progress/read-*"])
-def test_a_launcher_is_killed_early(cluster, launch, people, tmp_path, moment):
+@nightly
+@pytest.mark.parametrize("stage", ["submit", "read"])
+def test_a_launcher_is_killed_early(cluster, launch, people, tmp_path, built_by, stage):
     """Before the cluster has the job, and as soon as it reads: nothing is done twice at once."""
     output = tmp_path / "out"
     launcher = launch(people, output, "--name=data")
-    wait_until(lambda: list(output.glob(moment)), 120, moment)
+    wait_for_stage(output, stage)
     launcher.process.kill()
     launcher.process.wait()
 
     code, text = launch(people, output, "--name=data").finish()
     assert code == 0, text
-    assert strays(output) == []
+    assert built_by(output)
     assert all(job["state"] != "RUNNING" for job in cluster.jobs())
+
+
+@nightly
+def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_path, built_by):
+    """Interrupted, the job ends with its launcher; killed, it goes on, and is found again."""
+    output = tmp_path / "out"
+    launcher = launch(heavy.source, output, *heavy.options)
+    wait_for_stage(output, "inspect")
+    os.killpg(launcher.process.pid, signal.SIGINT)  # as a terminal does
+    code, text = launcher.finish()
+    assert code == 130, text
+    assert "is cancelled\ninterrupted; run the same command again" in text
+    assert "Traceback" not in text
+    assert cluster.jobs()[0]["state"] == "CANCELED"
+
+    launcher = launch(heavy.source, output, *heavy.options)
+    wait_for_stage(output, "inspect")
+    launcher.process.kill()
+    launcher.process.wait()
+    wait_until(lambda: not launcher.processes(), 20, "the job server is left")
+    assert cluster.jobs()[0]["state"] == "RUNNING"
+
+    again = launch(heavy.source, output, *heavy.options)
+    code, text = again.finish()
+    assert code == 0, text
+    assert ", which an earlier command started" in text
+    assert all(job["state"] != "RUNNING" for job in cluster.jobs())
+    assert again.process.stdout.read() == f"{output}/data/1.0.0\n"
+    assert built_by(output) == heavy.digests
+
+
+@nightly
+def test_a_job_that_ended_without_its_launcher_is_found_finished(
+    cluster, launch, people, tmp_path, built_by
+):
+    output = tmp_path / "out"
+    launcher = launch(people, output, "--name=data")
+    launcher.wait_for(" runs: http://")
+    launcher.process.kill()
+    launcher.process.wait()
+    job = cluster.jobs()[0]["name"]
+    wait_until(lambda: cluster.jobs()[0]["state"] == "FINISHED", TEST_S, "the job does not end")
+    num_jobs = len(cluster.jobs())
+
+    code, text = launch(people, output, "--name=data").finish()
+    assert code == 0, text
+    assert f"the job {job}, which an earlier command started, has made the dataset" in text
+    assert "5,000 records in 1 shard" in text
+    assert len(cluster.jobs()) == num_jobs
+    assert built_by(output)
+
+    code, text = launch(people, output, "--name=data").finish()
+    assert code == 2, "another run is another build"
+    assert "holds a finished dataset; pass --overwrite" in text

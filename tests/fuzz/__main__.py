@@ -31,11 +31,9 @@ def main() -> int:
         for seed, what in made.faults[:20]:
             print(f"{name} {seed}: {what}\n", file=sys.stderr, flush=True)
         num_faults += len(made.faults)
-        print(
-            f"| {name} | {made.cases:,} | {made.taken:,} | {made.rejected:,} | {made.errors:,} | "
-            f"{made.slowest_ms:,.0f} | {made.peak_mb:,.0f} | {len(made.faults)} |",
-            flush=True,
-        )
+        counts = [made.outcomes.total(), *map(made.outcomes.__getitem__, running.OUTCOMES)]
+        figures = [*counts, made.slowest_ms, made.peak_mb, len(made.faults)]
+        print(f"| {name} | {' | '.join(f'{figure:,.0f}' for figure in figures)} |", flush=True)
     return int(num_faults > 0)
 
 

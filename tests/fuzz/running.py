@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,23 +32,14 @@ _LIMITS = {
 }
 
 
+OUTCOMES = ("taken", "rejected", "errors")
+
+
 @dataclasses.dataclass(kw_only=True)
 class Report:
-    """What became of the cases of a format.
+    """Cases of a format by outcome, the most CPU time and memory of one, and faults by seed."""
 
-    Attributes:
-        cases: How many ran.
-        taken, rejected, errors: Those that raised nothing; with refusals by name; that raised one
-            of this project's errors.
-        slowest_ms: Of one case, in CPU time.
-        peak_mb: The most that a case took beside what was there.
-        faults: (seed, what happened) of the others.
-    """
-
-    cases: int = 0
-    taken: int = 0
-    rejected: int = 0
-    errors: int = 0
+    outcomes: Counter[str] = dataclasses.field(default_factory=Counter)
     slowest_ms: float = 0.0
     peak_mb: float = 0.0
     faults: list[tuple[int, str]] = dataclasses.field(default_factory=list)
@@ -82,13 +74,11 @@ def run(name: str, seeds: range, found: Path | None = None) -> Report:
     while left:
         last = left.start - 1
         for last, outcome in _child(name, left):
-            report.cases += 1
             report.slowest_ms = max(report.slowest_ms, outcome["ms"])
             report.peak_mb = max(report.peak_mb, outcome["mb"])
             what = outcome["what"]
-            if what in ("taken", "rejected", "errors"):
-                setattr(report, what, getattr(report, what) + 1)
-            else:
+            report.outcomes[what if what in OUTCOMES else "faults"] += 1
+            if what not in OUTCOMES:
                 report.faults.append((last, what))
                 if found:
                     _keep(found, name, last)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import pytest
-from options_page import as_table
 
 from tfrecord_dataset.command_line import Parser, add_options
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
@@ -114,14 +113,6 @@ def test_help_has_the_defaults():
     assert "--space SIZE 100 % at most --as {one,two} one of them (default: one)" in told
 
 
-def test_a_table():
-    lines = as_table(Config).splitlines()
-
-    assert lines[:2] == ["| option | meaning |", "|---|---|"]
-    assert "| <code>--size SIDE&#124;WxH</code> | how large (default: as it is) |" in lines
-    assert "| `--quiet` | say nothing |" in lines
-
-
 def test_a_function_that_takes_them():
     @takes_options(Config)
     def run(files, *, output="here", **options):
@@ -195,5 +186,3 @@ def test_an_option_only_of_recipes():
         parsed("--rare", "4", owner=Whole)
     with pytest.raises(ConfigError, match=r"^rare: 'x' is not a whole number"):
         Whole(rare="x")
-    assert "\n\n| in a recipe | meaning |\n" in as_table(Whole)
-    assert "| `rare: N` | seldom needed (default: 3) |" in as_table(Whole)

@@ -1,64 +1,21 @@
 """Parses declared features, from metadata.json or a call."""
 
+import dataclasses
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.format.feature import STORED_KINDS, Feature
+from tfrecord_dataset.format.feature import STORED_KINDS, Feature, StoredKind
 from tfrecord_dataset.format.feature_keys import GEOMETRY
+from tfrecord_dataset.json_file import JsonError, typed
+
+_FIELDS = frozenset(field.name for field in dataclasses.fields(Feature))
 
 
 def is_whole(value: Any) -> bool:
     """Whether it is an integer of Python or NumPy, and not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _is_int64(value: Any) -> bool:
-    return is_whole(value) and -(1 << 63) <= value < 1 << 63
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
-def _is_size(value: Any) -> bool:
-    return value is None or (is_whole(value) and value >= 0)
-
-
-def _fits(value: Any, dtype: str) -> bool:
-    if dtype == "int64":
-        return is_whole(value)
-    return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
-
-
-# Checks of JSON fields by type, each with the expected value for messages.
-_JSON_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("name", "kind", "key", "format", "encoding", "unit"), (_is_text, "a string")),
-    **dict.fromkeys(("sample_rate", "label_offset", "keypoints"), (_is_int64, "a whole number")),
-    **dict.fromkeys(("minimum", "maximum", "scale"), (_is_number, "a number")),
-    "shape": (
-        lambda value: _is_list(value) and all(map(_is_size, value)),
-        "a list of whole numbers, null where a size varies",
-    ),
-    **dict.fromkeys(
-        ("classes", "keypoint_names", "geometry"),
-        (lambda value: _is_list(value) and all(map(_is_text, value)), "a list of strings"),
-    ),
-    "keypoint_flips": (
-        lambda value: _is_list(value) and all(map(_is_size, value)) and None not in value,
-        "a list of whole numbers, one for each point",
-    ),
-    "attributes": (lambda value: isinstance(value, Mapping), "a mapping from name to dtype"),
-}
 
 
 def features_from_json(
@@ -75,7 +32,6 @@ def features_from_json(
         ConfigError: A declaration is incomplete, or two have the same name.
         UnknownNameError: A kind does not exist.
     """
-    entries: list[Mapping[str, Any]]
     if isinstance(declared, Mapping):
         entries = [
             {**entry, "name": name} if isinstance(entry, Mapping) else entry
@@ -93,83 +49,86 @@ def features_from_json(
 
 
 def _feature(entry: Any) -> Feature:
-    name, kind = _checked_names(entry)
-    stored = STORED_KINDS[kind]
-    for each in entry.get("geometry") or ():
-        if each not in GEOMETRY:
-            raise UnknownNameError(f"geometry (of {name!r})", each, GEOMETRY)
-    dtype = _dtype(entry, name, stored.dtype)
-    encoding = entry.get("encoding") or ""
-    if encoding not in stored.encodings:
-        raise UnknownNameError(
-            f"encoding of kind {kind} (of {name!r})", encoding, filter(None, stored.encodings)
-        )
-    stated = {field: _kept(entry[field]) for field in _JSON_TYPES if entry.get(field) is not None}
-    return Feature(
-        **{
-            "label_offset": stored.label_offset,
-            **stated,
-            "dtype": dtype,
-            "shape": _shape(name, kind, stated.get("shape")),
-            "key": entry.get("key") or name,
-            "bare": bool(entry.get("bare")),
-            "default": entry.get("default"),
-        }
-    )
-
-
-def _checked_names(entry: Any) -> tuple[str, str]:
-    """Return the name and the kind of a declaration after checking its fields."""
     if not isinstance(entry, Mapping):
         raise ConfigError(
             f'{entry!r} is not a declaration; give {{"name": …, "kind": …}}, or a mapping from '
             "name to declaration"
         )
-    name, kind = entry.get("name"), entry.get("kind")
+    stated = {name: entry[name] for name in entry if name in _FIELDS and entry[name] is not None}
+    name, kind = stated.get("name"), stated.get("kind")
     if name is None or not kind:  # a key of bare files may be ""
         raise ConfigError(
             f"feature {dict(entry)!r} has no {'name' if name is None else 'kind'}; "
             'declare it as {"name": "label", "kind": "class_label", …}'
         )
-    for field, (fits, expected) in _JSON_TYPES.items():
-        if entry.get(field) is not None and not fits(entry[field]):
-            raise ConfigError(f"feature {name!r} has {field} {entry[field]!r}; give {expected}")
+    try:
+        feature: Feature = typed({"dtype": "", "key": name, **_plain(stated)}, Feature)
+    except JsonError as error:
+        raise ConfigError(f"feature {name!r}: {error}; correct its declaration") from error
     if kind not in STORED_KINDS:
         raise UnknownNameError(f"feature kind (of {name!r})", kind, STORED_KINDS)
-    return name, kind
+    return _with_defaults(feature, STORED_KINDS[kind], stated.keys())
 
 
-def _dtype(entry: Mapping[str, Any], name: str, usual: str) -> str:
-    """Return the dtype of a declaration after checking its default."""
-    dtype: str = entry.get("dtype") or usual
+def _plain(value: Any) -> Any:
+    """Convert mappings, sequences and numbers of any library to those that JSON has."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if _is_list(value):
+        return [_plain(each) for each in value]
+    if is_whole(value):
+        return int(value)
+    is_fraction = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return float(value) if is_fraction else value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _with_defaults(feature: Feature, stored: StoredKind, stated: Iterable[str]) -> Feature:
+    """Fill in what a declaration does not state, after checks against its kind."""
+    for each in feature.geometry:
+        if each not in GEOMETRY:
+            raise UnknownNameError(f"geometry (of {feature.name!r})", each, GEOMETRY)
+    if min(feature.keypoint_flips, default=0) < 0:
+        raise ConfigError(f"feature {feature.name!r} has a negative number in keypoint_flips")
+    if feature.encoding not in stored.encodings:
+        what = f"encoding of kind {feature.kind} (of {feature.name!r})"
+        raise UnknownNameError(what, feature.encoding, filter(None, stored.encodings))
+    return dataclasses.replace(
+        feature,
+        dtype=_dtype(feature, stored.dtype),
+        shape=_shape(feature, stored, is_stated="shape" in stated),
+        key=feature.key or feature.name,
+        label_offset=feature.label_offset if "label_offset" in stated else stored.label_offset,
+    )
+
+
+def _dtype(feature: Feature, usual: str) -> str:
+    dtype, default = feature.dtype or usual, feature.default
     if not dtype:
         raise ConfigError(
-            f'feature {name!r} of kind {entry["kind"]!r} has no dtype; add "dtype": "int64", '
-            '"float32" or "bytes"'
+            f'feature {feature.name!r} of kind {feature.kind!r} has no dtype; add "dtype": '
+            '"int64", "float32" or "bytes"'
         )
-    default = entry.get("default")
-    if not _is_list(default) and default is not None and not _fits(default, dtype):
+    kind = {"int64": numbers.Integral, "float32": numbers.Real}.get(dtype, str | bytes)
+    fits = isinstance(default, kind) and not (dtype == "int64" and isinstance(default, bool))
+    if not (default is None or _is_list(default) or fits):
         raise ConfigError(
-            f"feature {name!r} of {dtype} has the default {default!r}; give a value of {dtype}"
+            f"feature {feature.name!r} of {dtype} has the default {default!r}; give a value of "
+            f"{dtype}"
         )
     return dtype
 
 
-def _kept(value: Any) -> Any:
-    """Convert a value of JSON to the type of the feature's field."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return tuple(value) if _is_list(value) else value
-
-
-def _shape(name: str, kind: str, shape: tuple[int | None, ...] | None) -> tuple[int | None, ...]:
-    stored = STORED_KINDS[kind]
-    if shape is None:
+def _shape(feature: Feature, stored: StoredKind, *, is_stated: bool) -> tuple[int | None, ...]:
+    if not is_stated:
         if stored.shape is not None:
             return stored.shape
         actual, expected = "no shape", "its sizes by axis: [5], or [64, 64, 3]"
-    elif stored.fits(shape):
-        return shape
+    elif min(filter(None, feature.shape), default=0) >= 0 and stored.fits(feature.shape):
+        return feature.shape
     else:
-        actual, expected = f"the shape {list(shape)}", stored.expected
-    raise ConfigError(f"{kind} feature {name!r} has {actual}; give {expected}")
+        actual, expected = f"the shape {list(feature.shape)}", stored.expected
+    raise ConfigError(f"{feature.kind} feature {feature.name!r} has {actual}; give {expected}")

@@ -228,11 +228,8 @@ def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
 def written_key(name: str, kind: str, beside: Collection[str]) -> str:
     """Return the key under which a build writes a feature without a declared key.
 
-    Args:
-        name: Name of the feature.
-        kind: One of `feature.KINDS`.
-        beside: Names of the record's features: "image" determines the keys of "label" and
-            "captions", "audio" that of "transcript".
+    Features of the record decide: "image" that of "label" and "captions", "audio" that of
+    "transcript".
     """
     stored = STORED_KINDS[kind]
     needed, key = stored.keys_by_name.get(name, ("", ""))
@@ -249,13 +246,9 @@ def with_key_of(
 ) -> Feature | None:
     """Return `feature` with its key in existing records; None if they do not have it.
 
-    Boxes are flat if the records have their main key.
-
-    Args:
-        feature: The declared feature.
-        record_keys: All keys of the records.
-        names: Keys to try in addition to the declared one and the standard ones of its kind,
-            which are those of this project, of the TF Object Detection API and of Model Garden.
+    Tries the declared key, `names`, and the standard keys of its kind: those of this project, of
+    the TF Object Detection API and of Model Garden. Boxes are flat if the records have their main
+    key.
     """
     stored = STORED_KINDS[feature.kind]
     standard = [key.format(name=feature.name) for key in stored.keys]

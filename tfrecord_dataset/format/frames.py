@@ -75,15 +75,7 @@ def payload_of(frame: bytes) -> bytes:
 
 
 def unframed(content: bytes, starts: Any, ends: Any) -> tuple[list[bytes], Any]:
-    """Return the payloads of frames after checking lengths and checksums.
-
-    Args:
-        content: Bytes that contain the frames.
-        starts, ends: Bounds of each frame, int64 [n].
-
-    Returns:
-        The payloads, and whether each is intact: bool [n].
-    """
+    """Return the payloads of the frames at these bounds, int64 [n], and whether each is intact."""
     payloads = [
         content[start:end]
         for start, end in zip(

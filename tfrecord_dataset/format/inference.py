@@ -63,13 +63,7 @@ class KeyStatistics:
     names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
     def add(self, kind: str, values: Sequence[Any], where: str) -> None:
-        """Add the list of one more record, as from `example.lists`.
-
-        Args:
-            kind: Kind of the list, "" for none.
-            values: The list.
-            where: Name of the record.
-        """
+        """Add the list of one more record, as from `example.lists`."""
         if kind:
             self.where.setdefault(kind, where)
         length = len(values)
@@ -134,12 +128,6 @@ def infer_feature(
     """Infer the feature of a key in a sample of `num_records` records.
 
     A record without the key counts as an empty list, but a class label may be missing.
-
-    key: Key in the Examples.
-        statistics: Statistics of its lists.
-        num_records: Size of the sample.
-        num_records: With the key, or without it.
-        names_classes: Whether the user has named the classes.
 
     Raises:
         ConfigError: The key holds lists of two kinds.

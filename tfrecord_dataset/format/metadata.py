@@ -93,8 +93,6 @@ class ShardEntry:
     """An entry of metadata.json for a shard.
 
     Attributes:
-        file: Path in the dataset's directory.
-        num_records: Number of records.
         num_bytes: Size of the records before compression, with their framing.
         sha256: Hex digest of the file on disk; "" if unknown.
     """

@@ -2,8 +2,6 @@
 
 import base64
 import functools
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +10,7 @@ from tfrecord_dataset.shown_text import number_text, size_text
 
 
 def rendered(folder: Path, template: str, facts: Mapping[str, Any]) -> str:
-    """Render a page, with all values escaped.
-
-    Args:
-        folder: Folder of the template, which may include `page.css` and `page.js`.
-        template: File name of the template.
-        facts: Values by name in the template.
-    """
+    """Render a folder's template, which may include `page.css` and `page.js`; escapes all facts."""
     text: str = _template(folder, template).render(facts)
     return text
 
@@ -32,11 +24,7 @@ def data_uri(media_type: str, data: bytes) -> str:
 def _template(folder: Path, name: str) -> Any:
     import jinja2  # only pages need it
 
-    # Templates are cached next to this module's bytecode, so that pages do not compile them again.
-    compiled = Path(__file__).with_name("__pycache__")
-    keeps = not sys.dont_write_bytecode and os.access(compiled, os.W_OK)
     environment = jinja2.Environment(
-        bytecode_cache=jinja2.FileSystemBytecodeCache(str(compiled)) if keeps else None,
         loader=jinja2.FileSystemLoader([folder, Path(__file__).parent]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,

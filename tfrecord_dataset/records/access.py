@@ -7,10 +7,11 @@ Examples:
 """
 
 import dataclasses
+import functools
 import operator
 import os
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple, cast, overload
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -32,20 +33,13 @@ Record = dict[str, Any]
 Numbers = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 
-class _Source(NamedTuple):
-    """The arguments to open a dataset again in any process."""
-
-    paths: tuple[str, ...] = ()
-    cache_dir: str | None = None
-    cache_bytes: int | None = None
-    allow_missing_shards: bool = False
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Contents):
     """An opened dataset: `splits`, `features`, and the records of each split."""
 
-    _source: _Source = dataclasses.field(default_factory=_Source, repr=False)
+    _reopen: "Callable[[], Dataset] | None" = dataclasses.field(
+        default=None, repr=False, compare=False
+    )
 
     def __getitem__(self, split: str) -> "Records":
         """All features of a split's records, decoded."""
@@ -122,8 +116,14 @@ def open(
     )
     if len(paths) == 1:
         paths = [dataset.path]
-    source = _Source(tuple(paths), cache_dir, cache_bytes, allow_missing_shards)
-    return dataclasses.replace(dataset, _source=source)
+    reopen = functools.partial(
+        open,
+        paths,
+        cache_dir=cache_dir,
+        cache_bytes=cache_bytes,
+        allow_missing_shards=allow_missing_shards,
+    )
+    return dataclasses.replace(dataset, _reopen=reopen)
 
 
 class Records(Sequence[Record]):
@@ -134,7 +134,7 @@ class Records(Sequence[Record]):
     """
 
     def __init__(self, dataset: Dataset, split: str, names: tuple[str, ...], decode: bool) -> None:
-        self._source = dataset._source
+        self._path, self._reopen = dataset.path, dataset._reopen
         self._fingerprint = dataset.fingerprint
         self._split = split
         features = [dataset.features[name] for name in names]
@@ -152,7 +152,7 @@ class Records(Sequence[Record]):
 
     def __repr__(self) -> str:
         names = ", ".join(feature.name for feature, _ in self._features)
-        return f"{len(self):,} records of {self._split!r} in {self._source.paths[0]}: {names}"
+        return f"{len(self):,} records of {self._split!r} in {self._path}: {names}"
 
     @overload
     def __getitem__(self, number: int) -> Record: ...
@@ -228,19 +228,12 @@ class Records(Sequence[Record]):
         return index, self._reader
 
     def _opened_again(self) -> Dataset:
-        paths, cache_dir, cache_bytes, allow_missing_shards = self._source
-        dataset = open(
-            paths,
-            cache_dir=cache_dir,
-            cache_bytes=cache_bytes,
-            allow_missing_shards=allow_missing_shards,
-        )
-        if (dataset.fingerprint, dataset.index(self._split).num_records) != (
-            self._fingerprint,
-            len(self),
-        ):
+        assert self._reopen is not None
+        dataset = self._reopen()
+        found = dataset.fingerprint, dataset.index(self._split).num_records
+        if found != (self._fingerprint, len(self)):
             raise DatasetChangedError(
-                f"{paths[0]} was built again since it was opened; open it again"
+                f"{self._path} was built again since it was opened; open it again"
             )
         return dataset
 

@@ -1,7 +1,6 @@
 """Opens bare TFRecord files: paths, splits, compression, and inferred or declared features."""
 
 import dataclasses
-import functools
 import itertools
 import logging
 import os
@@ -17,13 +16,13 @@ from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.format.split_names import splits_of_record_files
 from tfrecord_dataset.records.contents import Contents
-from tfrecord_dataset.records.shard_files import ShardFiles, index_beside
+from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.folders import RemoteFiles, open_folder
+from tfrecord_dataset.store.folders import RemoteFiles
 from tfrecord_dataset.store.pinned_files import Files, LocalFiles, changed
 from tfrecord_dataset.store.urls import is_web
 
@@ -42,12 +41,7 @@ _SAMPLE_BYTES = 64 << 20
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """Features of the records in bare files.
-
-    Attributes:
-        features: Features by name.
-        remedy: Advice for a record that does not fit the features.
-    """
+    """Features of the records in bare files, and advice for a record that does not fit them."""
 
     features: Mapping[str, Feature]
     remedy: str
@@ -61,15 +55,9 @@ def open_files(
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:
-    """Open the dataset of the files that `patterns` match.
+    """Open the dataset of the files that paths and globs match, as `opening.open_paths`.
 
-    Args:
-        kind: Contents, or a subclass.
-        patterns: Paths and globs.
-        cache: Cache for copies of remote files.
-        schema_of: Makes the schema from the first records; None infers it.
-        allow_missing_shards: Whether some numbered shards may be missing. A file that is given by
-            name is opened without the others.
+    A file that is given by name is opened without the other shards of its numbering.
 
     Raises:
         NotADatasetError: A file does not exist, or files have no Examples.
@@ -115,11 +103,7 @@ def _inferred(path: str, sample: Sample) -> Schema:
 
 
 def _matching(patterns: Iterable[str]) -> list[str]:
-    """Return the files that match paths and globs, without duplicates.
-
-    Raises:
-        NotADatasetError: A pattern matches nothing, or the metadata of a dataset.
-    """
+    """Return the files that match paths and globs, without duplicates."""
     files: dict[str, None] = {}
     for pattern in patterns:
         if not (matching := storage.matching(pattern)):
@@ -147,16 +131,7 @@ def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def _splits_of(
     files: Sequence[str], names: Sequence[str], cache: Callable[[], ShardCache]
 ) -> dict[str, Split]:
-    """Return the splits by name, if all of `names` state one; else a single split "train".
-
-    Args:
-        files: Paths or URLs.
-        names: Paths of the files relative to their common folder.
-        cache: Cache for copies of remote files.
-
-    Raises:
-        ConfigError: A split has both plain and gzip files, or both local and remote ones.
-    """
+    """Return the splits by name, if all of `names` state one; else a single split "train"."""
     grouped: dict[str, list[str]] = {}
     for file, split in zip(files, splits_of_record_files(names), strict=True):
         grouped.setdefault(split or "train", []).append(file)
@@ -169,33 +144,34 @@ def _splits_of(
 def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCache) -> ShardFiles:
     """Open the files of a split.
 
-    Args:
-        names: Paths or URLs.
-        cache: Cache for copies of remote files.
-
     Raises:
         ConfigError: Some are remote and others not, or some gzip and others not.
         DatasetChangedError: A file was just deleted.
         BeamTFRecordsError: A file cannot be opened.
     """
     files = _opened(names, cache)
-    folder_of = functools.cache(lambda path: open_folder(path, cache))
 
     def read_index(number: int) -> bytes | None:
-        name = names[number]
-        if is_web(name):
+        folder, name = os.path.split(names[number])
+        if is_web(folder):
             return None  # an answer of a web server with no such file
-        return folder_of(os.path.dirname(name) or ".").read(index_beside(os.path.basename(name)))
+        return storage.read(os.path.join(folder, metadata.index_file(name)))
 
-    return ShardFiles(files, _one_compression(files), read_index)
+    return ShardFiles(files, compression_of(files), read_index)
 
 
 def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
     remote = [name for name in names if storage.is_object(name)]
     if remote and len(remote) < len(names):
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
+    if remote:
+        found = objects.describe(remote)
+        if None in found:
+            missing = names[found.index(None)]
+            raise DatasetDamagedError(f"{missing} does not exist; restore it, or check the URL")
+        return RemoteFiles([file for file in found if file], cache())
     try:
-        return RemoteFiles(objects.describe(remote), cache()) if remote else LocalFiles(names)
+        return LocalFiles(names)
     except FileNotFoundError as error:
         raise changed(error.filename) from error
 
@@ -211,7 +187,7 @@ def _mixed_names(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _one_compression(files: Files) -> str:
+def compression_of(files: Files) -> str:
     """Detect the compression of a split's files; only a few of many files are opened."""
     file_of: dict[str, str] = {}
     for packed in (False, True):
@@ -224,12 +200,6 @@ def _one_compression(files: Files) -> str:
             "by one, or make them alike"
         )
     return next(iter(file_of), "")
-
-
-def compression_of(files: Files) -> str:
-    """Detect the compression of the first non-empty file; a split's shards have the same one."""
-    compressions = _compressions(files, range(len(files.names)))
-    return next((compression for compression, _ in compressions), "")
 
 
 def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
@@ -250,13 +220,10 @@ def is_gzip(head: bytes) -> bool:
     A plain TFRecord file starts with a length that may equal gzip's magic bytes, but then the bytes
     after it cannot be decompressed.
     """
-    return head.startswith(_GZIP_MAGIC) and _unpacks(head, _GZIP)
-
-
-def _unpacks(head: bytes, compression: int) -> bool:
-    """Whether `head` starts a stream of this compression; zlib is TensorFlow's third format."""
+    if not head.startswith(_GZIP_MAGIC):
+        return False
     try:
-        zlib.decompressobj(compression).decompress(head)
+        zlib.decompressobj(_GZIP).decompress(head)
     except zlib.error:
         return False
     return True
@@ -281,16 +248,8 @@ def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tup
         left = _SAMPLE_BYTES // count
         found = windows(shards.files, number, shards.compression, left)
         records = itertools.chain.from_iterable(found)
-        try:
-            for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
-                yield f"record {index} of {name}", record
-                left -= len(record)
-                if left <= 0:
-                    break
-        except DatasetDamagedError as error:
-            if _unpacks(_head(shards.files, number), zlib.MAX_WBITS):
-                raise DatasetDamagedError(
-                    f"{name} is compressed as ZLIB, which is not supported; write it plain or as "
-                    "GZIP"
-                ) from error
-            raise
+        for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
+            yield f"record {index} of {name}", record
+            left -= len(record)
+            if left <= 0:
+                break

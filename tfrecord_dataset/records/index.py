@@ -88,10 +88,6 @@ class RecordIndex:
 def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordIndex:
     """Index a split's shards from `idx/<shard>.idx`, or else from the frames themselves.
 
-    Args:
-        shards: The files.
-        num_records: Number in metadata.json; None for bare files.
-
     Raises:
         DatasetDamagedError: A shard ends within a record, an .idx file does not match its
             shard, or the number of records differs.
@@ -188,6 +184,6 @@ def _stated_bounds(shards: ShardFiles, number: int) -> Any:
 def wrong_index(shards: ShardFiles, number: int, reason: str) -> DatasetDamagedError:
     """Return the error for an .idx file that does not match its shard."""
     return DatasetDamagedError(
-        f"{shards.index_name(number)} does not match its shard: {reason}; remove "
-        "it, or build the dataset again"
+        f"the index (.idx) of {shards.files.names[number]} does not match it: {reason}; remove it, "
+        "or build the dataset again"
     )

@@ -68,7 +68,6 @@ def open_paths(
         cache_dir: Folder for copies of remote files; None for the user's.
         cache_bytes: Maximal size of the copies; None for half of the disk.
         schema_of: Makes the schema of bare files from their first records; None infers it.
-        allow_missing_shards: Whether some numbered bare files may be missing.
 
     Raises:
         NotADatasetError, ConfigError: As in `find_dataset` or `open_files`.
@@ -118,12 +117,10 @@ def _split(
                 "build the dataset again"
             )
 
-    index_names = tuple(os.path.join(folder.path, metadata.index_file(name)) for name in names)
-
     def read_index(number: int) -> bytes | None:
         name = metadata.index_file(names[number])
-        if name not in listed and is_web(folder.path):
-            return None  # an answer of a web server with no such file
+        if name not in listed and storage.is_object(folder.path):
+            return None  # not worth a request
         return metadata.read_stated(folder, name, listed)
 
     def read_rows(number: int) -> bytes | None:
@@ -132,7 +129,7 @@ def _split(
 
     return Split(
         name=name,
-        shards=ShardFiles(files, compression, read_index, index_names),
+        shards=ShardFiles(files, compression, read_index),
         num_records=sum(shard.num_records for shard in shards),
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,

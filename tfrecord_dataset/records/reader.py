@@ -22,19 +22,14 @@ _REMOTE_THREADS = 64
 
 
 class RecordReader:
-    """Reader of a split's records that checks their checksums.
+    """Reader of a split's records that checks their checksums."""
 
-    Args:
-        index: Positions of the records.
-        threads: Number of ranges to read in parallel; None for 16, or 64 on a store.
-    """
-
-    def __init__(self, index: RecordIndex, threads: int | None = None) -> None:
+    def __init__(self, index: RecordIndex) -> None:
         self._index = index
         self._files = index.shards.plain
         self._gap = _REMOTE_GAP_BYTES if self._files.is_remote else _GAP_BYTES
         self._threads = concurrent.futures.ThreadPoolExecutor(
-            threads or (_REMOTE_THREADS if self._files.is_remote else _THREADS), "read-records"
+            _REMOTE_THREADS if self._files.is_remote else _THREADS, "read-records"
         )
 
     def read(self, numbers: Any) -> Any:
@@ -107,10 +102,7 @@ def _read_part(
 ) -> tuple[list[bytes], Any]:
     """Read payloads of records of one shard, and whether each is intact: bool [n].
 
-    Args:
-        read: Reads up to this many bytes at an offset, fewer at the end of the file.
-        starts, ends: Bounds of each record's frame in the shard, int64 [n].
-        is_far: Whether to skip the gap after a record, bool [n - 1].
+    `starts` and `ends` bound their frames; `is_far` [n - 1] tells which gaps to skip.
     """
     first = np.concatenate([[0], np.flatnonzero(is_far) + 1])
     offsets = starts[first]

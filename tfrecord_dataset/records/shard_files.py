@@ -83,18 +83,6 @@ class UnpackedFiles:
         return str(user_cache.path_of(_KIND, source))
 
 
-def index_beside(name: str) -> str:
-    """Return the path of the .idx file of a shard without metadata.json."""
-    folder, base = os.path.split(name)
-    return os.path.join(folder, "idx", f"{base}.idx")
-
-
-def no_index(number: int) -> bytes | None:
-    """Return None: there is no .idx file."""
-    del number
-    return None
-
-
 @dataclasses.dataclass(frozen=True)
 class ShardFiles:
     """Shards of a split.
@@ -103,25 +91,16 @@ class ShardFiles:
         files: The stored files.
         compression: "" or "GZIP".
         read_index: Returns the content of a shard's .idx file; None if it is missing.
-        index_names: Paths or URLs of the .idx files, for messages; empty if each would be in a
-            folder `idx` next to its shard.
     """
 
     files: Files
     compression: str = ""
-    read_index: Callable[[int], bytes | None] = no_index
-    index_names: tuple[str, ...] = ()
+    read_index: Callable[[int], bytes | None] = lambda number: None
 
     @functools.cached_property
     def plain(self) -> Files:
         """Files with the frames of records as bytes; gzip is unpacked on first use."""
         return UnpackedFiles(self.files) if self.compression else self.files
-
-    def index_name(self, number: int) -> str:
-        """Return the path or URL of a shard's .idx file."""
-        return (
-            self.index_names[number] if self.index_names else index_beside(self.files.names[number])
-        )
 
     def __len__(self) -> int:
         return len(self.files.names)

@@ -11,16 +11,6 @@ from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.streams import windows
 
 
-def _not_replaced() -> None:
-    """Check nothing: files without metadata are not replaced by builds."""
-
-
-def _no_rows(shard: int) -> bytes | None:
-    """Return None: files without metadata have no index."""
-    del shard
-    return None
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Split:
     """Shards of a split.
@@ -41,9 +31,9 @@ class Split:
     num_bytes: int | None = None
     sha256: tuple[str, ...] = ()
     read_rows: Callable[[int], bytes | None] = dataclasses.field(
-        default=_no_rows, repr=False, compare=False
+        default=lambda shard: None, repr=False, compare=False
     )
-    check: Callable[[], None] = dataclasses.field(default=_not_replaced, repr=False, compare=False)
+    check: Callable[[], None] = dataclasses.field(default=lambda: None, repr=False, compare=False)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -67,12 +57,8 @@ class Split:
     def row_identities(self, group_by: str) -> list[bytes] | None:
         """Return the identities of the records in the shards' index: groups, else digests.
 
-        Args:
-            group_by: Column, or level of the key, of the groups; "" for digests of images and
-                audio.
-
-        Returns:
-            By number; None if a shard has no index, or it does not contain them.
+        `group_by` is a column, or a level of the key; "" for digests of images and audio. None if
+        a shard has no index, or it does not contain them.
         """
         identities: list[bytes] = []
         for shard in range(len(self.files)):

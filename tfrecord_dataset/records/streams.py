@@ -34,11 +34,7 @@ def windows(
 ) -> Iterator[list[bytes]]:
     """Yield batches of a file's serialized records in order, with checksums checked.
 
-    Args:
-        files: Files that contain it.
-        number: Number of the file.
-        compression: "" or "GZIP".
-        wanted: Number of bytes to read; None for all.
+    `wanted` is the number of bytes to read; None for all.
 
     Raises:
         DatasetDamagedError: The file is damaged, or not a TFRecord file; after its intact records.
@@ -100,10 +96,6 @@ class Streams:
 
     A window after the last one read continues that iteration, so parallel or unfinished iterations
     cost nothing; any other window reads its file from the start.
-
-    Args:
-        files: Files with the records.
-        compression: "" or "GZIP".
     """
 
     def __init__(self, files: Files, compression: str) -> None:

@@ -13,7 +13,6 @@ import contextlib
 import errno
 import fcntl
 import functools
-import hashlib
 import os
 import shutil
 import stat
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from tfrecord_dataset import durable
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
+from tfrecord_dataset.regular_files import sha256_of
 from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.user_cache import cache_folder
@@ -114,11 +114,11 @@ class ShardCache:
         with contextlib.ExitStack() as stack:
             with self._locked(_LOCK):
                 self._make_room(file.num_bytes)
-                handle = stack.enter_context(durable.replacing(path, f"{path}{_PARTIAL}"))
+                handle = stack.enter_context(durable.replacing(path))
                 handle.truncate(file.num_bytes)  # reserves the space
             copy = functools.partial(_copy, handle.fileno(), file)
             run_in_threads(copy, range(0, max(1, file.num_bytes), RANGE_BYTES), _RANGES_AT_ONCE)
-            actual = _sha256(handle.name) if file.sha256 else ""
+            actual = sha256_of(handle.name) if file.sha256 else ""
             if actual != file.sha256:
                 raise DatasetDamagedError(
                     f"{file.url} has sha256 {actual}, but metadata.json states {file.sha256}: it "
@@ -135,7 +135,7 @@ class ShardCache:
         if path is None:
             return True
         with contextlib.suppress(OSError):  # a disk error
-            if file.sha256 and _sha256(path) == file.sha256:
+            if file.sha256 and sha256_of(path) == file.sha256:
                 return False
         self._delete(path)
         return True
@@ -179,20 +179,15 @@ class ShardCache:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise BeamTFRecordsError(
-                f"{path} in the cache folder is not a copy of a file, and cannot be deleted "
-                f"({error.strerror}); delete it, or name another folder by cache_dir (--cache-dir)"
-            ) from error
+            raise self._explain(error) from error
 
     def _explain(self, error: OSError) -> BeamTFRecordsError:
+        remedy = "name another folder by cache_dir (--cache-dir)"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return BeamTFRecordsError(
-                f"the disk of the cache folder {self.folder} is full; lower cache_bytes "
-                f"(--cache-bytes, now {self.max_bytes:,}), or name a folder on another disk by "
-                "cache_dir (--cache-dir)"
-            )
+            remedy = f"lower cache_bytes (--cache-bytes, now {self.max_bytes:,}), or {remedy}"
         return BeamTFRecordsError(
-            f"the cache folder {self.folder} cannot be written: {error.strerror}"
+            f"{error.filename or self.folder} in the cache folder cannot be written: "
+            f"{error.strerror}; {remedy}"
         )
 
 
@@ -201,8 +196,3 @@ def _copy(descriptor: int, file: RemoteFile, offset: int) -> None:
     while data:
         written = os.pwrite(descriptor, data, offset)
         data, offset = data[written:], offset + written
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -74,7 +74,7 @@ class Client:
         store: Object of the library.
         root: The bucket's URL, such as gs://bucket.
         prefix: Prefix of its environment variables, such as AWS.
-        remedy: How to give credentials; empty if there are some.
+        remedy: Advice on credentials; empty if there are some.
     """
 
     store: Any

@@ -16,14 +16,7 @@ BEYOND_THE_END = errno.ERANGE
 NO_RANGES = errno.ENOTSUP
 
 _STATUS = re.compile(r"status code: ((\d{3})[^:]*)")
-# The library's names of connection errors, in the second part of its messages.
-_KINDS = {
-    "Connect": "no connection",
-    "Request": "the connection was closed without an answer",
-    "Timeout": "no answer",
-    "Interrupted": "the connection broke off",
-}
-_KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
+_OF_CONNECTION = re.compile(r"HttpError \{\s*kind: \w+")
 _CAUSE = re.compile(r'(?:message|error): "([^"]*)"')
 _TRIES = re.compile(r" in ([\d.]+)s, after (\d+) retries")
 _REQUEST = re.compile(r"Error performing \w+ .*? in [^ ]+ +- ")
@@ -46,7 +39,7 @@ def os_errors(client: Client, url: str) -> Iterator[None]:
 
 def is_of_the_way(error: Exception) -> bool:
     """Whether an error is a failure of the connection and not a store's response."""
-    return _KIND.search(str(error)) is not None
+    return _OF_CONNECTION.search(str(error)) is not None
 
 
 def _denied(client: Client, url: str) -> Exception:
@@ -64,10 +57,8 @@ def _named(client: Client, url: str, text: str) -> Exception:
     is_of_credentials = "169.254.169.254" in message or "metadata.google" in message
     if match and (status >= 500 or status in (408, 429)):
         return OSError(errno.EREMOTEIO, match[1].strip() + _tries(message), url)
-    if (kind := _KIND.search(text)) and not is_of_credentials:
-        causes = _CAUSE.findall(text)
-        reason = _KINDS.get(kind[1], "the connection failed")
-        reason = f"{reason}: {causes[-1]}" if causes else reason
+    if _OF_CONNECTION.search(text) and not is_of_credentials:
+        reason = ": ".join(["the connection failed", *_CAUSE.findall(text)[-1:]])
         return OSError(errno.EREMOTEIO, reason + _tries(message), url)
     message = _REQUEST.sub("", message)  # the URL may contain a signature
     if is_of_credentials:

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,6 @@ from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.pinned_files import Files, LocalFiles, ReadRange, changed, unreadable
-from tfrecord_dataset.store.urls import is_web
 
 _FETCHED_AT_ONCE = 8
 # A file is copied after a quarter of it was requested.
@@ -32,18 +30,10 @@ _WORTH_A_COPY = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Commit:
-    """The last file of a build, as it was read.
-
-    Attributes:
-        path: Path of the file; empty for a folder without a build.
-        data: Content of the file; None if it was missing.
-        place: Device and inode of its folder on this machine: a build of the same data makes
-            another folder.
-    """
+    """The last file of a build as it was read: its path ("" for none), and its content."""
 
     path: str = ""
     data: bytes | None = None
-    place: tuple[int, int] | None = None
 
     def check(self) -> None:
         """Raise DatasetChangedError if the file, or its folder, was replaced."""
@@ -56,7 +46,7 @@ class Commit:
                 f"{folder} was deleted, or is being built again, while it was read; start again "
                 "once it is there"
             )
-        if now != self.data or (self.place is not None and self.place != _place(folder)):
+        if now != self.data:
             raise DatasetChangedError(
                 f"{folder} was built again while it was read; start again, or build another "
                 "--version, which leaves this one as it is"
@@ -72,12 +62,7 @@ class Commit:
 
 
 class LocalFolder:
-    """A local folder pinned to its state when it was opened.
-
-    Attributes:
-        path: Path of the folder.
-        commit: Commit of the build that made it.
-    """
+    """A local folder pinned to its state when it was opened."""
 
     def __init__(self, path: str, commit: str = "") -> None:
         self.path = path
@@ -89,8 +74,7 @@ class LocalFolder:
         weakref.finalize(self, os.close, self._descriptor).atexit = False
         self.commit = Commit()
         if commit:
-            place = _place(self._descriptor)
-            self.commit = Commit(os.path.join(path, commit), self.read(commit), place)
+            self.commit = Commit(os.path.join(path, commit), self.read(commit))
 
     def read(self, name: str) -> bytes | None:
         """Read a small file in the folder; None if it is missing.
@@ -140,63 +124,34 @@ class RemoteFolder:
     def __init__(self, url: str, cache: Callable[[], ShardCache], commit: str = "") -> None:
         self.path = url
         self._cache = cache
-        self._listed: dict[str, dict[str, RemoteFile]] = {}
-        self._lock = threading.Lock()
         path = os.path.join(url, commit)
         self.commit = Commit(path, storage.read(path)) if commit else Commit()
 
     def read(self, name: str) -> bytes | None:
-        if not is_web(self.path) and self._found(name) is None:
-            return None
         return storage.read(os.path.join(self.path, name))
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        if is_web(self.path):
-            described = objects.describe([os.path.join(self.path, name) for name in names])
-        else:
-            listed = [*map(self._found, names)]
-            described = [file for file in listed if file is not None]
+        found = objects.describe([os.path.join(self.path, name) for name in names])
         # A build may have been committed between the two requests.
         self.commit.check()
-        if len(described) < len(names):
-            missing = [name for name, file in zip(names, listed, strict=True) if file is None]
+        if missing := [name for name, file in zip(names, found, strict=True) if file is None]:
             raise _missing(self.path, missing, len(names), what)
         files = [
             dataclasses.replace(file, sha256=digest)
-            for file, digest in zip(described, digests, strict=True)
+            for file, digest in zip(found, digests, strict=True)
+            if file
         ]
         return RemoteFiles(files, self._cache(), self.commit.explain)
-
-    def _found(self, name: str) -> RemoteFile | None:
-        folder, _, base = name.rpartition("/")
-        with self._lock:
-            if folder not in self._listed:
-                self._listed[folder] = objects.files_in(os.path.join(self.path, folder))
-            return self._listed[folder].get(base)
 
 
 Folder = LocalFolder | RemoteFolder
 
 
 def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
-    """Open the folder at a path.
-
-    Args:
-        path: Local or remote folder.
-        cache: Opens the cache for copies of remote files.
-        commit: Name of the file that a build writes last; empty for a folder without a build.
-    """
+    """Open a local or remote folder; `commit` names the file that a build writes last, if any."""
     if storage.is_object(path):
         return RemoteFolder(path, cache, commit)
     return LocalFolder(path, commit)
-
-
-def _place(folder: str | int) -> tuple[int, int] | None:
-    try:
-        facts = os.stat(folder)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
 
 
 def _missing(path: str, missing: Sequence[str], count: int, what: str) -> DatasetDamagedError:
@@ -211,11 +166,6 @@ class RemoteFiles:
 
     A range is read from the store if there is no copy and little of the file has been requested so
     far, or if copies do not fit into the cache.
-
-    Args:
-        files: Files from a listing.
-        cache: Cache for the copies.
-        explain: Returns the error for a changed file.
     """
 
     is_remote = True

@@ -18,24 +18,14 @@ _WILDCARD = re.compile(r"[*?[]")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file, or a broken link.
-
-    Attributes:
-        path: Absolute path or URL.
-        relative: Path below the listed root, with forward slashes.
-    """
+    """A file, or a broken link: its path or URL, and its path below the listed root."""
 
     path: str
     relative: str
 
 
 class FileNames(NamedTuple):
-    """Some files of one folder.
-
-    Attributes:
-        folder: Path below the listed root; "" is the root itself.
-        names: File names, some hundreds at most.
-    """
+    """Names of some files, hundreds at most, of a folder below the listed root ("" is the root)."""
 
     folder: str
     names: list[str]
@@ -49,12 +39,7 @@ class FolderNames(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Status of a file, without its content.
-
-    Attributes:
-        size: Size in bytes.
-        version: A value that changes with the file.
-    """
+    """Size of a file in bytes, and a value that changes with its content."""
 
     size: int
     version: str

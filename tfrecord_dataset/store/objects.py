@@ -9,7 +9,7 @@ from typing import Any
 
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
-from tfrecord_dataset.store import remote_listing, requests
+from tfrecord_dataset.store import requests
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END
 from tfrecord_dataset.store.pinned_files import changed
@@ -23,8 +23,6 @@ class RemoteFile:
     """A file on a store.
 
     Attributes:
-        url: URL of the object.
-        num_bytes: Its size.
         sha256: Hex digest from metadata.json; empty if unknown.
         version: The store's version of the file (its ETag, or modification time).
     """
@@ -70,22 +68,9 @@ def explained(url: str) -> Iterator[None]:
         raise BeamTFRecordsError(f"{url} cannot be read: {error.strerror}") from error
 
 
-def exists(url: str) -> bool:
-    """Whether an object exists."""
-    return _describe(url) is not None
-
-
-def describe(urls: Sequence[str]) -> list[RemoteFile]:
-    """Get the status of objects in parallel.
-
-    Raises:
-        DatasetDamagedError: An object does not exist.
-    """
-    described = run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
-    for url, file in zip(urls, described, strict=True):
-        if file is None:
-            raise DatasetDamagedError(f"{url} does not exist; restore it, or check the URL")
-    return [file for file in described if file]
+def describe(urls: Sequence[str]) -> list[RemoteFile | None]:
+    """Get the status of objects in parallel; None for one that does not exist."""
+    return run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
 
 
 def _describe(url: str) -> RemoteFile | None:
@@ -95,15 +80,9 @@ def _describe(url: str) -> RemoteFile | None:
     return None
 
 
-def _file(url: str, meta: Any) -> RemoteFile:
+def _file(url: str, meta: Any, sha256: str = "") -> RemoteFile:
     version = meta["e_tag"] or str(meta["last_modified"])
-    return RemoteFile(url=url, num_bytes=meta["size"], version=version)
-
-
-def _is_same(one: RemoteFile, other: RemoteFile) -> bool:
-    # Azure omits an ETag's quotes in listings.
-    versions = {each.version.removeprefix("W/").strip('"') for each in (one, other)}
-    return one.num_bytes == other.num_bytes and len(versions) == 1
+    return RemoteFile(url=url, num_bytes=meta["size"], sha256=sha256, version=version)
 
 
 def read(url: str) -> bytes:
@@ -136,7 +115,7 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
     options = None if length == file.num_bytes else {"range": (offset, offset + length)}
     try:
         with explained(file.url), requests.opened(file.url, options) as response:
-            if not _is_same(_file(file.url, response.meta), file):
+            if _file(file.url, response.meta, file.sha256) != file:
                 raise changed(file.url)
             data = requests.content(response)
     except FileNotFoundError as error:
@@ -144,16 +123,3 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
     if len(data) != length:
         raise changed(file.url)
     return data
-
-
-def files_in(url: str) -> dict[str, RemoteFile]:
-    """Return the objects directly below `url` by name; empty if the folder is missing.
-
-    Raises:
-        ConfigError: The URL is a web server's, which cannot list files.
-    """
-    with explained(url):
-        listed = remote_listing.list_level(url)["objects"]
-    base = url.rstrip("/")
-    names = {each["path"].rpartition("/")[2]: each for each in listed}
-    return {name: _file(f"{base}/{name}", names[name]) for name in sorted(names)}

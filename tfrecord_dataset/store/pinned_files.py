@@ -56,11 +56,7 @@ class Files(Protocol):
     def open(
         self, number: int, wanted: int | None = None
     ) -> contextlib.AbstractContextManager[ReadRange]:
-        """Open a function that reads ranges of a file.
-
-        Args:
-            number: Number of the file.
-            wanted: Number of bytes to read; None for all.
+        """Open a function that reads ranges of a file; `wanted` bytes in all, or the whole file.
 
         Raises:
             DatasetChangedError: The file has changed, now or by the end of the context.
@@ -92,7 +88,7 @@ def changed(name: str) -> DatasetChangedError:
 
 
 class _State(NamedTuple):
-    """Return a state that changes when a file is replaced or written."""
+    """What changes when a file is replaced or written."""
 
     device: int
     inode: int
@@ -105,11 +101,6 @@ class LocalFiles:
 
     Up to an eighth of the process's limit of open files (`ulimit -n`) stay open, and remain
     readable even if their names are taken. More files are opened for each use.
-
-    Args:
-        names: Paths of the files.
-        opener: Opens the file of a number; None opens `names`.
-        explain: Returns the error for a changed file.
 
     Raises:
         FileNotFoundError: A file does not exist.
@@ -126,7 +117,7 @@ class LocalFiles:
         explain: Callable[[str], DatasetChangedError] = changed,
     ) -> None:
         self.names = tuple(names)
-        self._opener = opener or self._open_by_name
+        self._opener = opener or (lambda number: regular_files.descriptor_of(names[number]))
         self._explain = explain
         self._held: dict[int, int] = {}
         end = weakref.finalize(self, _close, self._held)
@@ -177,9 +168,6 @@ class LocalFiles:
     def renew(self, number: int) -> bool:
         with self.open(number):
             return False  # local files have no copies
-
-    def _open_by_name(self, number: int) -> int:
-        return regular_files.descriptor_of(self.names[number])
 
     def _first_state(self, number: int) -> _State:
         try:

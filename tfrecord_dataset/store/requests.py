@@ -78,10 +78,6 @@ def put_new(url: str, data: Any) -> None:
     A store without conditional writes replaces an existing object, and so does any store for more
     than 4 GiB if the object appears between the check and the upload.
 
-    Args:
-        url: URL of the object.
-        data: Bytes, or a memory-mapped file.
-
     Raises:
         FileExistsError: An object with other content exists.
     """

@@ -4,9 +4,10 @@ import glob
 import os
 
 from tfrecord_dataset import regular_files
-from tfrecord_dataset.errors import ConfigError, DatasetDamagedError
+from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, remote_listing
+from tfrecord_dataset.store.pinned_files import unreadable
 from tfrecord_dataset.store.urls import is_object as is_object
 from tfrecord_dataset.store.urls import is_remote, local_path
 
@@ -28,7 +29,7 @@ def readable(path: str) -> str:
 
 def exists(path: str) -> bool:
     """Whether a file, or a local folder, exists."""
-    return objects.exists(path) if is_object(path) else os.path.exists(path)
+    return objects.describe([path]) != [None] if is_object(path) else os.path.exists(path)
 
 
 def is_folder(path: str) -> bool:
@@ -52,14 +53,15 @@ def read(path: str) -> bytes | None:
     """Read a small file; None if it is missing.
 
     Raises:
-        DatasetDamagedError: The file cannot be read, is not regular, or too large.
+        DatasetDamagedError: The file is not regular, or too large.
+        BeamTFRecordsError: It cannot be read.
     """
     try:
         return objects.read(path) if is_object(path) else regular_files.read(path, MAX_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DatasetDamagedError(f"{path} cannot be read: {error.strerror}") from error
+        raise unreadable(path, error) from error
 
 
 def matching(pattern: str) -> list[str]:

@@ -37,13 +37,9 @@ def cache_folder() -> Path:
 
 
 def find(kind: str, source: str) -> str | None:
-    """Return the path of the data derived from a source, after a full check; None if missing.
+    """Return the path of the data of a kind derived from a source; None if missing.
 
     Deletes a file that is incomplete, or was derived from something else.
-
-    Args:
-        kind: Kind of data, such as "index".
-        source: Identity of the source.
     """
     path = path_of(kind, source)
     try:

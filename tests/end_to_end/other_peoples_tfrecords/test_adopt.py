@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
+from end_to_end.other_peoples_tfrecords.tutorial_files import examples, jpeg, write
 from tensorflow_examples import example
 
 import beam_pipeline
@@ -15,7 +16,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
 
 
-def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write):
+def test_adopt_states_what_the_trainer_infers(tmp_path, schema):
     folder = write(tmp_path / "in", examples(schema))
     info = adopt(str(folder))
     bare = trainer.open(str(folder / "*.tfrecord"))
@@ -32,7 +33,7 @@ def test_adopt_states_what_the_trainer_infers(tmp_path, schema, examples, write)
             np.testing.assert_array_equal(one[name], other[name])
 
 
-def test_show_draws_what_others_stored(tmp_path, capsys, jpeg, write):
+def test_show_draws_what_others_stored(tmp_path, capsys):
     box = [0.1, 0.2, 0.8, 0.9]
     payloads = [example(image=jpeg(0), label=1, boxes=np.array(box * count)) for count in (0, 1)]
     folder = write(tmp_path / "in", payloads, files=1)
@@ -49,7 +50,7 @@ def test_show_draws_what_others_stored(tmp_path, capsys, jpeg, write):
     assert (without != with_box).any()
 
 
-def test_a_data_set_that_moves_stays_adopted(tmp_path, examples, write):
+def test_a_data_set_that_moves_stays_adopted(tmp_path):
     folder = write(tmp_path / "in", examples("image"), "GZIP")
     adopt(str(folder))
     moved = shutil.move(folder, tmp_path / "elsewhere")

@@ -4,6 +4,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from end_to_end.other_peoples_tfrecords.tutorial_files import (
+    SCHEMAS,
+    build_verified,
+    examples,
+    jpeg,
+    stored,
+    taken_for,
+    write,
+)
 from tensorflow_examples import example
 
 import tfrecord_dataset
@@ -14,9 +23,7 @@ from beam_pipeline.schema.declaration import parse_schema
 BOXES = {"kind": "boxes", "key": "bounding_boxes"}
 
 
-def test_every_example_is_written_as_it_is(
-    tmp_path, schema, examples, expected_kinds, write, build_verified, stored, taken_for
-):
+def test_every_example_is_written_as_it_is(tmp_path, schema):
     payloads = examples(schema)
     write(tmp_path / "in", payloads[:12])
     write(tmp_path / "in", payloads[12:], "GZIP", name="more_{}.tfrecord.gz")
@@ -24,11 +31,11 @@ def test_every_example_is_written_as_it_is(
 
     assert len(info.splits["train"]) == 2
     assert Counter(stored(info)) == Counter(payloads)
-    assert taken_for(info.schema) == expected_kinds[schema]
+    assert taken_for(info) == SCHEMAS[schema][1]
     assert all(feature.bare for feature in info.schema)
 
 
-def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_verified):
+def test_what_a_key_holds_decides_the_split(tmp_path):
     folder = write(tmp_path / "in", examples("audio"))
     info = build_verified(folder, tmp_path, group_by="speaker_id", split={"a": 0.5, "b": 0.5})
 
@@ -40,7 +47,7 @@ def test_what_a_key_holds_decides_the_split(tmp_path, examples, write, build_ver
     assert not speakers["a"] & speakers["b"]
 
 
-def test_equal_images_are_duplicates(tmp_path, jpeg, write, build_verified, stored):
+def test_equal_images_are_duplicates(tmp_path):
     payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
     info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
 
@@ -50,7 +57,7 @@ def test_equal_images_are_duplicates(tmp_path, jpeg, write, build_verified, stor
     assert len(stored(info)) == 2
 
 
-def test_class_names(tmp_path, examples, write, build_verified):
+def test_class_names(tmp_path):
     folder = write(tmp_path / "in", examples("image"))
     info = build_verified(folder, tmp_path, classes=("cat", "dog", "bird"))
     assert info.classes == ("cat", "dog", "bird")
@@ -60,7 +67,7 @@ def test_class_names(tmp_path, examples, write, build_verified):
 
 
 @pytest.mark.slow
-def test_a_declared_schema(tmp_path, examples, write, build_verified):
+def test_a_declared_schema(tmp_path):
     raw = {"kind": "tensor", "dtype": "float32", "shape": [64, 64], "encoding": "bytes"}
     for name, declared in (
         ("values", {"raw": raw, "y": {"kind": "scalar", "dtype": "float32"}}),
@@ -78,7 +85,7 @@ def test_a_declared_schema(tmp_path, examples, write, build_verified):
 
 
 @pytest.mark.slow
-def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled, build_verified, stored):
+def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled):
     again = build_verified(labelled.path, tmp_path, schema=labelled.schema)
     assert again.features == labelled.features
     assert again.classes == ("cat", "dog")

@@ -8,6 +8,15 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from end_to_end.other_peoples_tfrecords.tutorial_files import (
+    SCHEMAS,
+    build_verified,
+    examples,
+    jpeg,
+    stored,
+    taken_for,
+    write,
+)
 from tensorflow_examples import example
 
 import beam_pipeline
@@ -30,7 +39,7 @@ SEQUENCE_EXAMPLE = tf.train.SequenceExample(
 ).SerializeToString()
 
 
-def damages(jpeg) -> dict[str, tuple[Any, str, str, int]]:
+def damages() -> dict[str, tuple[Any, str, str, int]]:
     """The damage, the record and reason of its reject, and how many of 7 records are left."""
 
     def added(payload):
@@ -57,11 +66,9 @@ def damages(jpeg) -> dict[str, tuple[Any, str, str, int]]:
     }
 
 
-def test_damage_is_rejected_by_file_and_record(
-    tmp_path, expected_kinds, examples, jpeg, write, build_verified, stored, taken_for
-):
+def test_damage_is_rejected_by_file_and_record(tmp_path):
     payloads = examples("image")[:7]
-    damaged = damages(jpeg)
+    damaged = damages()
     for name, (damage, *_) in damaged.items():
         write(tmp_path / "in", payloads, name=f"{name}.tfrecord", files=1)
         path = tmp_path / f"in/{name}.tfrecord"
@@ -74,7 +81,7 @@ def test_damage_is_rejected_by_file_and_record(
     written = Counter(stored(info))
     assert written.keys() == set(payloads), "all of them whole"
     assert written.total() == sum(left for *_, left in damaged.values())
-    assert taken_for(info.schema) == expected_kinds["image"]
+    assert taken_for(info) == SCHEMAS["image"][1]
     lines = Path(info.path, "rejects.jsonl").read_text("utf-8").splitlines()
     rejects = {each["source"]: each["reason"] for each in map(json.loads, lines)}
     assert rejects == {

@@ -8,6 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from end_to_end.other_peoples_tfrecords.tutorial_files import (
+    build_verified,
+    examples,
+    stored,
+    taken_for,
+    write,
+)
 from tiers import first_quick
 
 import beam_pipeline
@@ -26,7 +33,7 @@ def tfds():
 
 
 @tfds_warns
-def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests, build_verified, stored, taken_for):
+def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests):
     class Pets(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         VERSION = tfds.core.Version("2.1.0")
         code_path = None  # TFDS would look for it with a package that it does not ask for
@@ -60,7 +67,7 @@ def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests, build_verified,
     assert (info.metadata["name"], info.metadata["version"]) == ("pets", "2.1.0")
     assert {split: info.num_records(split) for split in info.splits} == {"test": 3, "train": 9}
     assert info.classes == ("cat", "dog")
-    assert taken_for(info.schema) == {
+    assert taken_for(info) == {
         "image": "image",
         "label": "class_label",
         "weight": "tensor [3]",
@@ -84,7 +91,7 @@ def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests, build_verified,
 @pytest.mark.parametrize(
     "name", first_quick(["pets_train.record-{:05d}-of-00003", "train_{:05d}.tfrecord"])
 )
-def test_tfds_reads_what_was_adopted(tfds, tmp_path, examples, write, name):
+def test_tfds_reads_what_was_adopted(tfds, tmp_path, name):
     names = [name.format(number) for number in range(3)]
     folder = tmp_path / "pets"
     folder.mkdir()

@@ -79,10 +79,10 @@ WRONG = r"""
 [[x, int64]] -> is not a declaration
 {image: {}} -> has no kind
 {x: 5} -> 5 is not a declaration
-{x: {kind: [text]}} -> give a string
-{x: {kind: image, shape: 5}} -> shape 5; give a list
-{x: {kind: class_label, classes: ab}} -> of strings
-{x: {kind: audio, sample_rate: 8k}} -> whole number
+{x: {kind: [text]}} -> feature 'x': kind is a list of 1, not text; correct
+{x: {kind: image, shape: 5}} -> shape is 5, not a list
+{x: {kind: class_label, classes: ab}} -> classes is "ab", not a list
+{x: {kind: audio, sample_rate: 8k}} -> sample_rate is "8k", not a whole number
 {x: {kind: boxes, label_offset: 1180591620717411303424}} -> whole
 {x: {kind: scalar, dtype: int64, default: 0.5}} -> default 0.5; give a value of int64
 {age: {kind: scalar}} -> has no dtype
@@ -95,7 +95,7 @@ WRONG = r"""
 {x: {kind: audio, shape: [null]}} -> \[samples, channels\]
 {x: {kind: text, shape: [3]}} -> give \[\]
 {x: {kind: boxes, shape: [4]}} -> \[null, 4\]
-{x: {kind: sequence, dtype: int64, shape: [null, -1]}} -> give a list of whole numbers
+{x: {kind: sequence, dtype: int64, shape: [null, -1]}} -> shape \[None, -1\]; give \[null\]
 {x: {kind: class_label, shape: [3]}} -> any number of labels
 """
 UNKNOWN = """

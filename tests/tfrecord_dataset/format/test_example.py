@@ -34,10 +34,6 @@ def test_decode_returns_what_was_encoded(features):
     assert decode(encode(features)) == features
 
 
-def test_the_order_of_keys_does_not_matter():
-    assert encode({"a": [1], "b": [2]}) == encode({"b": [2], "a": [1]})
-
-
 def test_an_empty_list_is_read_as_the_kind_that_is_expected():
     data = encode({"numbers": []})
     parsed = tf.io.parse_single_example(data, {"numbers": tf.io.RaggedFeature(tf.float32)})

@@ -93,7 +93,7 @@ def test_a_killed_download_is_never_whole_and_goes(stored, cache):
     program = (
         "import sys; from tfrecord_dataset.store import cache, objects;"
         "cache.RANGE_BYTES = 1000;"
-        "file = objects.describe([sys.argv[1]])[0];"
+        "[file] = objects.describe([sys.argv[1]]);"
         "cache.ShardCache(sys.argv[2], 10_000).fetch(file)"
     )
     store.outage("stalled", 60, after=3)
@@ -143,7 +143,7 @@ def test_what_cannot_be_replaced_is_named(stored, cache):
     files, _ = stored
     path = cache.fetch(files[0])
     replace_by_folder(Path(path))
-    with pytest.raises(TrainerError, match=f"{path} in the cache folder is not a copy of a file"):
+    with pytest.raises(TrainerError, match=f"{path} in the cache folder cannot be written"):
         cache.fetch(files[0])
 
 
@@ -196,7 +196,7 @@ def test_a_full_disk_says_what_to_do(stored, cache, monkeypatch):
 
     files, _ = stored
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(TrainerError, match=r"cache folder .* is full; lower cache_bytes \(--cache"):
+    with pytest.raises(TrainerError, match=r"No space left on device; lower cache_bytes \(--cache"):
         cache.fetch(files[0])
 
 

@@ -64,7 +64,12 @@ REFUSED = {
         "cannot be inferred; declare them by features",
     ),
     "text": ({"a.txt": b"a text " * 9}, "a.txt", DatasetDamagedError, "or not a TFRecord file"),
-    "zlib": ({"a": zlib.compress(A_RECORD)}, "a", DatasetDamagedError, "a is compressed as ZLIB"),
+    "zlib": (
+        {"a": zlib.compress(A_RECORD)},
+        "a",
+        DatasetDamagedError,
+        "a is damaged, or not a TFRecord",
+    ),
     "gzip and not": (
         *({"a.tfrecord": A_RECORD, "b.tfrecord.gz": gzip.compress(A_RECORD)}, "*"),
         *(ConfigError, MIXED),

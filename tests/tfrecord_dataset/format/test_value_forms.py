@@ -1,29 +1,8 @@
-"""Statistics of keys of Examples, and forms of bytes."""
+"""Forms of bytes by their first ones."""
 
 import pytest
-from tensorflow_examples import NO_BYTES, example
 
-from tfrecord_dataset.format.inference import observe
 from tfrecord_dataset.format.value_forms import form_of
-
-
-def test_lists_are_summed_up_by_key():
-    sample = observe(
-        [
-            ("first", example({"n": 3, "x": [0.5] * 4})),
-            ("second", example({"n": -1, "x": [0.5] * 8, "s": b"abc"})),
-            ("third", example({"n": 1.5, "x": [], "s": NO_BYTES})),
-        ]
-    )
-
-    assert sample.num_records == 3
-    n, x, s = (sample.keys[key] for key in ("n", "x", "s"))
-    assert n.where == {"int64": "first", "float32": "third"}
-    assert (n.smallest, n.largest) == (-1, 3)
-    assert (x.where, x.num_records, x.shortest, x.longest) == ({"float32": "first"}, 3, 0, 8)
-    assert (n.fours, x.fours) == (False, True)
-    assert (s.num_records, s.shortest, s.longest) == (2, 0, 1)
-    assert (s.forms, s.num_bytes) == ({"text"}, {3})
 
 
 @pytest.mark.parametrize(
