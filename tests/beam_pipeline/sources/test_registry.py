@@ -9,11 +9,11 @@ from beam_pipeline import layout_names
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import registry
-from beam_pipeline.sources.detect import detect
-from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.folders.read_folders import LAYOUT as FOLDERS
+from beam_pipeline.sources.inputs import detect
 from beam_pipeline.sources.registry import layout_named, layouts
 
-OWN = ["auto", *(layout.name for layout in registry._OWN)]
+OWN = ["auto", *registry.OWN]
 MODULE = """
 from beam_pipeline import Claim, Layout, Rank, claim_of_files
 

@@ -5,9 +5,9 @@ import pytest
 from cases.reading import values_of
 
 from beam_pipeline.records import ClassLabel
-from beam_pipeline.sources.arrays import table as array_table
-from beam_pipeline.sources.arrays.array_files import find_tables
-from beam_pipeline.sources.arrays.read_arrays import ReadArrays
+from beam_pipeline.sources.arrays import read_arrays
+from beam_pipeline.sources.arrays.read_arrays import ReadArrays, find_tables, is_array
+from beam_pipeline.sources.input_files import find_files
 from beam_pipeline.sources.tables.table import Scratch
 from tfrecord_dataset.format.feature import Feature
 
@@ -64,7 +64,8 @@ def test_numbers_of_many_values_are_not_classes(read, monkeypatch, caplog):
 
 
 def test_only_labels_are_looked_at(write, tmp_path):
-    [table], _ = find_tables(write({"a.npz": {"x": X, "y": Y}}))
+    files = find_files(write({"a.npz": {"x": X, "y": Y}}), is_array)
+    [table], _ = find_tables(files)
     [batch] = table.without({"x"}).batches(Scratch(table.file.path, str(tmp_path)))
     assert batch.columns == {"y": Y.tolist()}
 
@@ -93,7 +94,7 @@ def test_the_transform_in_batches(read, write, run_transform, tmp_path, monkeypa
     """Batches of any size make the same of it."""
     files = {"a.npz": {"x_train": LARGE, "y_train": Y, "x_test": LARGE[1:3], "y_test": Y[1:3]}}
     expected = read(files)
-    monkeypatch.setattr(array_table, "BATCH_ROWS", rows)
+    monkeypatch.setattr(read_arrays, "BATCH_ROWS", rows)
     found = by_name(run_transform(ReadArrays(write(files), str(tmp_path / "scratch"))))
     assert found == expected
     assert len(expected[0]) == 8

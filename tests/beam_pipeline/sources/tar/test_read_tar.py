@@ -5,48 +5,31 @@ import pytest
 from beam_pipeline.sources.tar.parts import form_of, name_parts
 from tfrecord_dataset.format.feature import Feature
 
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("0.jpg", ("0", "jpg")),
-        ("a/b/0.SEG.png", ("a/b/0", "seg.png")),
-        ("v1.0/0.jpg", ("v1.0/0", "jpg")),
-        ("README", ("README", "")),
-        ("0.", ("0", "")),
-        (".0.jpg", None),
-        ("a/._0.jpg", None),
-        ("__meta__.json", None),
-        ("__MACOSX/0.jpg", None),
-        (".git/config.txt", None),
-        ("a/.b/c.txt", None),
-    ],
-)
-def test_name_parts(name, expected):
-    assert name_parts(name) == expected
+NAMES = """
+0.jpg -> 0 jpg
+a/b/0.SEG.png -> a/b/0 seg.png
+v1.0/0.jpg -> v1.0/0 jpg
+README -> README
+0. -> 0
+"""
 
 
-@pytest.mark.parametrize(
-    ("extension", "form"),
-    [
-        ("jpg", "image"),
-        ("seg.png", "image"),
-        ("flac", "audio"),
-        ("mp3", "audio"),
-        ("npy", "array"),
-        ("cls", "label"),
-        ("index", "value"),
-        ("id", "value"),
-        ("transcript", "text"),
-        ("meta.json", "json"),
-        ("pyd", "pickled"),
-        ("x.pth", "pickled"),
-        ("mp4", "bytes"),
-        ("jpg.bak", "bytes"),
-    ],
-)
-def test_form_of(extension, form):
-    assert form_of(extension) == form
+@pytest.mark.parametrize("row", NAMES.strip().splitlines())
+def test_name_parts(row):
+    name, parts = row.split(" -> ")
+    assert name_parts(name) == tuple((*parts.split(), "")[:2])
+
+
+def test_names_that_are_not_data():
+    names = [
+        ".0.jpg",
+        "a/._0.jpg",
+        "__meta__.json",
+        "__MACOSX/0.jpg",
+        ".git/config.txt",
+        "a/.b/c.t",
+    ]
+    assert [*filter(name_parts, names)] == []
 
 
 def test_what_is_declared_goes_before_the_extension():
@@ -75,6 +58,8 @@ def test_what_is_declared_goes_before_the_extension():
         pytest.param({"0.cls2": b"1"}, {"label"}, id="cls2"),
         pytest.param({"0.cls": b"1", "0.cls2": b"1"}, {"label", "cls2"}, id="cls and cls2"),
         pytest.param({"0.inx": b"1"}, {"label"}, id="inx"),
+        pytest.param({"0.x.mp3": b"1", "0.transcript": b"1"}, {"audio", "transcript"}, id="speech"),
+        pytest.param({"0.jpg.bak": b"1"}, {"jpg"}, id="bytes"),
         pytest.param({"0.index": b"1", "0.cls": b"1"}, {"label", "index"}, id="index beside cls"),
         pytest.param({"0.json": {"Category": 1}}, {"label"}, id="a class in JSON"),
         pytest.param({"0.json": {"label": 0.5}}, {"label"}, id="a target in JSON"),

@@ -5,7 +5,8 @@ import tarfile
 import pytest
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.sources.tar import parts, roles
+from beam_pipeline.sources.tar import parts
+from beam_pipeline.sources.tar import records as tar_records
 
 
 def test_json_without_bound(read):
@@ -52,6 +53,6 @@ def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path, write_tar):
 
 
 def test_names_with_dots_are_reported_before_they_fill_the_memory(read, monkeypatch):
-    monkeypatch.setattr(roles, "_MAX_NAMES", 50)
+    monkeypatch.setattr(tar_records, "_MAX_NAMES", 50)
     with pytest.raises(DataError, match=r"more than 50 extensions.*first dot"):
         read({"x.tar": {f"image.{n:04d}.jpg": b"1" for n in range(60)}})
