@@ -135,16 +135,13 @@ def _fields(cls: Any) -> set[str]:
     return {field.name for field in dataclasses.fields(cls)}
 
 
-def claim_of_files(
-    layout: str, tree: Tree, files: Sequence[str], options: Mapping[str, Any] | None = None
-) -> Claim | None:
+def claim_of_files(layout: str, tree: Tree, files: Sequence[str]) -> Claim | None:
     """Claim files of many records each; None if the input's pattern matches other files, too.
 
     Args:
         layout: The layout's name.
         tree: The input.
         files: Files of the tree that the layout reads, relative to its root.
-        options: Values found in the data, by `BuildConfig` field.
 
     >>> from beam_pipeline.sources.tree import Tree
     >>> claim = beam_pipeline.claim_of_files("pgn", Tree.of("cells"), ["train.pgn", "test.pgn"])
@@ -155,13 +152,8 @@ def claim_of_files(
         return None
     files = sorted(files)
     what = files[0] if tree.is_file else shown(files, "file") + splits_shown(files)
-    return Claim(
-        layout=layout,
-        rank=Rank.CONTAINER,
-        path=tree.input,
-        understood=(("files", what),),
-        options=options or {},
-    )
+    understood = (("files", what),)
+    return Claim(layout=layout, rank=Rank.CONTAINER, path=tree.input, understood=understood)
 
 
 def splits_shown(files: Sequence[str]) -> str:

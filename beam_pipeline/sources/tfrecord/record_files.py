@@ -133,16 +133,13 @@ def find_shards(directory: str) -> list[RecordFile]:
                 f"{directory} has a dataset below it, {parent(other.source)}; adopt that, or "
                 "move it away"
             )
-    for one_of, property_ in (
-        ({file.compressed: file.relative for file in files}, "gzip, but not"),
-        (
-            {bool(splits_of_record_files([file.relative])[0]): file.relative for file in files},
-            "named after a split, but not",
-        ),
-    ):
+    names = [file.relative for file in files]
+    in_gzip = {file.compressed: file.relative for file in files}
+    with_split = {bool(splits_of_record_files([name])[0]): name for name in names}
+    for one_of, what in ((in_gzip, "gzip"), (with_split, "named after a split")):
         if len(one_of) > 1:
             raise ConfigError(
-                f"{one_of[True]} is {property_} {one_of[False]}; make them alike, or build a "
+                f"{one_of[True]} is {what}, but not {one_of[False]}; make them alike, or build a "
                 "dataset from them"
             )
     return files

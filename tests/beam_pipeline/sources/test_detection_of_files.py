@@ -119,12 +119,6 @@ def test_of_many_files_a_part_is_kept_and_of_few_all(tmp_path):
     assert (listing.is_whole, tree.at_least) == (False, "at least ")
 
 
-def test_a_small_tree_is_looked_at_whole(make_tree):
-    tree = Tree(make_tree({"a/1.jpg": "", "b/c/2.jpg": "", "3.txt": ""}))
-    assert sorted(tree.files()) == ["3.txt", "a/1.jpg", "b/c/2.jpg"]
-    assert (tree.has_all_folders, tree.at_least) == (True, "")
-
-
 def test_a_table_with_more_rows_than_there_are_recordings_is_a_question(make_tree):
     houses = "price,rooms\n" + "".join(f"{1000 * n},{n % 7 + 1}\n" for n in range(100))
     root = make_tree({"houses.csv": houses, **{f"sounds/{n}.wav": "" for n in range(1, 8)}})

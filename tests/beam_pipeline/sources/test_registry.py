@@ -81,13 +81,6 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
     assert detected(f"{root}/notes.csv").layout == "notes"
 
 
-def test_two_layouts_of_one_file(register, make_tree):
-    register("notes = chess_of_tests:NOTES", MODULE.replace("Rank.ANNOTATIONS", "Rank.TABLE"))
-    root = make_tree({"notes.csv": "a,b"})
-    with pytest.raises(ConfigError, match=r"2 ways: csv \(notes\.csv\); notes"):
-        detected(f"{root}/notes.csv")
-
-
 @pytest.mark.parametrize(
     ("entries", "module", "message"),
     [

@@ -2,8 +2,7 @@
 
 import pytest
 
-from beam_pipeline.sources.tar.parts import form_of, name_parts
-from tfrecord_dataset.format.feature import Feature
+from beam_pipeline.sources.tar.parts import name_parts
 
 NAMES = """
 0.jpg -> 0 jpg
@@ -30,19 +29,6 @@ def test_names_that_are_not_data():
         "a/.b/c.t",
     ]
     assert [*filter(name_parts, names)] == []
-
-
-def test_what_is_declared_goes_before_the_extension():
-    schema = [
-        Feature(name=name, kind=kind, dtype=dtype, shape=(), key=name)
-        for name, kind, dtype in (
-            ("age", "scalar", "int64"),
-            ("jpg", "bytes", "string"),
-            ("emb", "tensor", "float32"),
-        )
-    ]
-    forms = [form_of(name, schema) for name in ("age", "age.txt", "jpg", "png", "emb.npy", "emb")]
-    assert forms == ["text", "text", "bytes", "image", "array", "text"]
 
 
 @pytest.mark.parametrize(
@@ -95,20 +81,3 @@ def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
     records, rejects = read(tars)
     assert rejects == {}
     assert [records[f"{n}.tar/0"].features["x"] for n in range(len(contents))] == expected
-
-
-@pytest.mark.parametrize(
-    ("tars", "path", "expected"),
-    [
-        pytest.param(["train-0.tar", "val_1.tar"], "", ["train", "val"], id="names"),
-        pytest.param(["train/0.tar", "test/0.tar"], "", ["train", "test"], id="folders"),
-        pytest.param(["train-0.tar", "other.tar"], "", [None, None], id="not all"),
-        pytest.param(["train-0.tar"], "train-0.tar", ["train"], id="one file"),
-        pytest.param(["a-0.tar", "a-1.tar"], "a-[01].tar", [None, None], id="pattern"),
-    ],
-)
-def test_splits_and_keys(read, tars, path, expected):
-    records, _ = read({name: {"d/0.txt": b"x"} for name in tars}, path)
-    assert {key: record.split for key, record in records.items()} == {
-        f"{name}/d/0": split for name, split in zip(tars, expected, strict=True)
-    }
