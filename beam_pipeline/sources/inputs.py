@@ -1,7 +1,6 @@
 """The configured input: the only best claim of all layouts, and the transform that reads it."""
 
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -145,12 +144,9 @@ def _existing(path: str) -> str:
 
 def _tie(path: str, claims: Sequence[Claim]) -> Problem:
     ways = [f"{each.layout} ({each.what})" for each in claims]
-    names = tuple(dict.fromkeys(claim.layout for claim in claims))
+    names = tuple(claim.layout for claim in claims)
     facts = {"path": path, "number": len(claims), "ways": "; ".join(ways)}
-    if len(names) > 1:
-        return Problem(code="ambiguous", facts=facts, option="layout", choices=names)
-    paths = tuple(shlex.quote(claim.path) for claim in claims)
-    return Problem(code="ambiguous", facts=facts, option="input", choices=paths)
+    return Problem(code="ambiguous", facts=facts, option="layout", choices=names)
 
 
 def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> None:

@@ -25,7 +25,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
 from beam_pipeline.rows import Rows
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.sources.paths import left_out, split_at, stem
+from beam_pipeline.sources.paths import joined, left_out, split_at, stem
 from beam_pipeline.sources.references import last_parts, parent
 from tfrecord_dataset.store.urls import unsigned
 
@@ -108,17 +108,12 @@ def _names_of(key: str) -> Iterator[str]:
     """Names of a record in a list: its path with and without suffix, its file, its folder."""
     for each in dict.fromkeys((key, _NUMBER.sub("", key))):
         path = composed(each)
-        name = path.rpartition("/")[2]
-        yield path
-        if "." in name:
-            yield path.rpartition(".")[0]
-        for whole in (path, path.rpartition(".")[0]):
-            yield from (part for part in last_parts(whole) if "/" in part)
-        yield name
-        yield stem(path)
-        if home := path.rpartition("/")[0]:
-            yield home
-            yield home.rpartition("/")[2]
+        home, _, name = path.rpartition("/")
+        bare = joined(home, stem(path))
+        yield from (path, bare)
+        yield from (part for whole in (path, bare) for part in last_parts(whole) if "/" in part)
+        yield from (name, stem(path))
+        yield from (home, home.rpartition("/")[2]) if home else ()
 
 
 def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
