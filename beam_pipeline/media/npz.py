@@ -6,7 +6,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.index import Index
 from beam_pipeline.files.archive.paths import MemberLocation, top_of
-from beam_pipeline.files.archive.zip_members import zip_members
+from beam_pipeline.files.archive.zip_members import MAX_NPZ_INDEX_BYTES, zip_members
 
 # Reasons of `Rejected`, counted in metadata.json.
 EMPTY = "empty file"
@@ -19,7 +19,6 @@ UNSUPPORTED = "unsupported array"
 
 MAGIC = b"PK\x03\x04"
 SUFFIX = ".npy"
-_MAX_INDEX_BYTES = 1 << 20  # of some 10,000 arrays
 
 
 def array_files(path: str) -> dict[str, str]:
@@ -47,7 +46,7 @@ def arrays_of(handle: Any) -> dict[str, MemberLocation]:
     Raises:
         RecordError: "unsupported array": there are none; as `zip_members` and `Index`.
     """
-    members = list(zip_members(handle, _MAX_INDEX_BYTES))
+    members = list(zip_members(handle, MAX_NPZ_INDEX_BYTES))
     Index(members)
     arrays = {
         name.removesuffix(SUFFIX): place
