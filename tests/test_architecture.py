@@ -87,10 +87,8 @@ LAYERS = {
         masks
         texts
         karpathy
-        transcripts
         tar arrays idx tfrecord
         registry
-        detect
         inputs
         __init__
     """,

@@ -26,9 +26,7 @@ _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
 
 
 def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
-    """Replace inputs that are archives by the folders inside them.
-
-    A compressed tar of a tree is unpacked to a tar below `scratch`.
+    """Replace archives by the folders inside them; compressed tars are unpacked below `scratch`.
 
     Raises:
         ConfigError: An archive cannot be read as a folder.
@@ -68,19 +66,18 @@ def _top(path: str, layout: str, scratch: str) -> str:
 
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:
-    """Raise ConfigError if the files that no layout reads contain archives."""
-    if with_files := [path for path in files if _is_of_files(path)]:
+    """Raise ConfigError if the files that no layout reads contain archives, but no WebDataset."""
+    if with_files := [
+        path
+        for path in files
+        if suffix(path) == "zip" or is_packed_tar(path) or names_tree_of_split(path)
+    ]:
         named = ", ".join(with_files[:3]) + (", …" if with_files[3:] else "")
         one = min(with_files, key=lambda path: (is_submission(path), "train" not in path.lower()))
         raise ConfigError(
             f"{root} holds archives ({named}), but only one can be read: give "
             f"{shlex.quote(storage.join(root, one))}, or unpack them"
         )
-
-
-def _is_of_files(path: str) -> bool:
-    """Whether a name is that of an archive of files, not of a WebDataset."""
-    return suffix(path) == "zip" or is_packed_tar(path) or names_tree_of_split(path)
 
 
 def names_tree_of_split(path: str) -> bool:
@@ -112,24 +109,16 @@ def is_tree(path: str) -> bool:
 
 
 def placed(element: Element) -> Element:
-    """Add the locations of an element's files in their archives.
-
-    Workers that read the files then need no index of the archive.
-    """
+    """Add the locations of an element's files in their archives, so that reading needs no index."""
     if not isinstance(element, Record):
         return element
-    features = {name: _placed(value) for name, value in element.features.items()}
-    example = element.example and _placed_file(element.example)
+    features: dict[str, Any] = dict(element.features)
+    for name, value in features.items():
+        if file := file_of(value):
+            features[name] = dataclasses.replace(value, file=_resolved(file))
+    example = element.example and _resolved(element.example)
     return dataclasses.replace(element, features=features, example=example)
 
 
-def _placed(value: Any) -> Any:
-    file = file_of(value)
-    if file is None or (there := _placed_file(file)) is file:
-        return value
-    return dataclasses.replace(value, file=there)
-
-
-def _placed_file(file: FileRef) -> FileRef:
-    path = storage.resolved(file.path)
-    return file if path == file.path else dataclasses.replace(file, path=path)
+def _resolved(file: FileRef) -> FileRef:
+    return dataclasses.replace(file, path=storage.resolved(file.path))

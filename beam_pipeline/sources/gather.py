@@ -13,13 +13,10 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
-from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather, sorted_runs
-from beam_pipeline.running.gathering import Share
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import spilling
-from beam_pipeline.sources.input_files import InputFile
 
 # One worker holds a bucket, which takes several times its file's bytes of memory.
 _BUCKET_BYTES = 8 << 20
@@ -57,17 +54,18 @@ def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int
 def gathered(
     batches: Iterable[bytes], max_values: int | None = None
 ) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Yield the keys of a bucket in order, each with its values in order.
+    """Yield the keys of a bucket in order, each with its first `max_values` values in order.
 
     A large bucket is sorted in parts in a temporary file, so that a key may have any number of
     values.
-
-    Args:
-        batches: The batches of one bucket.
-        max_values: Number of values to keep per key, the first ones.
     """
-    every = gather(batches)
-    entries = every if max_values is None else _first(every, max_values)
+    numbers: Counter[str] = Counter()
+
+    def is_kept(entry: tuple[Any, ...]) -> bool:
+        numbers[entry[0]] += 1
+        return numbers[entry[0]] <= (max_values or 0) or entry[0].startswith(_FINISHED)
+
+    entries = gather(batches) if max_values is None else filter(is_kept, gather(batches))
     with spilling() as spill:
         runs = sorted_runs(entries, spill, _ENTRIES_AT_ONCE, key=_PLACE)
         ordered = heapq.merge(*runs, key=_PLACE)
@@ -75,49 +73,16 @@ def gathered(
             yield key, map(operator.itemgetter(2), group)
 
 
-def _first(entries: Iterable[tuple[Any, ...]], max_values: int) -> Iterator[tuple[Any, ...]]:
-    numbers: Counter[str] = Counter()
-    for entry in entries:
-        numbers[entry[0]] += 1
-        if numbers[entry[0]] <= max_values or entry[0].startswith(_FINISHED):
-            yield entry
-
-
-@dataclasses.dataclass
-class ReadFiles(beam.PTransform):
-    """Read files to packed batches of entries by bucket, for `Gather`.
-
-    Attributes:
-        files: Arguments of `read`.
-        others: Elements to pass on.
-        read: Yields the entries of a file, and finished elements such as Rejected.
-        file_bytes: Bytes of files per gathered byte.
-    """
-
-    files: Sequence[InputFile]
-    others: Sequence[Rejected | Consumed]
-    read: Callable[[Any], Iterable[Entry | Element]]
-    file_bytes: int = 1
-
-    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in self.files))
-        return (
-            pipeline
-            | "Sources" >> Share([*self.files, *self.others])  # InputFile | Rejected | Consumed
-            | ReadInBatches(num_bytes // self.file_bytes, self.read)  # (bucket, batch)
-        )
-
-
 @dataclasses.dataclass
 class ReadInBatches(beam.PTransform):
-    """Read sources to packed batches of entries by bucket; pass finished elements.
+    """Read sources to packed batches of entries by bucket, for `Gather`; pass Rejected, Consumed.
 
     A single chain without side outputs, since Beam's local runner encodes the records of flattened
     collections one by one.
 
     Attributes:
         num_bytes: Estimated size of all entries.
-        read: As in `ReadFiles`.
+        read: Yields the entries of a source, and finished elements such as Rejected.
         arguments: Further arguments of `read`; may be side inputs.
     """
 
@@ -149,13 +114,11 @@ class Gather(beam.PTransform):
     hold: Callable[[Iterator[Any]], Iterable[Any]] = list
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
+        how = (self.join, self.max_values, self.hold)
         return (
             batches
             | "GroupBuckets" >> beam.GroupByKey()  # (bucket, batches)
-            | "Join"
-            >> beam.FlatMap(
-                _join_bucket, self.join, self.max_values, self.hold, *self.arguments
-            )  # Element
+            | "Join" >> beam.FlatMap(_join_bucket, *how, *self.arguments)  # Element
         )
 
 

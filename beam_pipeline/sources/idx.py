@@ -5,7 +5,6 @@ The images become PGM files, one after the other in one file, so that they are i
 """
 
 import dataclasses
-import itertools
 import re
 import struct
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef, Image
-from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
+from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, reading
 from beam_pipeline.sources.paths import joined, left_out
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tables.read_tables import ReadContainers
@@ -39,11 +38,7 @@ UNSUPPORTED = "unsupported idx file"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IdxTable(Table):
-    """A file of images with that of their classes.
-
-    Attributes:
-        labels: The path of the classes.
-    """
+    """A file of images with that of their classes, `labels`."""
 
     has_values = True
     sign = "#"
@@ -51,7 +46,7 @@ class IdxTable(Table):
     labels: str
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`; the images are unpacked into `scratch` once."""
+        """Read the rows; the images are unpacked into `scratch` once."""
         path = self.file.path
         with storage.decompressed(self.labels) as handle:
             [number] = _sizes(handle, self.labels, axes=1)
@@ -68,9 +63,8 @@ class IdxTable(Table):
             rows = range(start, min(start + BATCH_ROWS, len(labels)))
             files = (FileRef(path=path, offset=row * length, length=length) for row in rows)
             images = [Image(file=file) for file in files]
-            yield Batch(
-                columns={"image": images, "label": [*labels[start : rows.stop]]}, lines=rows
-            )
+            columns = {"image": images, "label": [*labels[start : rows.stop]]}
+            yield Batch(columns=columns, lines=rows)
 
 
 @dataclasses.dataclass
@@ -82,11 +76,10 @@ class ReadIdx(ReadContainers):
     """
 
     def is_meant(self, path: str) -> bool:
-        """As `ReadContainers.is_meant`."""
         return is_images(path)
 
     def opened(self, file: TableFile) -> IdxTable:
-        """As `ReadTables.opened`."""
+        """Pair a file of images with that of their classes."""
         name = name_of(file.path)
         labels = name.removesuffix(".gz")
         for old, new in _OF_CLASSES:
@@ -105,24 +98,24 @@ class ReadIdx(ReadContainers):
         """As `ReadTables.job`; raise ConfigError if two files have the images of one split."""
         files = self.files()
         paths = {file.path for file in files}
-        twins = [each for each in files if each.path.removesuffix(".gz") in paths - {each.path}]
-        tables = [self.opened(file) for file in files if file not in twins]
         by_split: dict[str, IdxTable] = {}
-        for table in tables:
-            split = table.file.split or table.file.path
+        twins, read = [], []
+        for file in files:
+            if file.path.removesuffix(".gz") in paths - {file.path}:
+                reason = ("compressed twin", "the same file is there unpacked")
+                twins.append(left_out(file.relative, *reason))
+                continue
+            table = self.opened(file)
+            split = table.file.split or file.path
             if (other := by_split.setdefault(split, table)) is not table:
                 raise ConfigError(
-                    f"{other.file.relative} and {table.file.relative} both have images of {split}; "
+                    f"{other.file.relative} and {file.relative} both have images of {split}; "
                     "leave one out with --ignore"
                 )
-        reason = ("compressed twin", "the same file is there unpacked")
-        read = [(each.file.path, each.labels, f"{each.labels}.gz") for each in tables]
-        others = [
-            *(left_out(file.relative, *reason) for file in twins),
-            Consumed(paths=tuple(itertools.chain(*read))),
-        ]
+            read += [file.path, table.labels, f"{table.labels}.gz"]
         roles = Roles(labels=(("label", "label"),), classes=tuple(self.classes))
-        return ReadRows(tables, roles, self.scratch, others)
+        others = [*twins, Consumed(paths=tuple(read))]
+        return ReadRows([*by_split.values()], roles, self.scratch, others)
 
 
 def is_images(path: str) -> bool:
@@ -137,11 +130,7 @@ def _split_of(name: str) -> str | None:
 
 
 def _sizes(handle: Any, path: str, axes: int) -> tuple[int, ...]:
-    """Read the sizes by axis that an idx file states before its values.
-
-    Raises:
-        RecordError: "damaged idx file" or "unsupported idx file".
-    """
+    """Read the sizes by axis before the values; raise RecordError if there are none."""
     name = name_of(path)
     start = handle.read(4)
     if len(start) < 4 or start[:2] != b"\0\0":
@@ -176,20 +165,15 @@ def _images(path: str, head: bytes) -> Iterator[bytes]:
 
 
 def claim_idx(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Files of images by their names."""
+    """Claim files of images by their names."""
     files = sorted(filter(is_images, tree.files()))
-    if not files or (not tree.is_folder and len(files) < len(tree.files())):
-        return None
-    splits = sorted({_split_of(name_of(file)) or "" for file in files} - {""})
-    stated = f" in {', '.join(splits)}" if splits else ""
-    what = files[0] if tree.is_file else shown(files, "file") + stated
-    return Claim(layout="idx", rank=Rank.CONTAINER, path=tree.input, understood=(("files", what),))
+    claim = claim_of_files("idx", tree, files)
+    if claim is None or tree.is_file:
+        return claim
+    splits = sorted({split for file in files if (split := _split_of(name_of(file)))})
+    what = shown(files, "file") + (f" in {', '.join(splits)}" if splits else "")
+    return dataclasses.replace(claim, understood=(("files", what),))
 
 
-LAYOUT = Layout(
-    name="idx",
-    sign="*-images-idx3-ubyte and *-labels-idx1-ubyte, or .gz",
-    read=reading(ReadIdx),
-    takes=(),
-    claim=claim_idx,
-)
+_SIGN = "*-images-idx3-ubyte and *-labels-idx1-ubyte, or .gz"
+LAYOUT = Layout(name="idx", sign=_SIGN, read=reading(ReadIdx), takes=(), claim=claim_idx)

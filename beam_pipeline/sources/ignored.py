@@ -24,9 +24,6 @@ class Ignored:
     patterns: tuple[str, ...] = ()
     base: str = ""
 
-    def __bool__(self) -> bool:
-        return bool(self.patterns)
-
     @classmethod
     def of(cls, config: BuildConfig, path: str) -> "Ignored":
         """The patterns of a build for a folder that is its input or inside it."""
@@ -40,12 +37,7 @@ class Ignored:
 
     def __call__(self, relative: str) -> bool:
         """Whether a path is left out."""
-        return bool(self.patterns) and bool(self.fitting(relative))
-
-    def fitting(self, relative: str) -> frozenset[str]:
-        """The patterns that match a path."""
-        path = joined(self.base, relative)
-        return frozenset(pattern for pattern in self.patterns if _fits(path, pattern))
+        return any(_fits(joined(self.base, relative), pattern) for pattern in self.patterns)
 
     def kept(self, folder: str, names: Sequence[str]) -> Sequence[str]:
         """Filter names in a folder that are not left out."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.references import locate, name_of
+from beam_pipeline.sources.references import locate
 from beam_pipeline.sources.tree import matched_files
 from tfrecord_dataset.format.split_names import splits_of_files
 
@@ -39,18 +39,14 @@ class NamingFile(InputFile):
     allowed: tuple[str, ...] = ()
 
     def locate(self, name: str, folder: str) -> tuple[str, str]:
-        """Return the key and the path of a file by its name relative to `folder`.
-
-        Raises:
-            RecordError: "file outside the input".
-        """
+        """Return the key and the path of a file by its name relative to `folder`, as `locate`."""
         return locate(name, folder=folder, root=self.root, allowed=self.allowed)
 
 
 def find_files(
     path: str, is_meant: Callable[[str], bool], ignored: Ignored = NOTHING
-) -> tuple[list[InputFile], list[str]]:
-    """Find the files of an input, sorted, and the relative paths of other files.
+) -> list[InputFile]:
+    """Find the files of an input, sorted.
 
     Args:
         path: A file, a folder with all files below it, or a pattern (`storage.match_files`).
@@ -63,23 +59,14 @@ def find_files(
     path = storage.absolute(path).rstrip("/") or "/"
     if storage.is_directory(path):
         files = {file.relative: file.path for file in storage.list_files(path)}
-    elif storage.exists(path):
-        files = {name_of(path): path}
-        return _input_files(files), []
     else:
         _, files = matched_files(path)
-    files = {name: file for name, file in files.items() if not ignored(name)}
-    meant = {name: file for name, file in files.items() if is_meant(name)}
-    if not meant:
+    is_one = [*files.values()] == [path]
+    names = sorted(name for name in files if is_one or (is_meant(name) and not ignored(name)))
+    if not names:
         listed = ", ".join(sorted(files)[:5]) or "nothing"
         raise ConfigError(f"the input {path} has no such file (found {listed}); give another")
-    return _input_files(meant), sorted(files.keys() - meant.keys())
-
-
-def _input_files(files: dict[str, str]) -> list[InputFile]:
-    relatives = sorted(files)
-    splits = splits_of_files(relatives)
     return [
-        InputFile(path=files[relative], relative=relative, split=split)
-        for relative, split in zip(relatives, splits, strict=True)
+        InputFile(path=files[name], relative=name, split=split)
+        for name, split in zip(names, splits_of_files(names), strict=True)
     ]

@@ -1,6 +1,7 @@
-"""The transform that reads the configured input."""
+"""The configured input: the only best claim of all layouts, and the transform that reads it."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -11,18 +12,19 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
-from beam_pipeline.sources.archives import placed, through_archives
-from beam_pipeline.sources.detect import detect
+from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Claim, Layout
+from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import input_folder
 from beam_pipeline.sources.references import parent
-from beam_pipeline.sources.registry import layout_named, own_layouts
+from beam_pipeline.sources.registry import OWN, layout_named, layouts
 from beam_pipeline.sources.split_lists import SplitList, WithSplits
-from beam_pipeline.sources.tree import Tree
-from beam_pipeline.sources.unread import AccountForFiles, Lists
+from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.unread import AccountForFiles, format_problem
 from tfrecord_dataset.options import all_options
+from tfrecord_dataset.shown_text import counted
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
@@ -61,32 +63,112 @@ def _check_ignored(config: BuildConfig) -> None:
     """Raise ConfigError for a pattern of `--ignore` that matches nothing, such as a typo."""
     if not config.ignore or not storage.is_directory(config.input):
         return
-    tree = Tree(config.input, Ignored(config.ignore))
-    fitting = frozenset().union(*(each.ignored for each in tree.walked.values()))
-    if tree.is_known and (missing := sorted(set(config.ignore) - fitting)):
-        raise ConfigError(
-            f"--ignore {missing[0]!r} fits no file or folder below {config.input} (it holds "
-            f"{tree.look()}); give a name, a path below the input, or a pattern of * and ?"
-        )
+    tree = Tree(config.input)
+    paths = {*tree.files(), *tree.walked} - {""}
+    for pattern in config.ignore:
+        if tree.is_known and not any(map(Ignored((pattern,)), paths)):
+            raise ConfigError(
+                f"--ignore {pattern!r} fits no file or folder below {config.input} (it holds "
+                f"{tree.look()}); give a name, a path below the input, or a pattern of * and ?"
+            )
 
 
 def _check_options(config: BuildConfig, layout: Layout) -> None:
     """Raise ConfigError for an option of other layouts, which this one would not use."""
     if layout.takes is None:
         return
-    takers: dict[str, list[str]] = {}
-    for each in own_layouts().values():
-        for option in each.takes or ():
-            takers.setdefault(option, []).append(each.name)
     for field in dataclasses.fields(config):
         option, value = field.name, getattr(config, field.name)
-        if option in layout.takes or option not in takers or value in (field.default, ()):
-            continue
-        few = ", ".join(takers[option][:3]) + (", …" if takers[option][3:] else "")
-        raise ConfigError(
-            f"{all_options(BuildConfig)[option].label} is for {few}, and the "
-            f"input is read as {layout.name}; leave it out, or set layout (--layout)"
-        )
+        takers = [each.name for each in OWN.values() if option in (each.takes or ())]
+        if takers and option not in layout.takes and value not in (field.default, ()):
+            few = ", ".join(takers[:3]) + (", …" if takers[3:] else "")
+            raise ConfigError(
+                f"{all_options(BuildConfig)[option].label} is for {few}, and the "
+                f"input is read as {layout.name}; leave it out, or set layout (--layout)"
+            )
+
+
+def detect(config: BuildConfig) -> Claim:
+    """Return the only best claim of the configured input.
+
+    If the input has a single folder, as many unpacked archives do, its content may be claimed.
+
+    Raises:
+        ConfigError: There is no such input, `--layout` does not fit it, or no layout is known.
+        ProblemError: The best claims tie, or the best one has an open question.
+    """
+    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
+    if config.path_pattern:
+        candidates = [layout_named("folders")]
+    elif config.layout == AUTO:
+        candidates = [*layouts().values()]
+    else:
+        candidates = [layout_named(config.layout)]
+    claims = _claims(candidates, tree, config)
+    if not claims:
+        _refuse(tree, config, candidates)
+    best = max(claim.rank for claim in claims)
+    claims = [claim for claim in claims if claim.rank == best]
+    if len(claims) > 1:
+        raise ProblemError(_tie(config.input, claims))
+    [claim] = claims
+    if isinstance(claim.problem, ConfigError):
+        raise claim.problem
+    if claim.problem:
+        raise ProblemError(claim.problem, {"layout": claim.layout, **claim.options})
+    return claim
+
+
+def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> list[Claim]:
+    claims = [claim for layout in candidates if (claim := layout.claim(tree, config))]
+    best = max((claim.rank for claim in claims), default=Rank.FOLDERS)
+    is_sure = best > Rank.CONTAINER or any("split_list" in claim.options for claim in claims)
+    is_sure |= bool(config.path_pattern) or not tree.is_folder  # patterns are of whole paths
+    if is_sure or not (inner := tree.only_folder):
+        return claims
+    below = _claims(candidates, tree.inside(inner), config)
+    if best == Rank.FOLDERS:
+        return below or claims
+    claims = [claim for claim in claims if claim.rank == best]
+    known = {claim.layout for claim in claims}
+    return [*claims, *(claim for claim in below if claim.layout not in known)]
+
+
+def _existing(path: str) -> str:
+    absolute = storage.absolute(path).rstrip("/") or "/"
+    is_there = storage.exists(absolute) or storage.is_directory(absolute)
+    if not is_there and not (set("*?[") & set(absolute) and storage.match_files(absolute)):
+        raise ProblemError(Problem(code="no such input", facts={"path": absolute}))
+    return absolute
+
+
+def _tie(path: str, claims: Sequence[Claim]) -> Problem:
+    ways = [f"{each.layout} ({each.what})" for each in claims]
+    names = tuple(claim.layout for claim in claims)
+    facts = {"path": path, "number": len(claims), "ways": "; ".join(ways)}
+    return Problem(code="ambiguous", facts=facts, option="layout", choices=names)
+
+
+def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> None:
+    """Raise ConfigError for a tree that no layout claims."""
+    files = tree.files()
+    if not files:
+        raise ProblemError(Problem(code="no file", facts={"path": tree.input}))
+    refuse_archives(tree.root, files)
+    if problem := format_problem(files):
+        raise ProblemError(problem)
+    is_auto = config.layout == AUTO
+    if tree.is_file:
+        reader = "no layout reads" if is_auto else f"the layout {config.layout} does not read"
+        facts = {"path": tree.input, "reader": reader}
+        raise ProblemError(Problem(code="single file", facts=facts))
+    top = tree.look()
+    number = f"{tree.at_least}{counted(len(files), 'file')}"
+    inside = f"{shown(top.folders, 'folder')} with {number} such as {files[0]}"
+    facts = {"path": config.input, "held": str(top) if top.files else inside}
+    facts |= {"layout": config.layout, "sign": candidates[0].sign}
+    code = "unknown layout" if is_auto else "layout does not fit"
+    raise ProblemError(Problem(code=code, facts=facts, option="layout"))
 
 
 def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
@@ -110,24 +192,24 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     config = through_archives(config, scratch)
     reader: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
     source = reader
-    is_whole = claim.path == config.input and isinstance(source, ReadClassFolders)
+    named = config.split_list or claim.options.get("split_list", ())
+    is_whole = claim.path == config.input and not named and isinstance(source, ReadClassFolders)
     if is_whole:
         source.is_whole = True
-    if named := config.split_list or claim.options.get("split_list", ()):
-        homes = [
-            path if storage.is_directory(path) else parent(path)
-            for path in (claim.path, config.input)
-        ]
-        roots = dict.fromkeys(filter(None, (*homes, config.image_root)))
-        split_lists = [SplitList.parse(each, homes[1]) for each in named]
+    if named:
+        top = _folder_of(config.input)
+        roots = dict.fromkeys(filter(None, (_folder_of(claim.path), top, config.image_root)))
+        split_lists = [SplitList.parse(each, top) for each in named]
         source = WithSplits(source, split_lists, tuple(roots))
     if storage.is_directory(config.input) and not is_whole:
-        root = input_folder(config.input)
-        base = claim.path if storage.is_directory(claim.path) else parent(claim.path)
+        root, base = input_folder(config.input), _folder_of(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)
-        lists = reader if isinstance(reader, Lists) else None
-        source = AccountForFiles(source, root, base, reads, Ignored(config.ignore), lists)
+        source = AccountForFiles(source, root, base, reads, Ignored(config.ignore), reader)
     return ReadPlaced(source) if any(map(inside, config.inputs)) else source
+
+
+def _folder_of(path: str) -> str:
+    return path if storage.is_directory(path) else parent(path)
 
 
 @dataclasses.dataclass
@@ -138,9 +220,7 @@ class ReadPlaced(beam.PTransform):
 
     @no_annotations  # Beam allows only PCollections in hints
     def expand(self, pipeline: beam.pvalue.PBegin) -> Any:
-        source_elements = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
-        elements, *unread = (
-            source_elements if isinstance(source_elements, tuple) else (source_elements,)
-        )
+        found = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
+        elements, *unread = found if isinstance(found, tuple) else (found,)
         in_place = elements | "PlaceMembers" >> beam.Map(placed)  # Element
         return (in_place, *unread) if unread else in_place

@@ -66,12 +66,7 @@ def items(path: str, member: str = "") -> Iterator[Any]:
 
 
 def place_of_objects(start: bytes, names: Collection[str]) -> str | None:
-    """Return where a JSON text has a list of objects: "" at its top, or a member's name.
-
-    Args:
-        start: The first bytes.
-        names: The members that may hold it.
-    """
+    """Return where JSON starts a list of objects: "" at its top, or in a member of `names`."""
     text = _Text(io.BytesIO(start))
     with contextlib.suppress(RecordError, ValueError, RecursionError):  # it goes on behind these
         for name in _names(text) if text.peek() == "{" else [""]:
@@ -91,11 +86,7 @@ def is_deep(text: str) -> bool:
 
 
 def csv_rows(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV by its header, with cells of JSON parsed.
-
-    Raises:
-        RecordError: "malformed annotation", or it cannot be read.
-    """
+    """Yield the rows of a CSV by its header, with cells of JSON parsed; raise RecordError."""
     csv.field_size_limit(2 * MAX_ITEM_CHARACTERS)  # Python's own default is 131,072
     text = storage.read_text(path, _MAX_CSV_BYTES)
     try:
@@ -210,26 +201,25 @@ def _walk(text: _Text, into: Collection[str]) -> Iterator[tuple[str, str, Any]]:
 
 
 def _list(text: _Text) -> Iterator[Any]:
-    text.take("[")
-    if text.peek() == "]":
-        text.take("]")
-        return
-    while True:
+    for _ in _parts(text, "[", "]"):
         yield from text.values()
         yield text.value()
-        if text.take(",]") == "]":
-            return
 
 
 def _names(text: _Text) -> Iterator[str]:
     """The names of an object's members; who asks for the next has taken the value."""
-    text.take("{")
-    if text.peek() == "}":
-        text.take("}")
-        return
-    while True:
+    for _ in _parts(text, "{", "}"):
         name = text.value() if text.peek() == '"' else text.take('"')
         text.take(":")
         yield name
-        if text.take(",}") == "}":
-            return
+
+
+def _parts(text: _Text, start: str, end: str) -> Iterator[None]:
+    """Yield before each item of a list or object, which the caller takes."""
+    text.take(start)
+    if text.peek() == end:
+        text.take(end)
+        return
+    yield
+    while text.take(f",{end}") == ",":
+        yield

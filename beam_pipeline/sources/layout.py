@@ -7,7 +7,7 @@ points of the group "beam_tfrecords.layouts" (docs/own-source.md).
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 import apache_beam as beam
 
@@ -55,9 +55,14 @@ class Claim:
     problem: Problem | ConfigError | None = None
 
     @property
+    def what(self) -> str:
+        """What it reads: "364 XML files in Annotations/"."""
+        return self.understood[0][1] if self.understood else self.path
+
+    @property
     def summary(self) -> str:
         """One line: "voc: 364 XML files in Annotations/"."""
-        return f"{self.layout}: {self.understood[0][1] if self.understood else self.path}"
+        return f"{self.layout}: {self.what}"
 
 
 def summary_lines(claim: Claim) -> list[str]:
@@ -91,53 +96,52 @@ class Layout:
     takes: Collection[str] | None = None
 
 
-def reading(
-    source: Callable[..., beam.PTransform], **derived: Callable[[BuildConfig], Any]
-) -> Read:
+def reading(source: type[beam.PTransform]) -> Read:
     """Make the `Layout.read` of a source, a dataclass whose first field is the claim's path.
 
-    Its fields get the values of equal `BuildConfig` fields; `scratch`, `ignored` and `names` (the
-    files that the claim reads); and the results of `derived`.
+    Its fields get the values of equal `BuildConfig` fields; `scratch`; `ignored`; and `names`, the
+    files that the claim reads.
     """
-    names = {field.name for field in dataclasses.fields(cast(type, source))}
+    names = _fields(source)
 
     def read(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
         options = {name: getattr(config, name) for name in names if hasattr(config, name)}
-        options |= {name: of(config) for name, of in derived.items()}
-        options |= {"scratch": scratch} if "scratch" in names else {}
-        options |= {"ignored": Ignored.of(config, claim.path)} if "ignored" in names else {}
-        options |= {"names": claim.reads} if "names" in names else {}
-        return source(claim.path, **options)
+        others = {
+            "scratch": scratch,
+            "ignored": Ignored.of(config, claim.path),
+            "names": claim.reads,
+        }
+        options |= {name: others[name] for name in names & others.keys()}
+        return cast(Any, source)(claim.path, **options)
 
     return read
 
 
-class Reads(TypedDict):
-    """The `read` and `takes` of a `Layout`."""
-
-    read: Read
-    takes: Collection[str]
-
-
-def read_by(source: type[beam.PTransform], **derived: Callable[[BuildConfig], Any]) -> Reads:
-    """Make the `read` and `takes` of a layout from the fields of its source, as in `reading`."""
-    names = {field.name for field in dataclasses.fields(cast(type, source))} - _OF_ALL
+def source_layout(
+    name: str,
+    sign: str,
+    source: type[beam.PTransform],
+    claim: Callable[[Tree, BuildConfig], Claim | None],
+) -> Layout:
+    """Make the layout of a source by its fields, as in `reading`."""
+    names = _fields(source) - _OF_ALL
     # The source gets the number itself.
     names |= {"missing_numbers"} if "missing_number" in names else set()
-    takes = names.intersection(field.name for field in dataclasses.fields(BuildConfig))
-    return Reads(read=reading(source, **derived), takes=takes)
+    takes = names & _fields(BuildConfig)
+    return Layout(name=name, sign=sign, read=reading(source), claim=claim, takes=takes)
 
 
-def claim_of_files(
-    layout: str, tree: Tree, files: Sequence[str], options: Mapping[str, Any] | None = None
-) -> Claim | None:
+def _fields(cls: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(cls)}
+
+
+def claim_of_files(layout: str, tree: Tree, files: Sequence[str]) -> Claim | None:
     """Claim files of many records each; None if the input's pattern matches other files, too.
 
     Args:
         layout: The layout's name.
         tree: The input.
         files: Files of the tree that the layout reads, relative to its root.
-        options: Values found in the data, by `BuildConfig` field.
 
     >>> from beam_pipeline.sources.tree import Tree
     >>> claim = beam_pipeline.claim_of_files("pgn", Tree.of("cells"), ["train.pgn", "test.pgn"])
@@ -148,13 +152,8 @@ def claim_of_files(
         return None
     files = sorted(files)
     what = files[0] if tree.is_file else shown(files, "file") + splits_shown(files)
-    return Claim(
-        layout=layout,
-        rank=Rank.CONTAINER,
-        path=tree.input,
-        understood=(("files", what),),
-        options=options or {},
-    )
+    understood = (("files", what),)
+    return Claim(layout=layout, rank=Rank.CONTAINER, path=tree.input, understood=understood)
 
 
 def splits_shown(files: Sequence[str]) -> str:

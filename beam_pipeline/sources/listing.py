@@ -31,13 +31,7 @@ _MAX_BUCKETS = 256
 
 @dataclasses.dataclass
 class ListNames(beam.PTransform):
-    """Names of all files below some folders, without hidden ones, in packed batches.
-
-    Attributes:
-        root: The folder that names are relative to.
-        folders: The folders to list, below `root`.
-        ignored: Files and folders to leave out.
-    """
+    """Names of all files in `folders` below `root`, without hidden ones, in packed batches."""
 
     root: str
     folders: Sequence[str] = ("",)
@@ -68,7 +62,7 @@ def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Ite
         for name, is_folder in storage.scan_folder(_path(root, folder)):
             if is_folder:
                 yield os.fsencode(joined(folder, name)), b""
-            elif not (ignored and ignored(joined(folder, name))):
+            elif not ignored(joined(folder, name)):
                 files.append(name)
             if len(files) == storage.NAMES_AT_ONCE:
                 yield b"", pack([(folder, files)])

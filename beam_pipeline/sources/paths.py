@@ -129,17 +129,11 @@ def left_out(source: str, reason: str, detail: str) -> Rejected:
 
 
 def input_folder(root: str) -> str:
-    """Return the absolute path of an input folder.
-
-    Raises:
-        ConfigError: There is no such folder.
-    """
+    """Return the absolute path of an input folder; raise ConfigError if there is none."""
     path = storage.absolute(root)
-    if storage.is_directory(path):
-        return path.rstrip("/") or "/"
-    if storage.exists(path):
-        raise ConfigError(f"the input {root!r} is a file; this layout needs its folder")
-    raise ConfigError(f"the input {root!r} does not exist (looked at {path})")
+    if not storage.is_directory(path):
+        raise ConfigError(f"the input {root!r} is not a folder (looked at {path}); give one")
+    return path.rstrip("/") or "/"
 
 
 def in_batches(items: Iterable[_T]) -> Iterator[list[_T]]:

@@ -63,13 +63,7 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
 
 
 def outside(path: str, root: str, folder: str) -> str:
-    """Error text for a path outside the input, with its remedy.
-
-    Args:
-        path: The resolved path.
-        root: The input, or another folder that the name may start from.
-        folder: The folder to allow.
-    """
+    """Error text for a resolved path outside of `root`, with its remedy: to allow `folder`."""
     return (
         f"leads to {path}, outside of {root}; put the file below that, or, if this machine has the "
         f"folder, pass --allow-outside {shlex.quote(folder)}"

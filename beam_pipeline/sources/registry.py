@@ -25,16 +25,15 @@ from beam_pipeline.sources.annotations.vott import LAYOUT as VOTT
 from beam_pipeline.sources.annotations.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.annotations.yolo import LAYOUT as YOLO
 from beam_pipeline.sources.arrays.read_arrays import LAYOUT as ARRAYS
-from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.folders.read_folders import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.karpathy import LAYOUT as KARPATHY
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tables.layout import ARROW, CSV, JSONL, PARQUET, SQLITE, XLSX
 from beam_pipeline.sources.tar.read_tar import LAYOUT as TAR
-from beam_pipeline.sources.texts import CAPTIONS
+from beam_pipeline.sources.texts import CAPTIONS, TRANSCRIPTS
 from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
-from beam_pipeline.sources.transcripts import LAYOUT as TRANSCRIPTS
 
 # In the order of `layout_names.OWN`.
 _OWN = (
@@ -42,6 +41,8 @@ _OWN = (
     *(KARPATHY, VOTT, SUPERVISELY, BDD100K, VISDRONE, WIDER_FACE, MOT, CAPTIONS, TRANSCRIPTS),
     *(CSV, JSONL, XLSX, PARQUET, ARROW, SQLITE, TAR, ARRAYS, IDX, TFRECORD),
 )
+OWN: Mapping[str, Layout] = {layout.name: layout for layout in _OWN}
+"""This package's layouts by name."""
 
 
 def layouts() -> Mapping[str, Layout]:
@@ -50,7 +51,7 @@ def layouts() -> Mapping[str, Layout]:
     Raises:
         ConfigError: Another package registers something else, or takes a name that is taken.
     """
-    registered = own_layouts()
+    registered = dict(OWN)
     for entry in layout_names.registered():
         if entry.name in registered:
             raise _error(entry, "there is a layout of this name")
@@ -59,17 +60,8 @@ def layouts() -> Mapping[str, Layout]:
 
 
 def layout_named(name: str) -> Layout:
-    """The layout that `--layout` names.
-
-    Raises:
-        ConfigError: It cannot be loaded.
-    """
-    return own_layouts()[name] if name in own_layouts() else layouts()[name]
-
-
-def own_layouts() -> dict[str, Layout]:
-    """This package's layouts by name."""
-    return {layout.name: layout for layout in _OWN}
+    """The layout that `--layout` names; raises ConfigError if it cannot be loaded."""
+    return OWN.get(name) or layouts()[name]
 
 
 def registered_packages() -> set[str]:

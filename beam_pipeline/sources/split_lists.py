@@ -8,15 +8,16 @@ records hold all lines, at 13 bytes each.
 
 import dataclasses
 import hashlib
+import itertools
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
-from apache_beam.pvalue import AsIter, AsSingleton
+from apache_beam.pvalue import AsIter, AsSingleton, TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -24,9 +25,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
 from beam_pipeline.rows import Rows
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.sources.paths import left_out, split_at, stem
+from beam_pipeline.sources.paths import joined, left_out, split_at, stem
 from beam_pipeline.sources.references import last_parts, parent
-from beam_pipeline.sources.splits import PARTITION, is_partition
 from tfrecord_dataset.store.urls import unsigned
 
 _REST = "train"
@@ -34,7 +34,9 @@ _NUMBER = re.compile(r"#\d+$")
 _MAX_BYTES = 1 << 30
 _MAX_NAMED = 1000
 _NUMBERED = re.compile(r"(\S.*?)(?:\s+-?\d+){2,}")
-_MARKED = re.compile(r"(.+?)[,\s]+(\S+)")
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+# Outputs of `_PlaceInSplits`.
+_PLACED, _FOUND = "placed", "found"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +47,12 @@ class SplitList:
         path: Absolute path or URL.
         name: Name in messages and rejects: the path below the input, if it is there.
         split: Split of the listed files.
-        mark: Last word of the lines to use, not part of the name; "" uses all lines.
-        scope: The folder below the input whose files it names, as of an ImageSets/; "" for all.
+        scope: Prefix of the keys that it may name, such as the folder of an ImageSets/.
     """
 
     path: str
     name: str
     split: str
-    mark: str = ""
     scope: str = ""
 
     @classmethod
@@ -61,15 +61,9 @@ class SplitList:
         split, _, path = text.partition("=")
         prefix = f"{top.rstrip('/')}/"
         name = path.removeprefix(prefix) if path.startswith(prefix) else path.rpartition("/")[2]
-        marks = PARTITION if is_partition(path) else {}
-        sets = split_at(name, "imagesets") if path.startswith(prefix) else None
-        return cls(
-            path=path,
-            name=unsigned(name),
-            split=split,
-            mark=marks.get(split, ""),
-            scope=sets[0] if sets else "",
-        )
+        home, _ = split_at(name, "imagesets") or ("", "")
+        scope = f"{home}/" if home else ""
+        return cls(path=path, name=unsigned(name), split=split, scope=scope)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +75,6 @@ class Lines:
         hashes: Hashes of names.
         numbers: Line of each hash, from 0 over all lists.
         starts: First line of each list, and the number of all lines.
-        roots: The folders that keys of records, and sources of rejects, are relative to.
         rest: The split of unlisted files; "" leaves them out.
     """
 
@@ -89,29 +82,17 @@ class Lines:
     hashes: npt.NDArray[np.uint64]
     numbers: npt.NDArray[np.uint32]
     starts: tuple[int, ...]
-    roots: tuple[str, ...]
     rest: str
 
     def of(self, key: str) -> Sequence[int]:
         """Numbers of the lines that name the record of this key."""
         for name in _names_of(key):
             wanted = _hash(name)
-            start = int(np.searchsorted(self.hashes, wanted))
-            if start < len(self.hashes) and self.hashes[start] == wanted:
-                end = int(np.searchsorted(self.hashes, wanted, side="right"))
-                numbers = [*map(int, self.numbers[start:end])]
-                if meant := [each for each in numbers if self._is_in_scope(key, each)]:
-                    return meant
+            start, end = (int(np.searchsorted(self.hashes, wanted, side)) for side in _SIDES)
+            numbers: list[int] = self.numbers[start:end].tolist()
+            if meant := [n for n in numbers if key.startswith(self.list_of(n).scope)]:
+                return meant
         return []
-
-    def _is_in_scope(self, key: str, number: int) -> bool:
-        scope = self.list_of(number).scope
-        return not scope or key.startswith(f"{scope}/")
-
-    def has_list(self, rejected: Rejected) -> bool:
-        """Whether `rejected` is one of the lists, which its layout does not read."""
-        paths = {f"{root}/{rejected.source}" for root in self.roots}
-        return any(each.path in paths for each in self.lists)
 
     def list_of(self, number: int) -> SplitList:
         """The list of a line."""
@@ -127,17 +108,12 @@ def _names_of(key: str) -> Iterator[str]:
     """Names of a record in a list: its path with and without suffix, its file, its folder."""
     for each in dict.fromkeys((key, _NUMBER.sub("", key))):
         path = composed(each)
-        name = path.rpartition("/")[2]
-        yield path
-        if "." in name:
-            yield path.rpartition(".")[0]
-        for whole in (path, path.rpartition(".")[0]):
-            yield from (part for part in last_parts(whole) if "/" in part)
-        yield name
-        yield stem(path)
-        if home := path.rpartition("/")[0]:
-            yield home
-            yield home.rpartition("/")[2]
+        home, _, name = path.rpartition("/")
+        bare = joined(home, stem(path))
+        yield from (path, bare)
+        yield from (part for whole in (path, bare) for part in last_parts(whole) if "/" in part)
+        yield from (name, stem(path))
+        yield from (home, home.rpartition("/")[2]) if home else ()
 
 
 def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
@@ -151,32 +127,17 @@ def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
 
 
 def lines_of(each: SplitList) -> list[tuple[int, str]]:
-    """Lines of a list that are not blank, with their numbers from 1.
-
-    Raises:
-        ConfigError: It cannot be read.
-    """
+    """Lines of a list that are not blank, with their numbers from 1; raises ConfigError."""
     try:
         text = storage.read_text(each.path, _MAX_BYTES)
     except RecordError as error:
         raise ConfigError(f"{each.path} cannot be read: {error}; save it as UTF-8 text") from error
-    lines = [
-        (number, line.strip())
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip()
-    ]
-    if not each.mark:
-        return lines
-    marked = ((number, _MARKED.fullmatch(line)) for number, line in lines)
-    return [(number, match[1]) for number, match in marked if match and match[2] == each.mark]
+    lines = enumerate(map(str.strip, text.splitlines()), start=1)
+    return [(number, line) for number, line in lines if line]
 
 
 def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
-    """Read the lines of some lists.
-
-    Raises:
-        ConfigError: A list cannot be read.
-    """
+    """Read the lines of some lists; raise ConfigError if one cannot be read."""
     hashes: list[np.uint64] = []
     numbers: list[int] = []
     starts, count = [0], 0
@@ -198,7 +159,6 @@ def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
         hashes=np.array(hashes, np.uint64)[order],
         numbers=np.array(numbers, np.uint32)[order],
         starts=tuple(starts),
-        roots=tuple(roots),
         rest="" if any(each.split.lower().startswith(_REST) for each in lists) else _REST,
     )
 
@@ -231,66 +191,49 @@ class WithSplits(beam.PTransform):
             | "Lists" >> beam.Create([tuple(self.lists)])
             | "ReadLists" >> beam.Map(read_lists, roots)  # Lines
         )
-        found_lines = elements | "FindLines" >> beam.ParDo(_FindLines(), lines)  # bytes
+        place = beam.ParDo(_PlaceInSplits(), lines).with_outputs(_FOUND, main=_PLACED)
+        outputs = elements | "PlaceInSplits" >> place
         missing = (
             pipeline
             | "Once" >> beam.Impulse()
-            | "MissingFiles" >> beam.FlatMap(missing_files, lines, AsIter(found_lines))
+            | "MissingFiles" >> beam.FlatMap(missing_files, lines, AsIter(outputs[_FOUND]))
         )  # Rejected | Consumed
-        placed = elements | "PlaceInSplits" >> beam.FlatMap(placed_in_split, lines)  # Element
-        return (placed, missing) | beam.Flatten()
+        return (outputs[_PLACED], missing) | beam.Flatten()
 
 
-def line_of(element: Element | Rows, lines: Lines) -> Iterator[int]:
-    """Yield the lines that name a record or a reject."""
-    if isinstance(element, Rows):
-        for record in element.records():
-            yield from lines.of(record.key)
-    elif isinstance(element, Record | Rejected):
-        yield from lines.of(element.key if isinstance(element, Record) else element.source)
-
-
-def placed_in_split(element: Element | Rows, lines: Lines) -> Iterator[Element]:
-    """Put a record into its split or reject it; pass other elements, but not rejects of lists."""
-    if isinstance(element, Rows):
-        for record in element.records():
-            yield from placed_in_split(record, lines)
-        return
-    if not isinstance(element, Record):
-        if not (isinstance(element, Rejected) and lines.has_list(element)):
-            yield element
-        return
-    lines_by_split = {each.split: each for each in map(lines.list_of, lines.of(element.key))}
-    if not lines_by_split:
-        yield (
-            dataclasses.replace(element, split=lines.rest)
-            if lines.rest
-            else left_out(element.source or element.key, "in no split list", "no list names it")
-        )
-    elif len(lines_by_split) > 1:
-        names = " and ".join(sorted(each.name for each in lines_by_split.values()))
-        yield Rejected(
-            source=element.source or element.key,
-            reason="in two splits",
-            detail=f"listed in {names}; take it out of all but one",
-        )
-    else:
-        yield dataclasses.replace(element, split=next(iter(lines_by_split)))
-
-
-class _FindLines(beam.DoFn):
-    """Elements to the numbers of the lines that name them, as int64 bytes, once per bundle."""
+class _PlaceInSplits(beam.DoFn):
+    """Elements with their splits, and the lines that name them: once a bundle, as int64 bytes."""
 
     def start_bundle(self) -> None:
-        self._numbers: set[int] = set()
+        self._found: set[int] = set()
 
-    @no_annotations  # no generator: it is called for every element
-    def process(self, element: Element | Rows, lines: Lines) -> tuple[()]:
-        self._numbers.update(line_of(element, lines))
-        return ()
+    @no_annotations
+    def process(self, element: Element | Rows, lines: Lines) -> Iterator[Element]:
+        for each in element.records() if isinstance(element, Rows) else (element,):
+            if isinstance(each, Record | Rejected):
+                numbers = lines.of(each.key if isinstance(each, Record) else each.source)
+                self._found.update(numbers)
+                if isinstance(each, Record):
+                    each = _placed(each, numbers, lines)
+            yield each
 
     def finish_bundle(self) -> Iterator[Any]:
-        yield in_global_window(np.array([*self._numbers], np.int64).tobytes())
+        numbers = np.array([*self._found], np.int64).tobytes()
+        yield TaggedOutput(_FOUND, in_global_window(numbers))
+
+
+def _placed(record: Record, numbers: Iterable[int], lines: Lines) -> Record | Rejected:
+    """Put a record into the split of the lines that name it, or reject it."""
+    source = record.source or record.key
+    by_split = {each.split: each.name for each in map(lines.list_of, numbers)}
+    if len(by_split) > 1:
+        names = " and ".join(sorted(by_split.values()))
+        detail = f"listed in {names}; take it out of all but one"
+        return Rejected(source=source, reason="in two splits", detail=detail)
+    split = next(iter(by_split), lines.rest)
+    if not split:
+        return left_out(source, "in no split list", "no list names it")
+    return dataclasses.replace(record, split=split)
 
 
 def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[Element]:
@@ -305,11 +248,11 @@ def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[El
     """
     yield Consumed(paths=tuple(each.path for each in lines.lists))
     is_found = np.zeros(lines.starts[-1], bool)
-    for numbers in found:
-        is_found[np.frombuffer(numbers, np.int64)] = True
-    for at, each in enumerate(lines.lists):
-        of_list = is_found[lines.starts[at] : lines.starts[at + 1]]
-        if of_list.all() and (len(of_list) or each.mark):
+    for named in found:
+        is_found[np.frombuffer(named, np.int64)] = True
+    for each, (start, end) in zip(lines.lists, itertools.pairwise(lines.starts), strict=True):
+        of_list = is_found[start:end]
+        if of_list.any() and of_list.all():
             continue
         texts = lines_of(each)
         if not of_list.any():
@@ -318,12 +261,11 @@ def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[El
                 f"no line of {each.path} names a file that is read{first}; write a file's path "
                 "below the input on each line, or its name, and nothing else"
             )
-        missing = [text for text, found in zip(texts, of_list, strict=True) if not found]
+        missing = [text for text, is_named in zip(texts, of_list, strict=True) if not is_named]
         for number, text in missing[:_MAX_NAMED]:
-            yield _missing(f"{each.name}:{number}", f"{text!r:.200} names no file that is read")
+            detail = f"{text!r:.200} names no file that is read"
+            yield Rejected(source=f"{each.name}:{number}", reason="missing file", detail=detail)
         if more := missing[_MAX_NAMED:]:
-            yield _missing(f"{each.name}:{more[0][0]}", f"so do {len(more):,} lines from here on")
-
-
-def _missing(source: str, detail: str) -> Rejected:
-    return Rejected(source=source, reason="missing file", detail=detail)
+            source = f"{each.name}:{more[0][0]}"
+            detail = f"so do {len(more):,} lines from here on"
+            yield Rejected(source=source, reason="missing file", detail=detail)

@@ -6,21 +6,8 @@ from collections.abc import Iterable, Sequence
 from beam_pipeline.sources.paths import stem, uncompressed
 from tfrecord_dataset.format.split_names import is_split, split_of_name, splits_of_shards
 
-# "x_train", "train_x", "trainX", "train": a split's name in an array's.
-_IN_ARRAY_NAME = tuple(
-    map(
-        re.compile,
-        (
-            r"(?P<split>[A-Za-z]+)(?P<column>)",
-            r"(?P<column>.+)[_\-. ](?P<split>[A-Za-z]+)",
-            r"(?P<split>[A-Za-z]+)[_\-. ](?P<column>.+)",
-            r"(?P<split>[a-z]+)(?P<column>[A-Z].*)",
-        ),
-    )
-)
-# Splits in CelebA's list_eval_partition.
-PARTITION = {"train": "0", "val": "1", "test": "2"}
 _BETWEEN = re.compile(r"([_\-. ])")
+_BEFORE_CAPITAL = re.compile(r"(?P<split>[a-z]+)(?P<column>[A-Z].*)")  # "trainX"
 
 
 def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
@@ -45,18 +32,15 @@ def lists_of_splits(names: Iterable[str]) -> list[str]:
     return [name for name in splits if name.lower() != "trainval" or not is_whole]
 
 
-def is_partition(path: str) -> bool:
-    """Whether a file is CelebA's list of all images with the numbers of their splits."""
-    return stem(path) == "list_eval_partition"
-
-
 def without_split(name: str) -> tuple[str, str]:
-    """Divide an array's name into column and split: ("x", "train"); the split may be ""."""
-    for pattern in _IN_ARRAY_NAME:
-        if (match := pattern.fullmatch(name)) and is_split(match["split"]):
-            return match["column"], match["split"]
+    """Divide an array's name into column and split: ("x", "train"); the split may be "".
+
+    The split is the last word, the first, one between, or the beginning before a capital letter.
+    """
     words = _BETWEEN.split(name)
-    for at in range(2, len(words) - 2, 2):  # "kmnist-train-imgs"
+    for at in (len(words) - 1, *range(0, len(words) - 2, 2)):
         if is_split(words[at]):
-            return "".join(words[: at - 1] + words[at + 1 :]), words[at]
-    return name, ""
+            others = words[: at - 1] + words[at + 1 :] if at else words[2:]
+            return "".join(others), words[at]
+    match = _BEFORE_CAPITAL.fullmatch(name)
+    return (match["column"], match["split"]) if match and is_split(match["split"]) else (name, "")

@@ -1,21 +1,43 @@
-"""Text files with the names of images or audio files: captions, transcripts; layout `captions`."""
+"""Texts of images and audio in files of their names or in lists: layouts `captions`, `transcripts`.
 
+Sources of the formats: LibriSpeech's README (`84-121123.trans.txt`, an utterance per line, next to
+the audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalised text`).
+"""
+
+import dataclasses
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
+
+import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
+from beam_pipeline.records import Consumed, FileRef
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles
 from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Claim, Layout, Rank
+from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, place_of, split_at, stem
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.paths import (
+    folder,
+    media_kind,
+    place_of,
+    split_at,
+    stem,
+    suffix,
+)
+from beam_pipeline.sources.tables.cells import Cells
+from beam_pipeline.sources.tables.csv import ReadCsv
+from beam_pipeline.sources.tables.read_tables import ReadContainers
+from beam_pipeline.sources.tables.record_maker import ReadRows
+from beam_pipeline.sources.tables.roles import Media, Roles
+from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tree import Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.shown_text import counted
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
 _TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")
@@ -24,14 +46,20 @@ _NORMALIZED = ".normalized"
 _AUDIO_HOMES = ("wav48_silence_trimmed", "wav48", "wavs", "wav", "flac", "audio")
 _MICROPHONE = re.compile(r"_mic\d$")
 _FILES_LOOKED_INTO = 5
+# LibriSpeech's and LJ Speech's lists.
+_OF_CHAPTER = ".trans.txt"
+_MAX_BYTES = 16 << 20
+_TABLE, _HOME = "metadata.csv", "wavs"
+_COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
+_ROLES = Roles(key="audio", media=(Media("audio", "audio", "audio"),))
 
 
 class TextFiles(SideFiles):
     """Texts, each in the folder of the image or audio whose name it has.
 
     Attributes:
-        feature: What they are.
-        has_own_name: Whether only such texts have these names, so that folders are not classes.
+        feature: The feature's name.
+        has_own_name: Whether no other files have such names, so that folders are not classes.
     """
 
     suffix = "txt"
@@ -91,7 +119,7 @@ class NormalizedFiles(TranscriptFiles):
         return [place_of(annotation).removesuffix(_NORMALIZED)]
 
     def split_of_folder(self, path: str) -> str | None:
-        return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
+        return _split_in_folders(path)
 
 
 class TextFolderFiles(TranscriptFiles):
@@ -140,7 +168,9 @@ def claim_of_texts(
         return None
     for files in formats:
         if counts := texts_beside(tree, files):
-            is_usual = files.has_own_name or all(map(_is_numbered, counts))
+            # Numbered folders are parts of a larger one: 00000/, 00001/.
+            are_classes = any(home and not stem(home).isdigit() for home in counts)
+            is_usual = files.has_own_name or not are_classes
             rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
             what = tree.describe_counts(counts, f".{files.suffix} file")
             return Claim(layout=layout, rank=rank, path=tree.root, understood=((layout, what),))
@@ -149,17 +179,132 @@ def claim_of_texts(
     return None
 
 
-def _is_numbered(path: str) -> bool:
-    """Return whether a folder is a numbered part of a larger one: 00000/, 00001/."""
-    return not path or stem(path).isdigit()
-
-
 def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) -> ReadSideFiles:
     """Read texts in the first format that matches."""
-    ignored = Ignored.of(config, claim.path)
-    tree = Tree(claim.path, ignored)
+    tree = _tree_of(claim, config)
     files = next((each for each in formats if texts_beside(tree, each)), formats[0])
-    return ReadSideFiles.of(claim.path, files, ignored)
+    return ReadSideFiles.of(claim.path, files, tree.ignored)
+
+
+def _tree_of(claim: Claim, config: BuildConfig) -> Tree:
+    return Tree(claim.path, Ignored.of(config, claim.path))
+
+
+def _split_in_folders(path: str) -> str | None:
+    """Return the first split in the names of a file's folders: "train" of train-clean-100/84/."""
+    return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ChapterTable(Table):
+    """LibriSpeech's chapter: on each line the name of audio, without `.{ending}`, and the words."""
+
+    is_typed = False
+
+    ending: str
+
+    def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
+        data = storage.read_bytes(FileRef(path=self.file.path), _MAX_BYTES)
+        columns: dict[str, list[str]] = {"audio": [], "transcript": []}
+        lines, bad = [], []
+        for number, line in enumerate(
+            storage.decoded(data, self.file.relative).splitlines(), start=1
+        ):
+            name, _, text = line.strip().partition(" ")
+            if text.strip():
+                columns["audio"].append(f"{name}.{self.ending}")
+                columns["transcript"].append(text.strip())
+                lines.append(number)
+            elif name:
+                bad.append(BadRow(number, f"{name!r:.80} has no transcript"))
+        yield Batch(columns=columns, lines=lines, bad=bad)
+
+
+@dataclasses.dataclass
+class ReadChapters(ReadContainers):
+    """A Record {audio, transcript} for each line of a chapter's transcripts."""
+
+    ending: str = "flac"
+
+    def is_meant(self, path: str) -> bool:
+        return path.endswith(_OF_CHAPTER)
+
+    def opened(self, file: TableFile) -> Table:
+        file = dataclasses.replace(file, split=_split_in_folders(file.relative))
+        return ChapterTable(file=file, header=("audio", "transcript"), ending=self.ending)
+
+    def job(self) -> ReadRows:
+        """As `ReadTables.job`; no chapter has to be looked into."""
+        files = self.files()
+        consumed = Consumed(paths=tuple(file.path for file in files))
+        return ReadRows([*map(self.opened, files)], _ROLES, self.scratch, [consumed])
+
+
+@dataclasses.dataclass
+class ReadLjSpeech(ReadCsv):
+    """LJ Speech's metadata.csv: ids of audio in wavs/, the text, and the text without numbers.
+
+    As `ReadCsv` reads it; the last column is the transcript.
+    """
+
+    def __post_init__(self) -> None:
+        self.column_names = _COLUMNS[_first_line(self.path).count("|") + 1]
+
+    def opened(self, file: TableFile) -> Table:
+        cells = Cells(column="audio", template=((f"{_HOME}/", "id"), (".wav", "")))
+        return dataclasses.replace(super().opened(file), cells=cells)
+
+
+def _first_line(path: str) -> str:
+    return head(path).decode("utf-8-sig", errors="replace").partition("\n")[0]
+
+
+_BESIDE = (NormalizedFiles(), TextFolderFiles(), TranscriptFiles(), LabFiles())
+
+
+def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
+    """Claim LJ Speech's table, LibriSpeech's chapters, or texts next to audio."""
+    if not tree.is_folder:
+        return None
+    for path in tree.files_with("csv"):
+        if path.rpartition("/")[2] == _TABLE and _is_of_lj_speech(tree.path(path)):
+            return _claim(tree.path(path), f"transcripts in {path}", (_TABLE,))
+    if chapters := _chapters(tree):
+        if tree.only_folder and config.layout != "transcripts":
+            return None
+        what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
+        return _claim(tree.root, f"{what} ({places(sorted(chapters))})")
+    return claim_of_texts("transcripts", tree, config, _BESIDE)
+
+
+def _claim(path: str, what: str, reads: tuple[str, ...] = ()) -> Claim:
+    understood = (("transcripts", what),)
+    rank = Rank.NAMED_TABLE
+    return Claim(layout="transcripts", rank=rank, path=path, reads=reads, understood=understood)
+
+
+def _chapters(tree: Tree) -> dict[str, str]:
+    """Find the suffix of LibriSpeech's audio files, by folder."""
+    homes = {folder(path) for path in tree.files_with("txt") if path.endswith(_OF_CHAPTER)}
+    files = ((home, name) for home in homes for name in reversed(tree.look(home).files))
+    return {home: suffix(name) for home, name in files if media_kind(name) == "audio"}
+
+
+def _is_of_lj_speech(path: str) -> bool:
+    """Whether a table begins with the id of audio in wavs/."""
+    first = _first_line(path)
+    audio = f"{folder(path)}/{_HOME}/{first.partition('|')[0]}.wav"
+    return first.count("|") + 1 in _COLUMNS and storage.exists(audio)
+
+
+def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
+    """Read LJ Speech's table, LibriSpeech's chapters, or texts next to audio."""
+    if not storage.is_directory(claim.path):
+        return reading(ReadLjSpeech)(claim, config, scratch)
+    if chapters := _chapters(_tree_of(claim, config)):
+        source = reading(ReadChapters)(claim, config, scratch)
+        return dataclasses.replace(source, ending=min(chapters.values()))
+    return read_texts(claim, config, _BESIDE)
 
 
 CAPTIONS = Layout(
@@ -168,4 +313,11 @@ CAPTIONS = Layout(
     claim=lambda tree, config: claim_of_texts("captions", tree, config, [CaptionFiles()]),
     read=lambda claim, config, _: read_texts(claim, config, [CaptionFiles()]),
     takes=(),
+)
+TRANSCRIPTS = Layout(
+    name="transcripts",
+    sign="*.trans.txt, metadata.csv and wavs/, or .txt or .lab files next to their audio",
+    read=read_transcripts,
+    takes=(),
+    claim=claim_transcripts,
 )

@@ -3,8 +3,10 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.errors import RecordError
@@ -39,13 +41,11 @@ class Listing:
         folders: All folders.
         files: Some hundreds of files per suffix.
         is_whole: Whether `files` holds all files.
-        ignored: Patterns of `--ignore` that an entry matched.
     """
 
     folders: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     is_whole: bool = True
-    ignored: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         at_least = "" if self.is_whole else "at least "
@@ -76,34 +76,26 @@ class _Sample:
 
 
 def look_into(path: str, ignored: Ignored = NOTHING) -> Listing:
-    """List a folder in one pass; an empty listing if the folder is missing.
-
-    Args:
-        path: The folder.
-        ignored: Files and folders to leave out.
-    """
+    """List a folder in one pass; an empty listing if the folder is missing."""
     folders: set[str] = set()
     samples: dict[str, _Sample] = {}
-    is_whole, fitting = True, set[str]()
+    is_whole = True
     for name, is_folder in storage.scan_folder(path):
         if not name:
             is_whole = False
+        elif ignored(name):
             continue
-        if ignored and (patterns := ignored.fitting(name)):
-            fitting |= patterns
-            continue
-        if is_folder:
+        elif is_folder:
             folders.add(name)
-            continue
-        suffix = name.rpartition(".")[2]
-        if (sample := samples.get(suffix)) is None:
-            sample = samples.setdefault(suffix if len(samples) < _MAX_SUFFIXES else "", _Sample())
-        sample.add(name)
+        else:
+            suffix = name.rpartition(".")[2]
+            if suffix not in samples and len(samples) >= _MAX_SUFFIXES:
+                suffix = ""
+            samples.setdefault(suffix, _Sample()).add(name)
     return Listing(
         folders=tuple(sorted(folders)),
         files=tuple(sorted({name for sample in samples.values() for name in sample.names})),
         is_whole=is_whole and all(sample.every == 1 for sample in samples.values()),
-        ignored=frozenset(fitting),
     )
 
 
@@ -118,15 +110,13 @@ class Tree:
         is_folder: Whether the input is a folder.
         is_inner: Whether this is the only folder of another tree.
         ignored: Files and folders to leave out.
-        outside: The files of the folders above an inner tree, as "../name".
     """
 
-    def __init__(self, root: str, ignored: Ignored = NOTHING, outside: Sequence[str] | None = None):
+    def __init__(self, root: str, ignored: Ignored = NOTHING, *, is_inner: bool = False) -> None:
         self.input = root
         self.root = root
         self.ignored = ignored
-        self.outside = outside or ()
-        self.is_inner = outside is not None
+        self.is_inner = is_inner
         self.is_folder = True
         self._listings: dict[str, Listing] = {}
         self._paths: Mapping[str, str] = {}
@@ -157,8 +147,7 @@ class Tree:
 
     def inside(self, name: str) -> "Tree":
         """The tree below the only folder of this one."""
-        outside = [f"../{each}" for each in (*self.look().files, *self.outside)]
-        return Tree(self.path(name), self.ignored.inside(name), outside)
+        return Tree(self.path(name), self.ignored.inside(name), is_inner=True)
 
     def path(self, relative: str) -> str:
         """The absolute path of a relative one."""
@@ -176,40 +165,34 @@ class Tree:
         new = [relative for relative in relatives if relative not in self._listings]
         if not self.is_folder:
             self._listings |= dict.fromkeys(new, Listing())
-            return
-        if storage.is_remote(self.root):  # at once: each answer takes a while
+        elif storage.is_remote(self.root):  # at once: each answer takes a while
             listings = run_in_threads(self._look_into, new, _REMOTE_CALLS)
+            self._listings |= zip(new, listings, strict=True)
         else:
-            listings = list(map(self._look_into, new))
-        self._listings |= zip(new, listings, strict=True)
+            self._listings |= {relative: self._look_into(relative) for relative in new}
 
     def _look_into(self, relative: str) -> Listing:
         return look_into(self.path(relative), self.ignored.inside(relative))
 
-    def walk(self, top: str = "") -> Iterator[tuple[str, Listing]]:
-        """Yield the folder `top` and the first few folders of each level below it."""
-        level = [top]
+    @functools.cached_property
+    def walked(self) -> Mapping[str, Listing]:
+        """Listings of the tree itself and of the first few folders of each level below it."""
+        listings: dict[str, Listing] = {}
+        level = [""]
         for _ in range(_MAX_DEPTH + 1):
-            below_level = []
             self._look_at(level)
-            for relative in level:
-                listing = self.look(relative)
-                yield relative, listing
-                below_level += [joined(relative, name) for name in listing.folders]
-            level = _first(below_level)
+            listings |= {home: self.look(home) for home in level}
+            below_level = (joined(home, name) for home in level for name in listings[home].folders)
+            level = _first([*below_level])
+        return listings
 
     def first_folders(self) -> list[str]:
-        """The folders of the first level that `walk` visits."""
+        """The folders of the first level that are `walked`."""
         return _first(self.look().folders)
 
     @functools.cached_property
-    def walked(self) -> Mapping[str, Listing]:
-        """The folders that `walk` visits, with their listings."""
-        return dict(self.walk())
-
-    @functools.cached_property
     def has_all_folders(self) -> bool:
-        """Whether `walk` visits all folders of this tree."""
+        """Whether all folders of this tree are `walked`."""
         return all(
             joined(place, name) in self.walked
             for place, listing in self.walked.items()
@@ -233,18 +216,16 @@ class Tree:
         ]
 
     def names(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """The folders that `walk` visits, with the names of `files` in each."""
+        """The folders that are `walked`, with the names of `files` in each."""
         return ((place, listing.files) for place, listing in self.walked.items())
 
     def files(self) -> Sequence[str]:
-        """Relative paths of some hundreds of files per suffix in each folder of `walk`."""
+        """Relative paths of some hundreds of files per suffix in each folder of `walked`."""
         return self._files
 
     @functools.cached_property
     def _kinds(self) -> Mapping[str, str]:
-        kinds = {ending: media_kind(f"x.{ending}") for ending in self._by_suffix}
-        of_paths = {path: kinds[ending] for ending in kinds for path in self._by_suffix[ending]}
-        return {path: of_paths[path] for path in self._files}
+        return {path: media_kind(path) for path in self._files}
 
     def files_of(self, *kinds: str) -> Sequence[str]:
         """Filter `files` by kind: "image", "audio", "array", or "" for others."""
@@ -252,10 +233,10 @@ class Tree:
 
     @functools.cached_property
     def _by_suffix(self) -> Mapping[str, Sequence[str]]:
-        by_folder: dict[str, list[str]] = {}
+        by_suffix: defaultdict[str, list[str]] = defaultdict(list)
         for path in sorted(self._files):
-            by_folder.setdefault(suffix(path), []).append(path)
-        return by_folder
+            by_suffix[suffix(path)].append(path)
+        return by_suffix
 
     def files_with(self, suffix: str) -> Sequence[str]:
         """Filter `files` by suffix, as returned by `paths.suffix`; sorted."""
@@ -265,9 +246,9 @@ class Tree:
         self, paths: Iterable[str], begins: re.Pattern[bytes] | None = None
     ) -> dict[str, int]:
         """Count files by folder, for folders in which one of the first files matches `begins`."""
-        by_folder: dict[str, list[str]] = {}
+        by_folder: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
-            by_folder.setdefault(folder(path), []).append(path)
+            by_folder[folder(path)].append(path)
         return {
             home: len(found)
             for home, found in by_folder.items()
@@ -293,16 +274,15 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:
     """Listings of folders, given the relative paths of all files."""
-    files: dict[str, list[str]] = {"": []}
+    files: defaultdict[str, list[str]] = defaultdict(list)
+    folders: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted(paths):
-        files.setdefault(folder(path), []).append(path.rpartition("/")[2])
-    homes = {above for home in files if home for above in (home, *parents(home)) if above}
+        files[folder(path)].append(path.rpartition("/")[2])
+        for inner, outer in itertools.pairwise(parents(path)):
+            folders[outer].add(inner.rpartition("/")[2])
     return {
-        home: Listing(
-            folders=tuple(sorted(name_of(each) for each in homes if folder(each) == home)),
-            files=tuple(files.get(home, ())),
-        )
-        for home in {"", *homes}
+        home: Listing(folders=tuple(sorted(folders[home])), files=tuple(files[home]))
+        for home in {"", *files, *folders}
     }
 
 

@@ -12,11 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.content import open_member
-from beam_pipeline.media import hdf5, npz
-from beam_pipeline.media.arrays import array_header
 
 _BLOCK_BYTES = 1 << 20
 _PACKED_BYTES = 1 << 14
@@ -78,7 +74,9 @@ def with_ranges(path: str, scratch: str) -> str:
         # Under its name, for messages.
         tar = storage.join(place_of(path, "", scratch), f"{name}.tar")
         return _written(tar, blocks_of(path, "bz2" if ending == "bz" else ending))
-    return unpacked(path, "", scratch, _as_it_is(path)) if storage.is_deflated(path) else path
+    if storage.is_deflated(path):
+        return unpacked(path, "", scratch, blocks_as_stored(path))
+    return path
 
 
 def is_packed_tar(path: str) -> bool:
@@ -91,7 +89,8 @@ def _blocks(handle: Any) -> Iterator[bytes]:
         yield block
 
 
-def _as_it_is(path: str) -> Iterator[bytes]:
+def blocks_as_stored(path: str) -> Iterator[bytes]:
+    """Read a file block by block, without decompression; checks its checksum in an archive."""
     with storage.opened(path) as handle:
         yield from _blocks(handle)
 
@@ -116,77 +115,6 @@ def place_of(path: str, part: str, scratch: str) -> str:
 
 
 def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
-    """Decompress a file block by block; arguments as in `storage.decompressed`.
-
-    Raises:
-        RecordError: As `unpack_gzip`.
-    """
+    """Decompress a file block by block, as `storage.decompressed`; raise as `unpack_gzip`."""
     with storage.decompressed(path, ending) as content:
         yield from _blocks(content)
-
-
-def unpack_array(path: str, member: str, scratch: str) -> str:
-    """Unpack the values of an array once; return the path of the file.
-
-    Args:
-        path: A .npy, .npz or HDF5 file.
-        member: The array's name in the file; "" for .npy.
-        scratch: The folder to unpack to.
-
-    Raises:
-        RecordError: As `array_values`.
-    """
-    values = hdf5.values_of if hdf5.is_hdf5(path) else array_values
-    return unpacked(path, member, scratch, values(path, member))
-
-
-def check_stored(path: str, member: str) -> None:
-    """Read an array of an .npz file to its end to check its checksum; other files have none.
-
-    Raises:
-        RecordError: As `array_values`.
-    """
-    if member and not hdf5.is_hdf5(path):
-        with opened_array(path, member) as handle:
-            for _ in _blocks(handle):
-                pass
-
-
-def array_values(path: str, member: str) -> Iterator[bytes]:
-    """Read an array's values block by block; the checksum is checked after the last one.
-
-    Raises:
-        RecordError: "missing file", "unreadable file", "truncated array" or "damaged array",
-            "file too large", and the reasons of `array_header`.
-    """
-    with opened_array(path, member) as handle:
-        header = array_header(handle)
-        yield from _exactly(handle, header.num_bytes)
-
-
-@contextlib.contextmanager
-def opened_array(path: str, member: str) -> Iterator[Any]:
-    """Open a .npy file, or the `member` of an .npz file."""
-    with storage.opened(path) as handle:
-        if not member:
-            yield handle
-            return
-        if (place := npz.arrays_of(handle).get(member)) is None:
-            raise RecordError(npz.DAMAGED, f"{member}: it is not there")
-        with open_member(handle, place, f"{member}{npz.SUFFIX}") as part:
-            yield part
-
-
-def _exactly(handle: Any, num_bytes: int) -> Iterator[bytes]:
-    """Read the rest of a file, which must be `num_bytes` long."""
-    left = num_bytes
-    while left:
-        block = handle.read(min(left, _BLOCK_BYTES))
-        if not block:
-            raise RecordError(npz.TRUNCATED, f"{left:,} of {num_bytes:,} bytes are missing")
-        left -= len(block)
-        yield block
-    if handle.read(1):
-        raise RecordError(
-            npz.DAMAGED, "bytes follow the values; a file holds one array, saved once"
-        )

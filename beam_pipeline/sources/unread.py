@@ -7,9 +7,10 @@ shuffled as packed hashes, and the listing in packed batches of names.
 import dataclasses
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
@@ -19,7 +20,7 @@ from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.listing import ListNames, Names
+from beam_pipeline.sources.listing import ListNames, Names, paths_in
 from beam_pipeline.sources.paths import (
     below,
     left_out,
@@ -46,26 +47,25 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 _TO_NPZ = "load it where you trust it, and save its arrays with numpy.savez"
+_TO_FRAMES = "write its frames as images in a folder of its name, for example with ffmpeg"
 _TO_TABLE = "write it as CSV or Parquet, for example with pandas"
 # What a format is and what helps, by suffix.
-_FORMATS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("pkl", "pickle", "pt", "pth"), ("a pickle, which may run code", _TO_NPZ)),
-    **dict.fromkeys(("mdb", "lmdb"), ("an LMDB", "write its values as files in class folders")),
-    "rec": ("MXNet's RecordIO", "write its images as files in class folders"),
-    **dict.fromkeys(
-        ("mp4", "avi", "mov", "mkv", "webm", "mpg", "m4v"),
-        ("a video", "write its frames as images in a folder of its name, for example with ffmpeg"),
-    ),
-    **dict.fromkeys(("rar", "7z", "lz4", "lzma", "lz", "z"), ("an archive", "unpack it")),
-    "mat": ("a file of MATLAB", "convert it with scipy.io.loadmat and numpy.savez"),
-    **dict.fromkeys(("arff", "sav", "dta", "sas7bdat", "rds"), ("a table", _TO_TABLE)),
-    **dict.fromkeys(("edf", "bdf", "fif", "gdf", "hea"), ("a recording", _TO_NPZ)),
-    **dict.fromkeys(
-        ("dcm", "dicom", "dic"),
-        ("DICOM", "write the pixels as PNG or .npy, for example with pydicom"),
-    ),
-    "nii": ("NIfTI", "write each slice as .npy, for example with nibabel and numpy.save"),
-    **dict.fromkeys(("mhd", "mha", "off", "obj", "ply", "stl"), ("a scan or mesh", _TO_NPZ)),
+_FORMATS = {
+    suffix: (what, remedy)
+    for suffixes, what, remedy in (
+        ("pkl pickle pt pth", "a pickle, which may run code", _TO_NPZ),
+        ("mdb lmdb", "an LMDB", "write its values as files in class folders"),
+        ("rec", "MXNet's RecordIO", "write its images as files in class folders"),
+        ("mp4 avi mov mkv webm mpg m4v", "a video", _TO_FRAMES),
+        ("rar 7z lz4 lzma lz z", "an archive", "unpack it"),
+        ("mat", "a file of MATLAB", "convert it with scipy.io.loadmat and numpy.savez"),
+        ("arff sav dta sas7bdat rds", "a table", _TO_TABLE),
+        ("edf bdf fif gdf hea", "a recording", _TO_NPZ),
+        ("dcm dicom dic", "DICOM", "write the pixels as PNG or .npy, for example with pydicom"),
+        ("nii", "NIfTI", "write each slice as .npy, for example with nibabel and numpy.save"),
+        ("mhd mha off obj ply stl", "a scan or mesh", _TO_NPZ),
+    )
+    for suffix in suffixes.split()
 }
 _BUCKETS = 64
 _MOST_WAITING = 1 << 16
@@ -105,21 +105,6 @@ def not_read(path: str) -> Rejected:
     return left_out(path, "no data file", "its name says that it holds no data")
 
 
-@runtime_checkable
-class Lists(Protocol):
-    """A source that reads the files of a listing.
-
-    Attributes:
-        names: Output of the listing; None lets the source list the files itself.
-    """
-
-    names: "beam.PCollection[bytes] | None"
-
-    @property
-    def listing(self) -> ListNames:
-        """The listing."""
-
-
 @dataclasses.dataclass
 class AccountForFiles(beam.PTransform):
     """Elements of a source, and a Rejected for each file that they do not use.
@@ -133,7 +118,7 @@ class AccountForFiles(beam.PTransform):
         base: The folder that sources of rejects are relative to.
         reads: Absolute paths of other files that the source reads.
         ignored: Files and folders to leave out.
-        reader: The part of the source that lists files; it gets the names if it lists the same.
+        reader: The part of the source that reads files; gets `names` if its `listing` is the same.
     """
 
     source: beam.PTransform
@@ -141,7 +126,7 @@ class AccountForFiles(beam.PTransform):
     base: str
     reads: tuple[str, ...] = ()
     ignored: Ignored = NOTHING
-    reader: Lists | None = None
+    reader: Any = None
 
     @no_annotations  # Beam allows only PCollections in hints
     def expand(
@@ -149,7 +134,7 @@ class AccountForFiles(beam.PTransform):
     ) -> tuple[beam.PCollection[Element], beam.PCollection[Rejected]]:
         listing = ListNames(self.root, ignored=self.ignored)
         names = pipeline | "ListAll" >> listing  # bytes
-        if self.reader and self.reader.listing == listing:
+        if getattr(self.reader, "listing", None) == listing:
             self.reader.names = names
         elements = pipeline | "Source" >> self.source  # Element
         bases = tuple(dict.fromkeys((self.base, self.root)))
@@ -209,16 +194,15 @@ class _HashAccounted(beam.DoFn):
 
 def _divided(batch: bytes, root: str, reads: Collection[str]) -> Iterator[tuple[int, bytes]]:
     """Divide a batch of the listing into buckets, without the files in `reads`."""
-    by_bucket: dict[int, list[Names]] = {}
+    by_bucket: defaultdict[int, list[Names]] = defaultdict(list)
     for folder, names in unpack(batch):
         prefix = below(root, f"{folder}/" if folder else "")
-        divided: dict[int, list[str]] = {}
+        divided: defaultdict[int, list[str]] = defaultdict(list)
         for name in names:
-            if prefix + name in reads:
-                continue
-            divided.setdefault(_hash(prefix + name) % _BUCKETS, []).append(name)
+            if prefix + name not in reads:
+                divided[_hash(prefix + name) % _BUCKETS].append(name)
         for bucket, some in divided.items():
-            by_bucket.setdefault(bucket, []).append((folder, some))
+            by_bucket[bucket].append((folder, some))
     return ((bucket, b"n" + pack(some)) for bucket, some in by_bucket.items())
 
 
@@ -233,9 +217,6 @@ def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected
             hashes.update(positions)
         else:
             batches.append(sent[1:])
-    for batch in batches:
-        for folder, names in unpack(batch):
-            place = f"{folder}/" if folder else ""
-            for name in names:
-                if _hash(below(root, place + name)) not in hashes:
-                    yield not_read(place + name)
+    for path in paths_in(names for batch in batches for names in unpack(batch)):
+        if _hash(below(root, path)) not in hashes:
+            yield not_read(path)

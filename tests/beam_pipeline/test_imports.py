@@ -29,7 +29,7 @@ def test_no_module_of_it_loads_tensorflow():
 def test_worker_processes_load_neither_beam_nor_tensorflow():
     """Those of a build, of shards, and of long values."""
     names = [
-        *("running.parallel", "inspect.batch", "sources.tar.member_records"),
+        *("running.parallel", "inspect.batch", "sources.tar.records"),
         *("dataset.shard_inspection", "dataset.verification.shards"),
         "sources.tables.convert",
     ]

@@ -28,8 +28,7 @@ from beam_pipeline.running.gathering import yields_buckets
 from beam_pipeline.running.local_runner import local_runner
 from beam_pipeline.running.runner import Job
 from beam_pipeline.sources import paths
-from beam_pipeline.sources.detect import detect
-from beam_pipeline.sources.inputs import source_of
+from beam_pipeline.sources.inputs import detect, source_of
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
 from beam_pipeline.write.sink import ShardSink

@@ -27,8 +27,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.remote import Remote
 from beam_pipeline.records import Record
 from beam_pipeline.sources.annotations import side_files
-from beam_pipeline.sources.detect import detect
-from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.inputs import complete, detect, find_input, source_of
 from beam_pipeline.sources.listing import buckets_of_names
 from cases.inputs import make
 from cases.reading import AllElements, options_of_case, source_at

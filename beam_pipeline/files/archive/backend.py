@@ -10,7 +10,7 @@ from beam_pipeline.files.archive import content
 from beam_pipeline.files.archive.index import Index
 from beam_pipeline.files.archive.paths import UNSAFE, Inside, MemberLocation, inside, placed
 from beam_pipeline.files.archive.tar_members import read_members
-from beam_pipeline.files.archive.zip_members import safe_name, zip_members
+from beam_pipeline.files.archive.zip_members import MAX_NPZ_INDEX_BYTES, safe_name, zip_members
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read
 from tfrecord_dataset.store.listing import (
@@ -48,8 +48,7 @@ class Archives(Backend):
             known, index = self._indexes.get(archive, ("", None))
             if index is None or known != version:
                 with self._files_of(archive).open_reader(archive) as handle:
-                    is_zip = archive.lower().endswith((".zip", ".npz"))
-                    index = Index(zip_members(handle) if is_zip else _tar_members(handle))
+                    index = Index(_members(archive, handle))
                 while len(self._indexes) >= _ARCHIVES_HELD:
                     del self._indexes[next(iter(self._indexes))]
                 self._indexes[archive] = version, index
@@ -159,6 +158,13 @@ def _name(path: str) -> str:
 def _paths(names: FileNames) -> Iterator[str]:
     prefix = f"{names.folder}/" if names.folder else ""
     return (prefix + name for name in names.names)
+
+
+def _members(archive: str, handle: Any) -> Iterator[tuple[str, MemberLocation | None]]:
+    suffix = archive.lower().rpartition(".")[2]
+    if suffix == "npz":
+        return zip_members(handle, MAX_NPZ_INDEX_BYTES)
+    return zip_members(handle) if suffix == "zip" else _tar_members(handle)
 
 
 def _tar_members(handle: Any) -> Iterator[tuple[str, MemberLocation | None]]:

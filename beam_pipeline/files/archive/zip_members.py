@@ -23,6 +23,7 @@ LOCAL_HEADER_BYTES = 30
 _LOCAL = b"PK\x03\x04"
 # An entry has some 100 bytes in the index; zipfile takes some 600 for it while it is listed.
 _MAX_INDEX_BYTES = 1 << 30
+MAX_NPZ_INDEX_BYTES = 1 << 20  # of some 10,000 arrays
 _METHODS = {0: "stored", 8: "deflated"}
 _IS_ENCRYPTED = 0x2041  # includes strong encryption and hidden headers
 _IS_UTF_8 = 0x800

@@ -8,7 +8,7 @@ import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.paths import top_of
+from beam_pipeline.media import npz
 from beam_pipeline.media.arrays import array_header
 from beam_pipeline.records import Array, ClassLabel, FileRef, Value
 from beam_pipeline.sources.tables.labels import class_name
@@ -29,16 +29,12 @@ def may_be_records(paths: Sequence[str]) -> bool:
 
 def _is_alike(path: str) -> bool:
     try:
-        files = [f"{top_of(path)}/{name}" for name in _names(path)]
-        heads = [storage.read_start(storage.resolved(file), _HEAD_BYTES) for file in files]
+        files = map(storage.resolved, npz.array_files(path).values())
+        heads = [storage.read_start(file, _HEAD_BYTES) for file in files]
         shapes = [array_header(io.BytesIO(data)).shape[:2] for data in heads]
     except RecordError:
         return False
     return len(shapes) > 1 and len(set(shapes)) == 1 and len(shapes[0]) == 2
-
-
-def _names(path: str) -> list[str]:
-    return [name for name in storage.list_folder(top_of(path)).files if name.endswith(".npy")]
 
 
 def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
@@ -50,16 +46,14 @@ def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
     Raises:
         RecordError: An array has an invalid header.
     """
-    top = top_of(path)
-    names: list[str] = []
+    files: dict[str, str] = {}
     with contextlib.suppress(RecordError):  # the reader of arrays reports it
-        names = _names(path)
-    if len(names) < 2:
+        files = npz.array_files(path)
+    if len(files) < 2:
         return None
     features: dict[str, Value] = {}
-    for name in names:
-        feature, file = name.removesuffix(".npy"), storage.resolved(f"{top}/{name}")
-        value = _value(file, feature)
+    for feature, file in sorted(files.items(), key=lambda item: item[1]):
+        value = _value(storage.resolved(file), feature)
         is_label = isinstance(value, ClassLabel)
         if is_label and not has_label and "label" not in features:
             feature = "label"

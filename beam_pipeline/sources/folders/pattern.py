@@ -1,85 +1,48 @@
 """`--path-pattern`: what the paths of files say, such as "{label}_{speaker}_{index}"."""
 
 import dataclasses
+import re
 import string
-from collections.abc import Sequence
 
 from beam_pipeline.errors import ConfigError
 
 # The features that a file itself is, or that no name can state.
 _TAKEN = ("image", "audio", "array", "text", "boxes")
 _DROPPED = "_"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Segment:
-    """What one folder, or the file's name, is to be: literal texts with a name between each two.
-
-    Attributes:
-        literals: One more than there are names.
-        kept: Of each name, whether its text is found or dropped.
-    """
-
-    literals: tuple[str, ...] = ("",)
-    kept: tuple[bool, ...] = ()
-
-    def match(self, text: str) -> tuple[str, ...] | None:
-        """The text of each kept name, as short as fits; in one go, whatever `text` is.
-
-        Where a literal is found first, all that follows has the most room: nothing is tried again.
-        """
-        first, last = self.literals[0], self.literals[-1]
-        if not self.kept:
-            return () if text == first else None
-        if not text.startswith(first) or not text.endswith(last):
-            return None
-        texts = []
-        start = len(first)
-        for literal in self.literals[1:-1]:
-            end = text.find(literal, start + 1)
-            if end < 0:
-                return None
-            texts.append(text[start:end])
-            start = end + len(literal)
-        end = len(text) - len(last)
-        if end <= start:
-            return None
-        texts.append(text[start:end])
-        return tuple(each for each, kept in zip(texts, self.kept, strict=True) if kept)
-
-
-# "**/": any number of folders.
-_FOLDERS = Segment(("**",))
+# "**/": any number of folders, as few as fit.
+_FOLDERS = "**"
+_ANY_FOLDERS = "(?:[^/]*/)*?"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PathPattern:
-    """A pattern that paths are held against.
+    """A pattern to match paths with.
 
     Attributes:
         text: As the user wrote it.
-        names: What it finds, in its order, dropped parts excepted.
-        segments: What each folder and the name are to be.
+        names: Names of the found texts, in order.
+        regex: Has a group for each of `names`.
         by_name: Whether only the file's name is matched, in any folder.
     """
 
     text: str
     names: tuple[str, ...]
-    segments: tuple[Segment, ...]
+    regex: re.Pattern[str]
     by_name: bool
 
     def match(self, relative: str) -> tuple[str, ...] | None:
         """The text of each name in the path of a file."""
-        return _match(self.segments, self.matched_part(relative).split("/"))
+        found = self.regex.fullmatch(self.matched_part(relative))
+        return found and found.groups()
 
     def matched_part(self, relative: str) -> str:
-        """What of a file's path is matched: never its suffix."""
+        """The part of a file's path that is matched, without suffix."""
         path = relative.rpartition("/")[2] if self.by_name else relative
         return path.rpartition(".")[0]
 
 
 def parse_pattern(text: str) -> PathPattern:
-    """The pattern that a user wrote: literal text and `{name}`s.
+    """Parse a pattern of literal text and `{name}`s.
 
     A name stands for one character or more but "/", as few as fit; `{_}` for what is dropped,
     "**/" for any number of folders, "{{" and "}}" for braces. Without a "/" the file's name
@@ -93,12 +56,12 @@ def parse_pattern(text: str) -> PathPattern:
     except ValueError as error:
         raise _error(text, f"{error}; write a brace itself as {{{{ or }}}}") from error
     names: list[str] = []
-    segments = [Segment()]
+    # For each folder and the file's name: literals, with a name between each two.
+    segments: list[list[str]] = [[""]]
     for literal, name, form, conversion in parts:
-        head, *others = literal.split("/")
-        *before, last = segments[-1].literals
-        segments[-1] = Segment((*before, last + head), segments[-1].kept)
-        segments += [Segment((other,)) for other in others]
+        first, *others = literal.split("/")
+        segments[-1][-1] += first
+        segments += [[other] for other in others]
         if name is None:
             continue
         if form or conversion or not name.isidentifier():
@@ -106,36 +69,41 @@ def parse_pattern(text: str) -> PathPattern:
         if name in names or name in _TAKEN:
             why = "occurs twice" if name in names else "is what the file holds"
             raise _error(text, f"{{{name}}} {why}; choose another name")
-        open_ = segments[-1]
-        segments[-1] = Segment((*open_.literals, ""), (*open_.kept, name != _DROPPED))
+        segments[-1] += [name, ""]
         if name != _DROPPED:
             names.append(name)
     if not names:
         raise _error(text, "it has no names; write it as '{label}_{speaker}_{index}'")
     return PathPattern(
-        text=text,
-        names=tuple(names),
-        segments=tuple(segments),
-        by_name="/" not in text,
+        text=text, names=tuple(names), regex=_regex(segments), by_name="/" not in text
     )
 
 
-def _match(segments: Sequence[Segment], parts: Sequence[str]) -> tuple[str, ...] | None:
-    """What the segments find in the parts of a path; each pair of them is looked at once."""
-    # What the segments behind find in the parts from each on; None where these do not fit.
-    rest: list[tuple[str, ...] | None] = [*(None for _ in parts), ()]
-    for number, segment in reversed(list(enumerate(segments))):
-        of_rest, rest = rest, [None] * len(rest)
-        if segment == _FOLDERS and number < len(segments) - 1:
-            rest = of_rest
-            for part in reversed(range(len(parts))):
-                rest[part] = rest[part] if rest[part + 1] is None else rest[part + 1]
-            continue
-        for part, text in enumerate(parts):
-            behind = of_rest[part + 1]
-            if behind is not None and (texts := segment.match(text)) is not None:
-                rest[part] = (*texts, *behind)
-    return rest[0]
+def _regex(segments: list[list[str]]) -> re.Pattern[str]:
+    """Compile a pattern. Its groups are atomic: nothing that fits is tried again elsewhere."""
+    blocks = [""]
+    for segment in segments[:-1]:
+        if segment == [_FOLDERS]:
+            blocks.append("")
+        else:
+            blocks[-1] += f"{_segment(*segment)}/"
+    blocks[-1] += _segment(*segments[-1])
+    for number in range(1, len(blocks)):
+        is_last = number == len(blocks) - 1
+        blocks[number] = f"({'?:' if is_last else '?>'}{_ANY_FOLDERS}{blocks[number]})"
+    return re.compile("".join(blocks))
+
+
+def _segment(first: str, *others: str) -> str:
+    """The expression of a folder's or file's name: the last name in it takes all that is left."""
+    text = re.escape(first)
+    for at in range(0, len(others), 2):
+        name, literal = others[at], re.escape(others[at + 1])
+        is_last = at == len(others) - 2
+        characters = "[^/]+" if is_last else "[^/]+?"
+        found = characters if name == _DROPPED else f"({characters})"
+        text += f"{found}{literal}" if is_last else f"(?>{found}{literal})"
+    return text
 
 
 def _error(text: str, why: str) -> ConfigError:

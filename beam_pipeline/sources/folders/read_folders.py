@@ -1,14 +1,16 @@
-"""Images, audio, arrays or texts in class folders, or with a pattern for their paths."""
+"""The layout `folders`: images, audio, arrays or texts in class folders, or in one folder."""
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import (
     ClassLabel,
@@ -22,23 +24,33 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.folders.npz_record import features_of_npz
+from beam_pipeline.sources.folders.npz_record import features_of_npz, may_be_records
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.structure import (
+    NOUNS,
     Structure,
     StructureByKind,
     file_kind,
+    is_no_class,
     main_kind,
+    main_structure,
     merged,
     structures,
 )
 from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.layout import Claim, Rank, source_layout
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, left_out
+from beam_pipeline.sources.paths import below, input_folder, joined, left_out, stem, suffix
 from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.types import convert
+from beam_pipeline.sources.tree import Tree, head
 from beam_pipeline.sources.unread import not_read
+from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.shown_text import counted
+
+_PLACES_OF_LISTS = ("", "meta")
+_LINES_LOOKED_AT = 10
 
 
 @dataclasses.dataclass
@@ -56,21 +68,17 @@ class ReadClassFolders(beam.PTransform):
     The first folders are splits if all of them have a split's name; the next folder is the class.
     Names of splits are kept as written. Hidden files are not read.
 
-    With a pattern no folder is a class or a split, unless the pattern names it: what it finds in a
-    path are columns, int, else float, else str, whatever holds all values; "label" is a
-    ClassLabel, "split" the split. A path that it does not match is Rejected, bad. If it says
-    nothing of folders, and the first folders are all splits, they are.
-
-    The files are listed once, and wait, packed (4 to 25 bytes a file), until it is known what
-    folders there are.
+    With a pattern, only what it names is a class, a split or a column (int, else float, else str).
+    A path that it does not match is Rejected, bad. If it has no folders, and the first folders are
+    all splits, they are the splits.
 
     Attributes:
         root: The folder, local or remote.
-        path_pattern: See `pattern.parse_pattern`; None for class folders.
+        path_pattern: As for `pattern.parse_pattern`; None for class folders.
         one_class: Whether all files may be of one class.
-        ignored: Files and folders that are left out.
-        is_whole: Whether `root` is all of the input: then other files are rejected, too, and
-            the tree need not be listed again for them.
+        ignored: Files and folders to leave out.
+        is_whole: Whether `root` is the whole input: then other files are rejected here, so that
+            it is not listed again for them.
 
     Raises:
         ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
@@ -106,13 +114,9 @@ def look_into(batch: bytes, pattern: PathPattern | None) -> StructureByKind:
 def checked(
     by_kind: StructureByKind, root: str, pattern: PathPattern | None, one_class: bool
 ) -> StructureByKind:
-    """The structure of all files.
-
-    Raises:
-        ProblemError: The folders are not classes, and there is no pattern.
-    """
-    structure = by_kind.get(main_kind(by_kind), Structure())
-    if pattern is None and (problem := structure.problem(root, one_class=one_class)):
+    """The structure of all files; raises ProblemError if it has no classes and no pattern."""
+    problem = main_structure(by_kind).problem(root, one_class=one_class)
+    if pattern is None and problem:
         raise ProblemError(problem)
     return by_kind
 
@@ -125,17 +129,8 @@ def records_of(
     *,
     is_whole: bool = False,
 ) -> Iterator[Element]:
-    """Make the records of the files in a batch.
-
-    Args:
-        batch: Packed names of files, by folder.
-        root: What the folders are below.
-        pattern: As in `ReadClassFolders`.
-        found: The structure of all files.
-        is_whole: Whether files of other kinds are rejected.
-    """
-    kind = main_kind(found)
-    structure = found.get(kind, Structure())
+    """Make the records of a packed batch of names, given the structure of all files."""
+    kind, structure = main_kind(found), main_structure(found)
     for folder, names in unpack(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
@@ -160,7 +155,7 @@ def records_of(
 def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
-    """Make the record of a file by its folder."""
+    """Make the record of a file by the split and the class of its folder."""
     if place is None:
         raise RecordError(
             "no class folder",
@@ -189,11 +184,7 @@ def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
 
 
 def decoded_text(data: bytes) -> str:
-    """Decode the UTF-8 text of a file.
-
-    Raises:
-        RecordError: "not UTF-8".
-    """
+    """Decode the UTF-8 text of a file; raise RecordError if it is not UTF-8."""
     return storage.decoded(data, "the text")
 
 
@@ -219,3 +210,97 @@ def _matched_record(
     }
     features = _features(path, kind, has_label="label" in pattern.names)
     return Record(key=relative, features={**features, **values}, split=split)
+
+
+def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
+    """Claim images, audio, arrays or texts in class folders, or images and audio in one folder.
+
+    If all of them are in one folder named after their kind, such as images/, claim that folder.
+    """
+    if not tree.is_folder:
+        return None
+    if config.path_pattern:
+        what = (("files", f"files named {config.path_pattern}"),)
+        return Claim(layout="folders", rank=Rank.FOLDERS, path=tree.root, understood=what)
+    home = _home(tree)
+    inner = Tree(tree.path(home), tree.ignored.inside(home)) if home else tree
+    by_kind = structures(inner.names())
+    kind, structure = main_kind(by_kind), main_structure(by_kind)
+    if not structure.number:
+        return None
+    if structure.class_depth is None and config.layout != "folders":
+        is_class = tree.is_inner and not structure.in_splits  # a class folder, seen from above
+        if is_class or _is_of_many(inner, kind):
+            return None
+    lists = {} if structure.in_splits else split_lists(tree, home)
+    problem = structure.problem(inner.root, one_class=config.one_class)
+    # Class folders say as much as files of many records; nothing decides between the two.
+    is_sure = structure.class_depth is not None and not problem
+    return Claim(
+        layout="folders",
+        rank=Rank.CONTAINER if is_sure else Rank.FOLDERS,
+        path=inner.root,
+        understood=tuple(_understood(tree, inner, structure, kind, lists)),
+        options={"split_list": tuple(f"{lists[each]}={tree.path(each)}" for each in lists)}
+        if lists
+        else {},
+        # If not all folders were looked at, the whole listing decides (`read.checked`).
+        problem=problem if inner.has_all_folders else None,
+    )
+
+
+def _home(tree: Tree) -> str:
+    """The only folder with files of the main kind, if it is named after that; otherwise ""."""
+    places = main_structure(structures(tree.names())).folders
+    names = {place[0] if place else "" for place in places}
+    name = names.pop() if len(names) == 1 else ""
+    return name if is_no_class(name) else ""
+
+
+def _is_of_many(tree: Tree, kind: str) -> bool:
+    """Whether files outside class folders have many records each, as arrays and texts do."""
+    is_record = kind == "array" and may_be_records([*map(tree.path, tree.files_with("npz"))])
+    return kind in ("array", "text") and not is_record
+
+
+def _understood(
+    tree: Tree, inner: Tree, structure: Structure, kind: str, lists: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The lines of the summary."""
+    number = f"{tree.at_least}{counted(structure.number, NOUNS[kind])}"
+    depth = structure.class_depth
+    if depth is None:
+        yield "files", f"{number} without class folders, so without labels"
+    else:
+        folders = structure.classes
+        if not depth and not inner.has_all_folders:
+            folders = frozenset(name for name in inner.look().folders if not is_no_class(name))
+        names = {class_name(name) for name in folders}
+        folders_shown = counted(len(folders), "class folder")
+        yield "classes", f"{folders_shown} ({first_names(sorted(names))})"
+        yield "files", number
+    if structure.in_splits or lists:
+        yield "splits", ", ".join(sorted(lists or structure.tops))
+
+
+def split_lists(tree: Tree, home: str) -> dict[str, str]:
+    """Find lists at the top or in meta/ that name files in the class folders below `home`."""
+    found = {
+        path: split
+        for place in _PLACES_OF_LISTS
+        for name in tree.look(place).files
+        if suffix(name) == "txt" and (split := split_in_name(stem(name)))
+        if _names_files(tree.path(path := joined(place, name)), tree.look(home).folders)
+    }
+    return found if len(set(found.values())) == len(found) else {}
+
+
+def _names_files(path: str, classes: Sequence[str]) -> bool:
+    """Whether a list begins with paths in class folders."""
+    lines = head(path).decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
+    folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
+    return bool(folders) and all(not {*classes}.isdisjoint(folder) for folder in folders)
+
+
+_SIGN = "images, audio, arrays or texts in one folder per class, or images or audio in one folder"
+LAYOUT = source_layout("folders", _SIGN, ReadClassFolders, claim_folders)

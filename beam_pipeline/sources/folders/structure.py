@@ -1,9 +1,9 @@
 """Roles of folders by their names: splits, classes or neither."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.problems import Problem
@@ -75,11 +75,13 @@ class Structure:
     @property
     def classes(self) -> frozenset[str]:
         """The class folders."""
+        return frozenset(name for name in self._named if not is_no_class(name))
+
+    @property
+    def _named(self) -> set[str]:
+        """The folders in the position of classes."""
         depth = self.class_depth
-        if depth is None:
-            return frozenset()
-        names = {place[depth] for place in self.folders if len(place) > depth}
-        return frozenset(name for name in names if not is_no_class(name))
+        return {place[depth] for place in self.folders if depth is not None and len(place) > depth}
 
     def problem(self, path: str, *, one_class: bool) -> Problem | None:
         """Why the files below `path` cannot be read as class folders; None if they can."""
@@ -91,9 +93,7 @@ class Structure:
         if self.class_depth is None or len(self.classes) > 1:
             return None
         if not self.classes:
-            depth = self.class_depth
-            names = {place[depth] for place in self.folders if len(place) > depth}
-            facts = {"path": path, "names": first_names(sorted(names))}
+            facts = {"path": path, "names": first_names(sorted(self._named))}
             return Problem(code="no class folders", facts=facts, option="path_pattern")
         if one_class:
             return None
@@ -123,12 +123,10 @@ def structures(parts: Iterable[Names], pattern: PathPattern | None = None) -> St
 
 
 def _of_folder(folder: str, names: Sequence[str], pattern: PathPattern | None) -> StructureByKind:
-    kinds = list(map(file_kind, names))
-    return {
-        kind: _of_kind(folder, [*compress(names, map(kind.__eq__, kinds))], pattern)
-        for kind in _KINDS
-        if kind in kinds
-    }
+    by_kind = defaultdict(list)
+    for name in names:
+        by_kind[file_kind(name)].append(name)
+    return {kind: _of_kind(folder, by_kind[kind], pattern) for kind in _KINDS if kind in by_kind}
 
 
 def _of_kind(folder: str, names: Sequence[str], pattern: PathPattern | None) -> Structure:
@@ -148,10 +146,10 @@ def _of_kind(folder: str, names: Sequence[str], pattern: PathPattern | None) -> 
 
 def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
     """Merge the structures of parts of a tree."""
-    by_kind: dict[str, list[Structure]] = {}
+    by_kind = defaultdict(list)
     for part in parts:
         for kind, structure in part.items():
-            by_kind.setdefault(kind, []).append(structure)
+            by_kind[kind].append(structure)
     return {
         kind: Structure(
             number=sum(each.number for each in several),
@@ -168,6 +166,11 @@ def main_kind(structures_by_kind: StructureByKind) -> str:
     if not media:
         return "text" if "text" in structures_by_kind else "image"
     return max(media, key=lambda kind: structures_by_kind[kind].number)
+
+
+def main_structure(structures_by_kind: StructureByKind) -> Structure:
+    """The structure of the files of the main kind."""
+    return structures_by_kind.get(main_kind(structures_by_kind), Structure())
 
 
 def file_kind(name: str) -> str:

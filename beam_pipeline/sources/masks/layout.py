@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
@@ -11,11 +11,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import MapSample, sample_map
 from beam_pipeline.problems import Problem
-from beam_pipeline.records import FileRef
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, split_lists_of
+from beam_pipeline.records import DeclaredClasses, FileRef, Map
+from beam_pipeline.sources.annotations.shapes import Parsed
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
 from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.masks.mask_files import MaskFiles
+from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
     MOST_MAP_BYTES,
     Classes,
@@ -25,16 +26,9 @@ from beam_pipeline.sources.masks.meaning import (
     meaning_of,
     read_table,
 )
-from beam_pipeline.sources.masks.names import (
-    CLASSES,
-    DEPTH,
-    common_name,
-    image_key,
-    image_keys,
-    label_kind,
-    role_of,
-)
+from beam_pipeline.sources.masks.names import CLASSES, DEPTH, IMAGES, label_kind, role_of
 from beam_pipeline.sources.paths import (
+    below,
     folder,
     has_image_suffix,
     input_folder,
@@ -43,6 +37,7 @@ from beam_pipeline.sources.paths import (
 )
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tree import Tree
+from tfrecord_dataset.format.split_names import split_of_folders
 
 _MAPS_LOOKED_INTO = 16
 # Cityscapes has several files per image; the first of these kinds is read.
@@ -51,6 +46,68 @@ _LABELS = ("labelTrainIds", "labelIds")
 _MOST_BYTES = 1 << 20
 # Maps in their own folders come before maps next to their images.
 _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskFiles(SideFiles):
+    """Maps in their own folders, or next to their images with names such as "a_mask.png".
+
+    Attributes:
+        root: The absolute folder that paths are relative to.
+        meaning: Meaning of the pixels.
+        by_folder: Whether maps are in their own folders.
+        labels: Kind of Cityscapes' files to read: "labelIds"; "" in other trees.
+        tables: The files that name the classes.
+    """
+
+    suffix = "png"
+    noun = "map"
+    max_bytes = 0
+    set_folders = ("segmentation", "main", "")
+
+    root: str
+    meaning: Meaning
+    by_folder: bool
+    labels: str = ""
+    tables: frozenset[str] = frozenset()
+
+    def annotates(self, path: str) -> bool:
+        if not has_image_suffix(path):
+            return False
+        shows = role_of(folder(path)).shows
+        if not self.by_folder:
+            return shows in ("", IMAGES) and names.is_marked(path, self.meaning.shows)
+        return shows == self.meaning.shows and (not self.labels or label_kind(path) == self.labels)
+
+    def is_media(self, path: str) -> bool:
+        is_other = self.by_folder and role_of(folder(path)).shows not in ("", IMAGES)
+        return has_image_suffix(path) and not is_other
+
+    def common_name(self, path: str) -> str:
+        return names.name_of_image(path)
+
+    def image_key(self, image: str) -> str:
+        return names.image_key(image)
+
+    def image_keys(self, annotation: str, name: str) -> Sequence[str]:
+        return names.image_keys(annotation)
+
+    def split_of_folder(self, path: str) -> str | None:
+        return split_of_folders(f"{role_of(folder(path)).shared}/")
+
+    def declared(self) -> Iterator[DeclaredClasses]:
+        if self.meaning.names:
+            classes = dict(enumerate(self.meaning.names))
+            yield DeclaredClasses(feature="segmentation", names=classes)
+
+    def parse(self, data: bytes, annotation: str) -> Parsed:
+        value = Map(
+            file=FileRef(path=below(self.root, annotation)),
+            shows=self.meaning.shows,
+            colors=self.meaning.colors,
+            num_classes=len(self.meaning.names),
+        )
+        return {"depth" if value.shows == DEPTH else "segmentation": value}, Counter()
 
 
 def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
@@ -80,11 +137,7 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """Make the source of images with maps below a folder.
-
-    Raises:
-        ConfigError: There are none.
-    """
+    """Make the source of images with maps below a folder; raise ConfigError if there are none."""
     root, ignored = input_folder(claim.path), Ignored.of(config, claim.path)
     pairs = _found(Tree(root, ignored))
     if not pairs:
@@ -97,7 +150,7 @@ def _called(tree: Tree, files: MaskFiles) -> str:
     first = min(_maps(tree, files))
     if files.by_folder:
         return folder(first)
-    return f"*{name_of(first).removeprefix(common_name(shared_name(first)))}"
+    return f"*{name_of(first).removeprefix(names.common_name(shared_name(first)))}"
 
 
 def _found(tree: Tree) -> list[MaskFiles]:
@@ -114,10 +167,9 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     kinds = set(map(label_kind, maps))
     labels = next((label for label in _LABELS if label in kinds), "")
     files = dataclasses.replace(files, labels=labels)
-    maps = [path for path in maps if files.annotates(path)]
-    images = _Images(
-        tree, [each for each in _paths(tree) if files.is_media(each) and not files.annotates(each)]
-    )
+    maps = _maps(tree, files)
+    media = sorted(filter(files.is_media, tree.files()))
+    images = _Images(tree, [path for path in media if not files.annotates(path)])
     first = maps[:: max(1, len(maps) // _MAPS_LOOKED_INTO)][:_MAPS_LOOKED_INTO]
     if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
         problem = Problem(code="a mask an object", facts={"folder": home})
@@ -141,7 +193,7 @@ def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
     """Return two folders with maps of the same image, if there are any."""
     first: dict[str, str] = {}
     for path in maps:
-        other = folder(first.setdefault(image_keys(path)[-1], path))
+        other = folder(first.setdefault(names.image_keys(path)[-1], path))
         if other != folder(path):
             return other, folder(path)
     return None
@@ -152,12 +204,12 @@ class _Images:
 
     def __init__(self, tree: Tree, images: Sequence[str]) -> None:
         self._tree = tree
-        self._keys = frozenset(map(image_key, images))
+        self._keys = frozenset(map(names.image_key, images))
         self._numbers = Counter(role_of(folder(path)).shared for path in images)
-        self._homes: dict[str, set[tuple[str, str]]] = {}
+        self._homes: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         for path in images:
-            key = image_key(path).rpartition("/")[0]
-            self._homes.setdefault(key, set()).add((folder(path), path[-1 - len(suffix(path)) :]))
+            shared = role_of(folder(path)).shared
+            self._homes[shared].add((folder(path), path[-1 - len(suffix(path)) :]))
 
     def with_objects(self, maps: Sequence[str]) -> str:
         """Return the first folder of maps if each folder has a single image of another name."""
@@ -167,14 +219,14 @@ class _Images:
 
     def has_one_of(self, path: str) -> bool:
         """Whether a map has an image."""
-        keys = image_keys(path)
+        keys = names.image_keys(path)
         return not self._keys.isdisjoint(keys) or any(map(self._is_there, keys))
 
     def _is_there(self, key: str) -> bool:
         shared, _, name = key.rpartition("/")
         return any(
             storage.exists(self._tree.path(f"{home}/{name}{ending}"))
-            for home, ending in self._homes.get(shared, ())
+            for home, ending in self._homes[shared]
             if not self._tree.look(home).is_whole
         )
 
@@ -184,28 +236,16 @@ def _maps(tree: Tree, files: MaskFiles) -> list[str]:
     return sorted(filter(files.annotates, tree.files()))
 
 
-def _paths(tree: Tree) -> list[str]:
-    return sorted(filter(has_image_suffix, tree.files()))
-
-
 def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[MapSample]:
     """Sample the pixels of the files that are images."""
     for path in paths:
-        try:
-            yield sample_map(
-                storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES),
-                DECODER_MAX_PIXELS,
-            )
-        except RecordError:  # it will be rejected by its name
-            continue
+        with contextlib.suppress(RecordError):  # it will be rejected by its name
+            data = storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES)
+            yield sample_map(data, DECODER_MAX_PIXELS)
 
 
 def _table(tree: Tree) -> tuple[str, Classes | None]:
-    """Return the file that names the classes of maps, and its classes; one with colours first.
-
-    Raises:
-        ConfigError: Files of the same name state different classes.
-    """
+    """Find the file that names the classes of maps, one with colours first, and its classes."""
     classes_by_file: dict[str, Classes] = {}
     for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
         with contextlib.suppress(RecordError):  # too large, or no text: reported as not read
@@ -214,10 +254,7 @@ def _table(tree: Tree) -> tuple[str, Classes | None]:
                 classes_by_file[path] = classes
     if not classes_by_file:
         return "", None
-    where = next(
-        (path for path, classes in classes_by_file.items() if classes.colors),
-        next(iter(classes_by_file)),
-    )
+    where = max(classes_by_file, key=lambda path: bool(classes_by_file[path].colors))
     for path, classes in classes_by_file.items():
         if name_of(path) == name_of(where) and classes != classes_by_file[where]:
             raise ConfigError(f"{where} and {path} name different classes; make them agree")

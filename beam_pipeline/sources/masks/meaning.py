@@ -59,7 +59,7 @@ def read_table(text: str, path: str) -> Classes | None:
     """
     rows = [line for line in map(str.strip, text.splitlines()) if line]
     found = _FORMS[path.rpartition("/")[2].lower()](rows) if rows else None
-    if found is None or not found.names:
+    if not found or not found.names:
         return None
     for what, given in (("name", found.names), ("colour", found.colors)):
         if twice := [each for each, count in Counter(given).items() if count > 1]:
@@ -87,13 +87,10 @@ def _csv(rows: Sequence[str]) -> Classes | None:
     name = next((columns[column] for column in columns if column in _NAMES), None)
     number = next((columns[column] for column in columns if column in _NUMBERS), None)
     color = next((each for each in _COLORS if columns.keys() >= set(each)), None)
-    places = [columns[each] for each in color] if color else [number]
-    if name is None or None in places or any(len(row) != len(header) for row in cells):
+    places = [name, *(map(columns.get, color) if color else [number])]
+    if None in places or any(len(row) != len(header) for row in cells):
         return None
-    found = [
-        (row[name].strip(), *(row[place].strip() for place in places if place is not None))
-        for row in cells
-    ]
+    found = [[row[place].strip() for place in places if place is not None] for row in cells]
     return _of_colors(found) if color else _numbered(found)
 
 
@@ -112,9 +109,8 @@ def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:
 
 def _numbered(rows: Sequence[Sequence[str]]) -> Classes | None:
     """Make classes of (name, number); a number without a name is its own name."""
-    if not all(_LEVEL.fullmatch(text) for _, text in rows):
-        return None
-    names = {int(text): name for name, text in rows}
+    are_numbers = all(_LEVEL.fullmatch(text) for _, text in rows)
+    names = {int(text): name for name, text in rows} if are_numbers else {}
     if len(names) < len(rows):
         return None
     return Classes(tuple(names.get(each, str(each)) for each in range(max(names, default=-1) + 1)))
@@ -165,14 +161,7 @@ def is_map(sample: MapSample, shows: str) -> bool:
 def meaning_of(
     samples: Iterable[MapSample], shows: str, table: Classes | None, where: str
 ) -> Meaning:
-    """Find the meaning of maps.
-
-    Args:
-        samples: The first maps, for which `is_map` is true.
-        shows: CLASSES or DEPTH.
-        table: The classes that a file names; None if there is none.
-        where: That file.
-    """
+    """Find the meaning of maps by the first ones and the classes that the file `where` names."""
     first = list(samples)
     if shows == DEPTH:
         return Meaning(shows=DEPTH, text="depths")
@@ -191,13 +180,9 @@ def meaning_of(
         if len(named) > 2:
             facts = {"table": where, "number": len(named)}
             return Meaning(problem=Problem(code="black and white maps", facts=facts))
-        names = (*((_BACKGROUND,) if len(named) < 2 else ()), *named)
-        names = names if len(names) == 2 else (_BACKGROUND, _FOREGROUND)
-        return Meaning(
-            names=names,
-            colors=BINARY,
-            text=f"black is the class {names[0]}, white the class {names[1]}",
-        )
+        black, white = (_BACKGROUND, *(named or (_FOREGROUND,)))[-2:]
+        text = f"black is the class {black}, white the class {white}"
+        return Meaning(names=(black, white), colors=BINARY, text=text)
     if not has_numbers:
         color = ",".join(map(str, max(colors)))
         return Meaning(problem=Problem(code="unnamed colours", facts={"colour": color}))

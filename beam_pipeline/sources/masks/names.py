@@ -10,34 +10,17 @@ from tfrecord_dataset.format.split_names import split_of_folders
 IMAGES, CLASSES, DEPTH = "images", "classes", "depth"
 _OTHERS = "others"  # maps of instances, or colours of other maps
 
-_HOMES = {
-    **dict.fromkeys(
-        (
-            *("images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "rgb", "photos"),
-            *("img_dir", "image_2"),
-        ),
-        IMAGES,
-    ),
-    **dict.fromkeys(
-        (
-            *("masks", "mask", "annotations", "annotation", "annots", "annot", "labels", "label"),
-            *("gt", "gts", "groundtruth", "ground_truth", "segmentation", "segmentations"),
-            *("trimaps", "segmentationclass", "segmentationclassraw", "segmentationclasspng"),
-            *("gtfine", "gtcoarse", "stuffthingmaps", "manual", "1st_manual", "2nd_manual"),
-            *("ann_dir", "semantic", "semantic_masks"),
-            *("segmentationclassaug", "stuffthingmaps_trainval2017"),
-        ),
-        CLASSES,
-    ),
-    **dict.fromkeys(
-        (
-            *("instance", "instances", "instance_masks", "panoptic", "semantic_rgb", "colormaps"),
-            *("color_labels", "bitmasks", "segmentationobject"),
-        ),
-        _OTHERS,
-    ),
-    **dict.fromkeys(("depth", "depths", "depth_map", "depth_maps", "depthmaps"), DEPTH),
+_WORDS = {
+    IMAGES: "images image imgs img jpegimages leftimg8bit rgb photos img_dir image_2",
+    CLASSES: "masks mask annotations annotation annots annot labels label gt gts groundtruth "
+    "ground_truth segmentation segmentations trimaps segmentationclass segmentationclassraw "
+    "segmentationclasspng segmentationclassaug gtfine gtcoarse stuffthingmaps "
+    "stuffthingmaps_trainval2017 manual 1st_manual 2nd_manual ann_dir semantic semantic_masks",
+    _OTHERS: "instance instances instance_masks panoptic semantic_rgb colormaps color_labels "
+    "bitmasks segmentationobject",
+    DEPTH: "depth depths depth_map depth_maps depthmaps",
 }
+_HOMES = {word: role for role, words in _WORDS.items() for word in words.split()}
 # Suffixes that follow the image's name.
 _MARK = re.compile(
     r"(?<=[^ _\-.])[ _\-.]+(masks?|segm?|segmentation|labels?|label_?ids|trimaps?|mattes?"

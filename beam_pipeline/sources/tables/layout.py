@@ -12,7 +12,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.layout import Claim, Layout, Rank, read_by, splits_shown
+from beam_pipeline.sources.layout import Claim, Layout, Rank, reading, source_layout, splits_shown
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
@@ -165,7 +165,7 @@ class _Tables:
         reads = tuple(names) if tree.is_folder else ()  # no folder of the web can be asked
         path = tree.root if tree.is_folder else tree.input
         claim = Claim(layout=self.name, rank=Rank.TABLE, path=path, reads=reads)
-        source = read_by(self.source)["read"](claim, config, "")
+        source = reading(self.source)(claim, config, "")
         assert isinstance(source, ReadTables)
         return source
 
@@ -261,7 +261,7 @@ def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
 
 
 def _table_layout(name: str, sign: str, source: type[ReadTables]) -> Layout:
-    return Layout(name=name, sign=sign, **read_by(source), claim=_Tables(name, source).claim)
+    return source_layout(name, sign, source, _Tables(name, source).claim)
 
 
 def _container_layout(
@@ -300,7 +300,7 @@ def _container_layout(
         assert isinstance(only, ReadTables)
         return _planned(whole, only)
 
-    layout = Layout(name=name, sign=sign, **read_by(source), claim=claim)
+    layout = source_layout(name, sign, source, claim)
     return layout
 
 

@@ -148,7 +148,7 @@ class ReadContainers(ReadTables):
 
     def files(self) -> list[TableFile]:
         """As `ReadTables.files`."""
-        files, _ = find_files(self.path, self.is_meant, self.ignored)
+        files = find_files(self.path, self.is_meant, self.ignored)
         return [
             self.table_file(file, file.path.removesuffix(file.relative).rstrip("/") or "/")
             for file in files

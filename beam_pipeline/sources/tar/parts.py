@@ -16,20 +16,20 @@ from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
 from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
 from tfrecord_dataset.format.feature import Feature
 
-# Forms by an extension's last part; `paths.media_kind` detects media.
-_CLASSES = ("cls", "class", "cls2")
-_NUMBERS = ("index", "inx", "id", "count")
 # The first of these extensions is the record's class.
-LABEL_EXTENSIONS = (*_CLASSES, "index", "inx")
-_TEXTS = ("txt", "text", "transcript")
-_PICKLED = ("pyd", "pickle", "pkl", "pth", "pt")
-_FORM_OF_EXTENSION = (
-    dict.fromkeys(_CLASSES, "label")
-    | dict.fromkeys(_NUMBERS, "value")
-    | dict.fromkeys(_TEXTS, "text")
-    | dict.fromkeys(_PICKLED, "pickled")
-    | {"json": "json"}
-)
+LABEL_EXTENSIONS = ("cls", "class", "cls2", "index", "inx")
+# Forms by an extension's last part; `paths.media_kind` detects media.
+_FORM_OF_EXTENSION = {
+    extension: form
+    for form, extensions in (
+        ("label", "cls class cls2"),
+        ("value", "index inx id count"),
+        ("text", "txt text transcript"),
+        ("pickled", "pyd pickle pkl pth pt"),
+        ("json", "json"),
+    )
+    for extension in extensions.split()
+}
 # Forms whose value is part of the record; others are references.
 READ = frozenset({"label", "value", "text", "json"})
 # The remedy for files that are grouped wrongly by a dot in their names.
@@ -173,11 +173,7 @@ def kind_in_json(value: Any) -> Kind | None:
 
 
 def text_of(data: bytes) -> str:
-    """The text of a member.
-
-    Raises:
-        UnicodeDecodeError: It is not UTF-8.
-    """
+    """The text of a member; raises UnicodeDecodeError."""
     return data.decode("utf-8-sig")
 
 
@@ -187,18 +183,14 @@ def _value(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
             "text too large",
             f"{member.name!r} has {member.length:,} bytes, of {_MAX_READ_BYTES:,} at most",
         )
-    data = read(member.offset, member.length)
     try:
-        text = text_of(data)
-    except UnicodeDecodeError as error:
-        raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
-    if form != "json":
-        return text
-    try:
+        text = text_of(read(member.offset, member.length))
+        if form != "json":
+            return text
         value: Any = json.loads(text)
         if "\\u" in text:  # an escape such as \ud800 alone is JSON, but no character
             json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
+    except UnicodeError as error:
         raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise malformed(f"{member.name!r}: not JSON: {error}") from error

@@ -4,7 +4,6 @@ Format: https://github.com/webdataset/webdataset
 """
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 
 import apache_beam as beam
@@ -15,21 +14,21 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.records import Consumed, Rejected
-from beam_pipeline.running.gathering import Merge
+from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.sources.archives import is_tree, names_tree_of_split
-from beam_pipeline.sources.gather import Entry, Gather, ReadFiles, entries_of
+from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
+from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tables.options import ValueOptions, value_options
-from beam_pipeline.sources.tar.member_records import record_of_parts
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
-from beam_pipeline.sources.tar.roles import (
+from beam_pipeline.sources.tar.records import (
     MemberKinds,
     find_roles,
     kinds_of_members,
     merge_member_kinds,
+    record_of_parts,
 )
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
@@ -60,13 +59,17 @@ class ReadTar(ValueOptions, beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        files, _ = find_files(self.path, is_tar, self.ignored)
+        files = find_files(self.path, is_tar, self.ignored)
         options = value_options(self)
-        read = functools.partial(read_tar, options=options, scratch=self.scratch)
-        consumed = Consumed(paths=tuple(file.path for file in files))
-        batches = pipeline | ReadFiles(files, [consumed], read, _BYTES_AN_ENTRY_BYTE)
+        paths = tuple(file.path for file in files)
+        num_bytes = sum(size or 0 for size in storage.sizes(paths)) // _BYTES_AN_ENTRY_BYTE
+        batches = (
+            pipeline
+            | "Sources" >> Share([*files, Consumed(paths=paths)])  # InputFile | Consumed
+            | ReadInBatches(num_bytes, read_tar, (options, self.scratch))  # (bucket, batch)
+        )
         roles = (
-            batches  # (bucket, packed batch of Part)
+            batches
             | "LookAtMembers" >> beam.Map(_kinds_in_batch)  # MemberKinds
             | "MergeLooks" >> Merge(merge_member_kinds)  # MemberKinds
             | "FindRoles" >> beam.Map(find_roles, options)  # Role by name
@@ -133,4 +136,4 @@ def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
     return claim_of_files("tar", tree, tars)
 
 
-LAYOUT = Layout(name="tar", sign=".tar files", **read_by(ReadTar), claim=claim_tars)
+LAYOUT = source_layout("tar", ".tar files", ReadTar, claim_tars)

@@ -15,7 +15,7 @@ from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, read_by
+from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import left_out, suffix
 from beam_pipeline.sources.tfrecord.record_files import (
     RecordFile,
@@ -43,11 +43,7 @@ _DAMAGES = ("truncated file", "damaged file")
 
 
 def refuse_conversions(config: BuildConfig) -> None:
-    """Refuse options that would convert Examples, which are copied unchanged.
-
-    Raises:
-        ConfigError: An option converts values.
-    """
+    """Raise ConfigError for options that convert, since Examples are copied unchanged."""
     asked = {
         "--image-max-side": config.image.max_side,
         "--image-size": config.image.size,
@@ -176,11 +172,7 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
 
 
 def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Claim files with the names of TFRecord files if the first ones are such files.
-
-    Raises:
-        ConfigError: A declared feature is under no key, or an option asks for conversions.
-    """
+    """Claim files with the names of TFRecord files if the first ones are such files."""
     files = tree.files()
     named = list(filter(has_record_name, files))
     likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
@@ -207,9 +199,5 @@ def is_tfrecord(path: str) -> bool:
         return False
 
 
-LAYOUT = Layout(
-    name="tfrecord",
-    sign="files that begin like TFRecord files",
-    **read_by(ReadTFRecords),
-    claim=claim_tfrecords,
-)
+_SIGN = "files that begin like TFRecord files"
+LAYOUT = source_layout("tfrecord", _SIGN, ReadTFRecords, claim_tfrecords)

@@ -1,7 +1,6 @@
 """TFRecord files by their first bytes, with splits by their names."""
 
 import dataclasses
-import itertools
 import re
 import zlib
 from collections.abc import Sequence
@@ -33,11 +32,7 @@ _REMOTE_FILES_AT_ONCE = 16
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFile(InputFile):
-    """A TFRecord file.
-
-    Attributes:
-        compressed: Whether it is a gzip file.
-    """
+    """A TFRecord file, perhaps compressed by gzip."""
 
     compressed: bool
 
@@ -47,50 +42,39 @@ def find_record_files(
 ) -> tuple[list[RecordFile], list[Rejected]]:
     """Find the TFRecord files of an input, sorted, and rejects for other files.
 
-    Args:
-        path: A folder, a file, or a pattern of files.
-        ignored: Files that are left out.
-
     Raises:
         ConfigError: There is no TFRecord file.
     """
-    listed, _ = find_files(path, lambda _: True, ignored)
+    listed = find_files(path, lambda _: True, ignored)
     threads = _REMOTE_FILES_AT_ONCE if storage.is_remote(path) else 1
-    looked = list(zip(listed, map_threads(_look, listed, threads), strict=True))
-    readable = [(file, kind) for file, kind in looked if not isinstance(kind, Rejected)]
-    if not readable:
+    looked = list(map_threads(_look, listed, threads))
+    files = [each for each in looked if isinstance(each, RecordFile)]
+    rejected = [each for each in looked if isinstance(each, Rejected)]
+    if not files:
+        why = next((f"; {each.source}: {each.detail}" for each in rejected if each.bad), "")
         raise ConfigError(
-            f"{path} holds no TFRecord file ({len(listed)} looked at{_why(looked)}); give a "
-            "folder, file or pattern of some"
+            f"{path} holds no TFRecord file ({len(listed)} looked at{why}); give a folder, file or "
+            "pattern of some"
         )
-    splits = splits_of_record_files([file.relative for file, _ in readable])
-    files = [
-        RecordFile(path=file.path, relative=file.relative, split=split, compressed=kind == "gzip")
-        for (file, kind), split in zip(readable, splits, strict=True)
-    ]
-    return files, [kind for _, kind in looked if isinstance(kind, Rejected)]
+    splits = splits_of_record_files([file.relative for file in files])
+    pairs = zip(files, splits, strict=True)
+    return [dataclasses.replace(file, split=split) for file, split in pairs], rejected
 
 
-def _look(file: InputFile) -> str | Rejected:
-    """ "plain" or "gzip" of a TFRecord file."""
+def _look(file: InputFile) -> RecordFile | Rejected:
+    path, name = file.path, file.relative
     try:
-        kind = kind_of_file(file.path)
+        kind = kind_of_file(path)
     except RecordError as error:
-        return Rejected.of(file.relative, error)
+        return Rejected.of(name, error)
     if kind in ("plain", "gzip"):
-        return kind
+        return RecordFile(path=path, relative=name, split=None, compressed=kind == "gzip")
     return Rejected(
         source=file.relative,
         reason="not a TFRecord file",
         detail=_ZLIB if kind == "zlib" else _NO_FRAME,
         bad=kind == "zlib" or has_record_name(file.relative),
     )
-
-
-def _why(looked: Sequence[tuple[InputFile, str | Rejected]]) -> str:
-    """Describe the first file that has the name of a TFRecord file and is not one."""
-    meant = (kind for _, kind in looked if isinstance(kind, Rejected) and kind.bad)
-    return "".join(f"; {each.source}: {each.detail}" for each in itertools.islice(meant, 1))
 
 
 def kind_of_file(path: str) -> str | None:
@@ -149,16 +133,13 @@ def find_shards(directory: str) -> list[RecordFile]:
                 f"{directory} has a dataset below it, {parent(other.source)}; adopt that, or "
                 "move it away"
             )
-    for one_of, property_ in (
-        ({file.compressed: file.relative for file in files}, "gzip, but not"),
-        (
-            {bool(splits_of_record_files([file.relative])[0]): file.relative for file in files},
-            "named after a split, but not",
-        ),
-    ):
+    names = [file.relative for file in files]
+    in_gzip = {file.compressed: file.relative for file in files}
+    with_split = {bool(splits_of_record_files([name])[0]): name for name in names}
+    for one_of, what in ((in_gzip, "gzip"), (with_split, "named after a split")):
         if len(one_of) > 1:
             raise ConfigError(
-                f"{one_of[True]} is {property_} {one_of[False]}; make them alike, or build a "
+                f"{one_of[True]} is {what}, but not {one_of[False]}; make them alike, or build a "
                 "dataset from them"
             )
     return files

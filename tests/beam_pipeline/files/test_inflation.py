@@ -16,7 +16,8 @@ import pytest
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import array_header, inspect_array
-from beam_pipeline.sources.unpacking import array_values, unpack_gzip
+from beam_pipeline.media.npz import array_files
+from beam_pipeline.sources.unpacking import unpack_gzip
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import inflation
 from tfrecord_dataset.format.frames import framed
@@ -87,7 +88,7 @@ def test_gzip(tmp_path, small, read):
 @pytest.mark.parametrize(
     ("read", "most"),
     [
-        pytest.param(lambda path: list(array_values(path, "x")), 4, id="rows"),
+        pytest.param(lambda path: array_files(path), 4, id="rows"),
         pytest.param(lambda path: inspect_array(Path(path).read_bytes()), 2, id="one array"),
     ],
 )

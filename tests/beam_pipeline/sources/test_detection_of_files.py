@@ -8,7 +8,8 @@ import pytest
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.sources.detect import detect
+from beam_pipeline.sources.inputs import detect
+from beam_pipeline.sources.paths import stem, suffix
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.frames import framed
 
@@ -65,7 +66,7 @@ def test_each_remote_folder_is_listed_once(bucket):
     for name in ("readme.txt", "VOC/Annotations/a.xml", "VOC/JPEGImages/a.jpg"):
         store.put(f"{url}/{name}", b"1")
     tree = Tree(url)
-    assert {relative: str(listing) for relative, listing in tree.walk()} == {
+    assert {relative: str(listing) for relative, listing in tree.walked.items()} == {
         "": "1 folder (VOC) and 1 file (readme.txt)",
         "VOC": "2 folders (Annotations, JPEGImages) and 0 files",
         "VOC/Annotations": "0 folders and 1 file (a.xml)",
@@ -82,9 +83,40 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
         for file in range(30):
             store.put(f"{url}/{number:03d}/{file}.jpg", b"1")
     store.latency_s = 0.3  # long enough for all threads to be there
-    list(Tree(url).walk())
+    assert Tree(url).walked
     assert store.calls["list"] == 2 + 40  # a page of the top, its folders, 40 of them
     assert store.most_at_once > 20
+
+
+def test_a_remote_level_is_looked_at_with_few_requests(bucket):
+    url, store = bucket
+    for number in range(1500):
+        store.put(f"{url}/images/{number:04}.jpg", b"1")
+    store.put(f"{url}/labels.csv", b"1")
+    store.forget()
+    tree = Tree(url)
+    assert (tree.look().folders, tree.look().files) == (("images",), ("labels.csv",))
+    assert store.calls["list"] <= 2
+    assert 200 < len(tree.look("images").files) < 600
+
+
+def test_of_many_files_a_part_is_kept_and_of_few_all(tmp_path):
+    for number in range(1000):
+        (tmp_path / f"{number:06}.jpg").touch()
+        (tmp_path / f"{number:06}.txt").touch()
+    (tmp_path / "labels.csv").touch()
+    (tmp_path / "masks").mkdir()
+    tree = Tree(str(tmp_path))
+    listing = tree.look()
+    assert listing.folders == ("masks",)
+    assert "labels.csv" in listing.files
+    by_suffix = {
+        ending: {stem(name) for name in listing.files if suffix(name) == ending}
+        for ending in ("jpg", "txt")
+    }
+    assert 200 < len(by_suffix["jpg"]) < 600
+    assert by_suffix["jpg"] == by_suffix["txt"]
+    assert (listing.is_whole, tree.at_least) == (False, "at least ")
 
 
 def test_a_table_with_more_rows_than_there_are_recordings_is_a_question(make_tree):

@@ -2,6 +2,7 @@
 
 import random
 
+import apache_beam as beam
 import pytest
 
 from beam_pipeline.records import Rejected
@@ -11,7 +12,7 @@ from beam_pipeline.sources import gather
 from beam_pipeline.sources.gather import (
     Entry,
     Gather,
-    ReadFiles,
+    ReadInBatches,
     entries_of,
     gathered,
     in_batches,
@@ -34,7 +35,8 @@ def test_read_and_gather(run_transform):
     files = [InputFile(path=f"/{n}", relative=n[0], split=n[1:]) for n in ("b20", "a10", "c0")]
     other = Rejected(source="d", reason="end", detail="")
 
-    elements = run_transform(ReadFiles(files, [other], numbers_by_key) | Gather(joined))
+    read = ReadInBatches(1 << 10, numbers_by_key)
+    elements = run_transform(beam.Create([*files, other]) | read | Gather(joined))
 
     rejected = [element for element in elements if isinstance(element, Rejected)]
     assert sorted(reject.source for reject in rejected) == ["a", "b", "c", "d"]

@@ -9,11 +9,11 @@ from beam_pipeline import layout_names
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import registry
-from beam_pipeline.sources.detect import detect
-from beam_pipeline.sources.folders.layout import LAYOUT as FOLDERS
+from beam_pipeline.sources.folders.read_folders import LAYOUT as FOLDERS
+from beam_pipeline.sources.inputs import detect
 from beam_pipeline.sources.registry import layout_named, layouts
 
-OWN = ["auto", *(layout.name for layout in registry._OWN)]
+OWN = ["auto", *registry.OWN]
 MODULE = """
 from beam_pipeline import Claim, Layout, Rank, claim_of_files
 
@@ -79,13 +79,6 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
     # Of two layouts of one suffix, what a file begins with decides; annotations win over tables.
     assert detected(f"{root}/x.csv").layout == "csv"
     assert detected(f"{root}/notes.csv").layout == "notes"
-
-
-def test_two_layouts_of_one_file(register, make_tree):
-    register("notes = chess_of_tests:NOTES", MODULE.replace("Rank.ANNOTATIONS", "Rank.TABLE"))
-    root = make_tree({"notes.csv": "a,b"})
-    with pytest.raises(ConfigError, match=r"2 ways: csv \(notes\.csv\); notes"):
-        detected(f"{root}/notes.csv")
 
 
 @pytest.mark.parametrize(

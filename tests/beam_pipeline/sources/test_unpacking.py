@@ -3,13 +3,12 @@
 import gzip
 import os
 
-import numpy as np
 import pytest
 from fresh_python import printed
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources import unpacking
-from beam_pipeline.sources.unpacking import check_stored, unpack_array, unpack_gzip
+from beam_pipeline.sources.unpacking import unpack_gzip
 
 CONTENT = bytes(range(256)) * 1000
 
@@ -47,66 +46,6 @@ def test_damaged_gzip_leaves_nothing(packed, tmp_path):
     with pytest.raises(RecordError, match=r"truncated file: numbers\.gz: "):
         unpack_gzip(str(packed), str(scratch))
     assert list(scratch.iterdir()) == []
-
-
-NUMBERS = np.arange(7 * 5 * 3).reshape(7, 5, 3)
-ARRAYS = [
-    pytest.param(NUMBERS.astype("<f4"), id="as wanted"),
-    pytest.param(NUMBERS[:0].astype("<f4"), id="no rows"),
-    pytest.param(np.array(["ä", "bcd"], "<U3"), id="text"),
-    pytest.param(np.array([True, False]), id="bool"),
-]
-
-
-@pytest.fixture(params=["npy", "npz", "compressed npz"])
-def save(request, tmp_path):
-    """Writes an array in each of the three ways; returns path and member."""
-
-    def run(array):
-        path = tmp_path / f"x.{request.param[-3:]}"
-        if request.param == "npy":
-            np.save(path, array)
-            return str(path), ""
-        (np.savez_compressed if "comp" in request.param else np.savez)(path, x=array)
-        return str(path), "x"
-
-    return run
-
-
-@pytest.mark.parametrize("array", ARRAYS)
-def test_unpack_array(save, tmp_path, monkeypatch, array):
-    """In blocks that end amid a value."""
-    monkeypatch.setattr(unpacking, "_BLOCK_BYTES", 13)
-    path, member = save(array)
-    assert read(unpack_array(path, member, str(tmp_path / "scratch"))) == array.tobytes()
-
-
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        pytest.param(lambda data: data[:-9], "truncated array", id="truncated"),
-        pytest.param(lambda data: data + b"x", "damaged array", id="more"),
-        pytest.param(lambda data: b"?" + data, "not an array", id="another file"),
-    ],
-)
-def test_damaged_npy(tmp_path, damage, reason):
-    np.save(tmp_path / "x.npy", NUMBERS)
-    path = tmp_path / "x.npy"
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(RecordError, match=reason):
-        unpack_array(str(path), "", str(tmp_path / "scratch"))
-    assert os.listdir(tmp_path) == ["x.npy"] or os.listdir(tmp_path / "scratch") == []
-
-
-@pytest.mark.parametrize("check", ["unpack", "check"])
-@pytest.mark.parametrize("save", ["npz", "compressed npz"], indirect=True)
-def test_a_flipped_bit_in_an_npz(save, tmp_path, check):
-    path, _ = save(np.random.default_rng(0).integers(0, 1 << 60, 1000))
-    data = bytearray(read(path))
-    data[len(data) // 2] ^= 1
-    (tmp_path / "x.npz").write_bytes(data)
-    with pytest.raises(RecordError, match=r"damaged archive: x\.npy "):
-        check_stored(path, "x") if check == "check" else unpack_array(path, "x", f"{tmp_path}/s")
 
 
 def test_a_full_disk_is_not_a_fault_of_the_input(packed, tmp_path):

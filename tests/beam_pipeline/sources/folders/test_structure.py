@@ -2,57 +2,49 @@
 
 import pytest
 
-from beam_pipeline.sources.folders.structure import (
-    Structure,
-    main_kind,
-    merged,
-    structures,
-)
-
-
-def named(path):
-    folder, _, name = path.rpartition("/")
-    return folder, [name]
+from beam_pipeline.sources.folders.structure import main_structure, merged, structures
 
 
 def structure_of(paths):
-    found = structures(map(named, paths))
-    assert merged(structures([named(path)]) for path in paths) == found
-    return found.get(main_kind(found), Structure())
+    folders = [(folder, [name]) for folder, _, name in (path.rpartition("/") for path in paths)]
+    found = structures(folders)
+    assert merged(structures([each]) for each in folders) == found
+    return main_structure(found)
+
+
+# Files; whether their first folders are splits; the class folders.
+TREES = """
+cat/1.jpg dog/1.jpg | False | cat dog
+left/1.jpg right/1.jpg | False | left right
+2019/1.jpg 2020/1.jpg | False | 2019 2020
+run/v1/0.jpg walk/v2/0.jpg | False | run walk
+cat/1.jpg masks/1.jpg | False | cat
+train/cat/1.jpg test/dog/1.jpg | True | cat dog
+train/1.jpg test/1.jpg | True |
+train/cat/1.jpg test/1.jpg | True | cat
+1.jpg 2.jpg | False |
+"""
+
+
+@pytest.mark.parametrize("row", TREES.strip().splitlines())
+def test_splits_and_classes(row):
+    paths, in_splits, classes = row.split("|")
+    structure = structure_of(paths.split())
+    assert (str(structure.in_splits), structure.classes) == (in_splits.strip(), {*classes.split()})
 
 
 @pytest.mark.parametrize(
-    ("paths", "splits", "classes"),
+    ("path", "folder", "expected"),
     [
-        pytest.param(["cat/1.jpg", "dog/1.jpg"], False, {"cat", "dog"}, id="files share names"),
-        pytest.param(["left/1.jpg", "right/1.jpg"], False, {"left", "right"}, id="sides"),
-        pytest.param(["2019/1.jpg", "2020/1.jpg"], False, {"2019", "2020"}, id="years"),
-        pytest.param(["run/v1/0.jpg", "walk/v2/0.jpg"], False, {"run", "walk"}, id="frames"),
-        pytest.param(["good/1.jpg", "bad/1.jpg"], False, {"good", "bad"}, id="quality"),
-        pytest.param(["cat/1.jpg", "masks/1.jpg"], False, {"cat"}, id="masks are no class"),
-        pytest.param(["train/cat/1.jpg", "test/dog/1.jpg"], True, {"cat", "dog"}, id="splits"),
-        pytest.param(["train/1.jpg", "test/1.jpg"], True, set(), id="splits without classes"),
-        pytest.param(["train/cat/1.jpg", "test/1.jpg"], True, {"cat"}, id="one split has none"),
-        pytest.param(["1.jpg", "2.jpg"], False, set(), id="flat"),
+        ("cat/1.jpg", "cat/more", (None, "cat")),
+        (" cat /1.jpg", " cat ", (None, "cat")),
+        ("cat/1.jpg", "masks", (None, "")),
+        ("cat/1.jpg", "", None),
+        ("train/cat/1.jpg", "train/cat", ("train", "cat")),
+        ("train/cat/1.jpg", "train", None),
+        ("train/1.jpg", "train", ("train", None)),
+        ("1.jpg", "", (None, None)),
     ],
 )
-def test_splits_and_classes(paths, splits, classes):
-    structure = structure_of(paths)
-    assert (structure.in_splits, structure.classes) == (splits, classes)
-
-
-@pytest.mark.parametrize(
-    ("paths", "folder", "expected"),
-    [
-        (["cat/1.jpg"], "cat/more", (None, "cat")),
-        ([" cat /1.jpg"], " cat ", (None, "cat")),
-        (["cat/1.jpg"], "masks", (None, "")),
-        (["cat/1.jpg"], "", None),
-        (["train/cat/1.jpg"], "train/cat", ("train", "cat")),
-        (["train/cat/1.jpg"], "train", None),
-        (["train/1.jpg"], "train", ("train", None)),
-        (["1.jpg"], "", (None, None)),
-    ],
-)
-def test_place(paths, folder, expected):
-    assert structure_of(paths).place(folder) == expected
+def test_place(path, folder, expected):
+    assert structure_of([path]).place(folder) == expected

@@ -1,65 +1,39 @@
-"""The members of one name are one record; their extensions say what they are."""
+"""The members of one name are one record; what cannot be used costs its record or what follows."""
+
+import tarfile
 
 import pytest
 
-from beam_pipeline.sources.tar.parts import form_of, name_parts
-from tfrecord_dataset.format.feature import Feature
+from beam_pipeline.errors import DataError
+from beam_pipeline.sources.tar import parts
+from beam_pipeline.sources.tar import records as tar_records
+from beam_pipeline.sources.tar.parts import name_parts
+
+NAMES = """
+0.jpg -> 0 jpg
+a/b/0.SEG.png -> a/b/0 seg.png
+v1.0/0.jpg -> v1.0/0 jpg
+README -> README
+0. -> 0
+"""
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("0.jpg", ("0", "jpg")),
-        ("a/b/0.SEG.png", ("a/b/0", "seg.png")),
-        ("v1.0/0.jpg", ("v1.0/0", "jpg")),
-        ("README", ("README", "")),
-        ("0.", ("0", "")),
-        (".0.jpg", None),
-        ("a/._0.jpg", None),
-        ("__meta__.json", None),
-        ("__MACOSX/0.jpg", None),
-        (".git/config.txt", None),
-        ("a/.b/c.txt", None),
-    ],
-)
-def test_name_parts(name, expected):
-    assert name_parts(name) == expected
+@pytest.mark.parametrize("row", NAMES.strip().splitlines())
+def test_name_parts(row):
+    name, parts = row.split(" -> ")
+    assert name_parts(name) == tuple((*parts.split(), "")[:2])
 
 
-@pytest.mark.parametrize(
-    ("extension", "form"),
-    [
-        ("jpg", "image"),
-        ("seg.png", "image"),
-        ("flac", "audio"),
-        ("mp3", "audio"),
-        ("npy", "array"),
-        ("cls", "label"),
-        ("index", "value"),
-        ("id", "value"),
-        ("transcript", "text"),
-        ("meta.json", "json"),
-        ("pyd", "pickled"),
-        ("x.pth", "pickled"),
-        ("mp4", "bytes"),
-        ("jpg.bak", "bytes"),
-    ],
-)
-def test_form_of(extension, form):
-    assert form_of(extension) == form
-
-
-def test_what_is_declared_goes_before_the_extension():
-    schema = [
-        Feature(name=name, kind=kind, dtype=dtype, shape=(), key=name)
-        for name, kind, dtype in (
-            ("age", "scalar", "int64"),
-            ("jpg", "bytes", "string"),
-            ("emb", "tensor", "float32"),
-        )
+def test_names_that_are_not_data():
+    names = [
+        ".0.jpg",
+        "a/._0.jpg",
+        "__meta__.json",
+        "__MACOSX/0.jpg",
+        ".git/config.txt",
+        "a/.b/c.t",
     ]
-    forms = [form_of(name, schema) for name in ("age", "age.txt", "jpg", "png", "emb.npy", "emb")]
-    assert forms == ["text", "text", "bytes", "image", "array", "text"]
+    assert [*filter(name_parts, names)] == []
 
 
 @pytest.mark.parametrize(
@@ -75,6 +49,8 @@ def test_what_is_declared_goes_before_the_extension():
         pytest.param({"0.cls2": b"1"}, {"label"}, id="cls2"),
         pytest.param({"0.cls": b"1", "0.cls2": b"1"}, {"label", "cls2"}, id="cls and cls2"),
         pytest.param({"0.inx": b"1"}, {"label"}, id="inx"),
+        pytest.param({"0.x.mp3": b"1", "0.transcript": b"1"}, {"audio", "transcript"}, id="speech"),
+        pytest.param({"0.jpg.bak": b"1"}, {"jpg"}, id="bytes"),
         pytest.param({"0.index": b"1", "0.cls": b"1"}, {"label", "index"}, id="index beside cls"),
         pytest.param({"0.json": {"Category": 1}}, {"label"}, id="a class in JSON"),
         pytest.param({"0.json": {"label": 0.5}}, {"label"}, id="a target in JSON"),
@@ -112,18 +88,50 @@ def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
     assert [records[f"{n}.tar/0"].features["x"] for n in range(len(contents))] == expected
 
 
-@pytest.mark.parametrize(
-    ("tars", "path", "expected"),
-    [
-        pytest.param(["train-0.tar", "val_1.tar"], "", ["train", "val"], id="names"),
-        pytest.param(["train/0.tar", "test/0.tar"], "", ["train", "test"], id="folders"),
-        pytest.param(["train-0.tar", "other.tar"], "", [None, None], id="not all"),
-        pytest.param(["train-0.tar"], "train-0.tar", ["train"], id="one file"),
-        pytest.param(["a-0.tar", "a-1.tar"], "a-[01].tar", [None, None], id="pattern"),
-    ],
-)
-def test_splits_and_keys(read, tars, path, expected):
-    records, _ = read({name: {"d/0.txt": b"x"} for name in tars}, path)
-    assert {key: record.split for key, record in records.items()} == {
-        f"{name}/d/0": split for name, split in zip(tars, expected, strict=True)
+def test_json_without_bound(read):
+    records, rejects = read({"x.tar": {"0.json": b"[" * 99_999, "1.json": {"n": 1}}})
+    assert list(records) == ["x.tar/1"]
+    assert rejects["x.tar/0"].reason == "malformed annotation"
+
+
+def test_a_text_that_is_too_large(read, monkeypatch):
+    monkeypatch.setattr(parts, "_MAX_READ_BYTES", 10)
+    records, rejects = read({"x.tar": {"0.txt": b"1" * 10, "1.txt": b"1" * 11}})
+    assert list(records) == ["x.tar/0"]
+    assert rejects["x.tar/1"].reason == "text too large"
+
+
+def test_a_link_costs_its_record_and_a_way_out_itself(read, tmp_path, write_tar):
+    path = write_tar(tmp_path / "in/x.tar", {"0.txt": b"0", "1.txt": b"1", "../2.txt": b"2"})
+    with tarfile.open(path, "a") as archive:
+        info = tarfile.TarInfo("1.cls")
+        info.type, info.linkname = tarfile.SYMTYPE, "0.txt"
+        archive.addfile(info)
+    records, rejects = read({})
+    assert list(records) == ["x.tar/0"]
+    assert {reject.source: reject.reason for reject in rejects.values()} == {
+        "x.tar/1": "unsupported member",
+        "x.tar/../2.txt": "unsafe path",
     }
+
+
+def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path, write_tar):
+    whole = write_tar(tmp_path / "whole.tar", {f"{n}.txt": b"x" * 600 for n in range(4)})
+    data = whole.read_bytes()
+    records, rejects = read(
+        {"cut.tar": data[:4000], "no.tar": b"no tar" * 200, "gz.tar.gz": b"\x1f\x8b123"}
+        | {"empty.tar": b"", "good.tar": {"0.txt": b"1"}}
+    )
+    assert records.keys() == {"good.tar/0", "cut.tar/0", "cut.tar/1"}
+    assert {reject.source: (reject.reason, reject.bad) for reject in rejects.values()} == {
+        "cut.tar": ("truncated file", True),
+        "no.tar": ("damaged archive", True),
+        "gz.tar.gz": ("compressed archive", True),
+        "empty.tar": ("empty archive", True),
+    }
+
+
+def test_names_with_dots_are_reported_before_they_fill_the_memory(read, monkeypatch):
+    monkeypatch.setattr(tar_records, "_MAX_NAMES", 50)
+    with pytest.raises(DataError, match=r"more than 50 extensions.*first dot"):
+        read({"x.tar": {f"image.{n:04d}.jpg": b"1" for n in range(60)}})

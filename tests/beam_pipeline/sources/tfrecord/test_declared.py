@@ -25,7 +25,7 @@ def only(entry):
     return feature
 
 
-FLAT = {"name": "boxes", "kind": "boxes"}
+SIDES = "image/object/bbox/xmin"
 # `declared; keys of the first records -> the key that is read`, bare or, with all that this
 # project's writer puts beside an image, not.
 KEYS = """
@@ -37,6 +37,11 @@ KEYS = """
 {name: label, kind: class_label}; label label/label -> bare label/label
 {name: x, kind: scalar, dtype: int64}; x -> bare x
 {name: tags, kind: sequence, dtype: string}; x -> bare tags
+{name: boxes, kind: boxes}; boxes -> bare boxes flat
+{name: boxes, kind: boxes}; SIDES image/object/bbox/ymax -> image/object
+{name: boxes, kind: boxes}; SIDES image/object/class/label -> bare image/object
+{name: boxes, kind: boxes}; SIDES image/object/class/text -> image/object
+{name: boxes, kind: boxes}; SIDES image/object/class/label image/object/class/text -> image/object
 """
 OURS = ("encoded", "format", "filename", "source_id", "key/sha256", "height", "width")
 
@@ -44,28 +49,10 @@ OURS = ("encoded", "format", "filename", "source_id", "key/sha256", "height", "w
 @pytest.mark.parametrize("row", KEYS.strip().splitlines())
 def test_keys(row):
     entry, keys, expected = re.split("; | -> ", row)
-    keys = keys.replace("OURS", " ".join(f"image/{part}" for part in OURS)).split()
-    found = with_key_of(only(yaml.safe_load(entry)), keys)
-    assert f"{'bare ' * found.bare}{found.key}" == expected
-
-
-def test_boxes_in_one_list_are_flat():
-    found = with_key_of(only(FLAT), ["boxes"])
-    assert (found.key, found.encoding, found.bare) == ("boxes", "flat", True)
-
-
-def test_boxes_in_a_list_a_side():
-    found = with_key_of(only(FLAT), [f"image/object/bbox/{side}" for side in ("xmin", "ymax")])
-    assert (found.key, found.encoding) == ("image/object", "")
-
-
-@pytest.mark.parametrize(
-    ("beside", "bare"),
-    [((), False), (("label", "text"), False), (("label",), True), (("text",), False)],
-)
-def test_classes_of_boxes_without_their_names(beside, bare):
-    keys = ["image/object/bbox/xmin", *(f"image/object/class/{each}" for each in beside)]
-    assert with_key_of(only(FLAT), keys).bare is bare
+    keys = keys.replace("OURS", " ".join(f"image/{part}" for part in OURS))
+    found = with_key_of(only(yaml.safe_load(entry)), keys.replace("SIDES", SIDES).split())
+    is_flat = found.encoding == "flat"
+    assert f"{'bare ' * found.bare}{found.key}{' flat' * is_flat}" == expected
 
 
 def test_a_key_that_is_not_there():

@@ -46,36 +46,18 @@ def test_content_decides(tmp_path, name, data, expected):
     assert kind_of_file(str(path)) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a.tfrecord", True),
-        ("a.tfrecords", True),
-        ("a-train.tfrecord-00000-of-00001", True),
-        ("00-224x224.tfrec", True),
-        ("coco_train.record-00000-of-00100", True),
-        ("A.TFRECORD.GZ", True),
-        ("train-00000-of-00010", False),
-        ("recording.wav", False),
-        ("a.tfrecord-00000-of-00001.parquet", False),
-        ("a.tfrecord.idx", False),
-        ("records.txt", False),
-    ],
-)
-def test_names(name, expected):
-    assert has_record_name(f"folder.tfrecord/{name}") is expected
+def test_names():
+    names = ["a.tfrecord", "a.tfrecords", "a-train.tfrecord-00000-of-00001", "00-224x224.tfrec"]
+    names += ["coco_train.record-00000-of-00100", "A.TFRECORD.GZ"]
+    others = ["train-00000-of-00010", "recording.wav", "a.tfrecord-00000-of-00001.parquet"]
+    others += ["a.tfrecord.idx", "records.txt"]
+    assert [name for name in names + others if has_record_name(f"x.tfrecord/{name}")] == names
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["a-train.tfrecord-00000-of-00002", "a-test.tfrecord-00000-of-00001"], "a"),
-        (["a-train.tfrecord-00000-of-00002", "b-test.tfrecord-00000-of-00001"], ""),
-        (["train-00000-of-00002"], ""),
-    ],
-)
-def test_the_name_that_tfds_gave(names, expected):
-    assert tfds_name(names) == expected
+def test_the_name_that_tfds_gave():
+    first, other = "a-train.tfrecord-00000-of-00002", "-test.tfrecord-00000-of-00001"
+    assert tfds_name([first, f"a{other}"]) == "a"
+    assert tfds_name([first, f"b{other}"]) == tfds_name(["train-00000-of-00002"]) == ""
 
 
 @pytest.fixture
@@ -114,36 +96,38 @@ def test_what_a_folder_holds(folder):
     ]
 
 
-def test_zlib_is_refused_by_name(folder):
-    root = folder({"a.tfrecord": zlib.compress(FILE)})
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.tfrecord", zlib.compress(FILE), r"a\.tfrecord: it is compressed as ZLIB.*as GZIP"),
+        ("a.txt", b"text", "no TFRecord file"),
+    ],
+)
+def test_nothing_to_read(folder, name, data, message):
+    with pytest.raises(ConfigError, match=message):
+        find_record_files(folder({name: data}))
 
-    with pytest.raises(ConfigError, match=r"a\.tfrecord: it is compressed as ZLIB.*as GZIP"):
-        find_record_files(root)
 
-
-def test_nothing_at_all(folder):
-    with pytest.raises(ConfigError, match="no TFRecord file"):
-        find_record_files(folder({"a.txt": b"text"}))
+GZIP = gzip.compress(FILE)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "error", "told"),
+    ("files", "error", "message"),
     [
-        ("a.tfrecord", {"b.tfrecord": b"none"}, DataError, "b.tfrecord: not a TFRecord file"),
+        ({"a.tfrecord": FILE, "b.tfrecord": b"none"}, DataError, "b.tfrecord: not a TF"),
+        ({"a.tfrecord": FILE, "b.tfrecord": GZIP}, ConfigError, "b.tfrecord is gzip, but not a.tf"),
         (
-            *("a.tfrecord", {"b.tfrecord": gzip.compress(FILE)}),
-            *(ConfigError, "b.tfrecord is gzip, but not a.tfrecord"),
-        ),
-        (
-            *("train.tfrecord", {"more.tfrecord": FILE}, ConfigError),
+            {"train.tfrecord": FILE, "more.tfrecord": FILE},
+            ConfigError,
             "train.tfrecord is named after a split, but not more.tfrecord",
         ),
         (
-            *("a/1.0.0/a.tfrecord", {"a/1.0.0/dataset_info.json": b"{}"}),
-            *(ConfigError, "a dataset below it, a/1.0.0"),
+            {"a/1/a.tfrecord": FILE, "a/1/dataset_info.json": b"{}"},
+            ConfigError,
+            "a dataset below it, a/1",
         ),
     ],
 )
-def test_what_cannot_be_one_data_set(folder, one, other, error, told):
-    with pytest.raises(error, match=told):
-        find_shards(folder({one: FILE, **other}))
+def test_what_cannot_be_one_data_set(folder, files, error, message):
+    with pytest.raises(error, match=message):
+        find_shards(folder(files))
