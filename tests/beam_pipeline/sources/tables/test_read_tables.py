@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from file_bytes import arrow_bytes, parquet_bytes
 
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
@@ -174,19 +174,3 @@ def test_changes_next_to_a_database_are_not_lost(write, tmp_path, read_tables):
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert len(read_tables(ReadSqlite(path))) == 2
     writer.close()
-
-
-@pytest.mark.parametrize(
-    ("read", "name", "data"),
-    [
-        pytest.param(ReadSqlite, "a.db", b"SQLite format 3\0" + bytes(5000), id="sqlite"),
-        pytest.param(ReadParquet, "a.parquet", as_parquet(ROWS)[:-100], id="parquet"),
-        pytest.param(ReadArrow, "a.arrow", as_arrow(ROWS)[:-100], id="arrow"),
-        pytest.param(ReadJsonl, "a.json", b'[{"a": 1}, {"a"', id="json"),
-        pytest.param(ReadCsv, "a.csv.gz", b"\x1f\x8b\x08damaged", id="csv.gz"),
-    ],
-)
-def test_files_that_are_cut_short(write, read_tables, read, name, data):
-    path = write(name, data)
-    with pytest.raises((ConfigError, DataError), match=r"a\.\w+"):
-        read_tables(read(path))

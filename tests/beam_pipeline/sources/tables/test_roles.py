@@ -73,7 +73,6 @@ def test_an_option_comes_first(make_tree):
         ("image,boxes|img/1.jpg,\"[[1, 2], [3, 4]]\"", {}, "lists that are not four numbers"),
         ("image,x|img/1.jpg,1", {"box_format": "voc"}, "'voc' is none of xyxy, xywh"),
         ("image,x|img/1.jpg,1", {"ignore_columns": ["y"]}, "--ignore-columns 'y' is not there"),
-        ("image,x|../out.jpg,1", {}, "outside of"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(make_tree, text, options, message):
@@ -138,7 +137,8 @@ def test_lists_of_json(make_tree):
     rows = '{"image": "img/1.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5], "v": [1, 2, 3]}\n'
     root = make_tree({"t.jsonl": rows, **FILES})
     roles = ReadJsonl(f"{root}/t.jsonl").plan()[0].roles
-    assert (roles.boxes.lists, roles.boxes.per_box, roles.nested) == ("boxes", {"areas"}, {"v"})
+    assert (roles.boxes.lists, roles.boxes.per_box) == ("boxes", {"areas"})
+    assert roles.forms == {"v": "list"}
 
 
 @pytest.mark.parametrize("column", ["rooms", "image_id"])
