@@ -210,7 +210,7 @@ def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:
     excepted = {boxes.lists, boxes.labels, *boxes.per_box} | roles.ignored
     for name, values in columns.items():
         types = set() if name in excepted else set(map(type, values)) - {type(None)}
-        wrong: set[type] = {dict} & types
+        wrong = types & {dict}
         if name in roles.forms:
             wrong |= types - {list} if roles.forms[name] == "list" else types & {list}
         if wrong:

@@ -118,7 +118,7 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
 
 def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
     kinds: Kinds = {}
-    if not roles.declared or roles.boxes.taken:
+    if not roles.declared or roles.boxes:
         parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
         # Rows with errors are rejected when they are read.
         kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))

@@ -55,14 +55,6 @@ def test_roles_by_name_and_values(make_tree, row):
     assert shown == expected.strip()
 
 
-def test_an_option_comes_first(make_tree):
-    text = "image,label,other,part|img/1.jpg,cat,img/2.jpg,train"
-    options = {"image_column": "other", "label_column": "part", "split_column": "label"}
-    roles = roles_of(make_tree, text, **options, ignore_columns=["image"])
-    assert [media.column for media in roles.media] == ["other"]
-    assert (roles.labels, roles.split) == ((("label", "part"),), "label")
-
-
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -114,13 +106,6 @@ def test_of_two_columns_that_may_be_the_label_a_user_chooses(make_tree, text, op
     assert [column for _, column in plan.roles.labels] == (
         ["sex"] if options.get("label_column") == "sex" else []
     )
-
-
-def test_columns_without_a_file_are_plain_data(make_tree):
-    text = "city,kind,price\nA,flat,1.5\nB,flat,2.5\nA,house,2.5\nB,house,1.5\n"
-    plan, _ = ReadCsv(f"{make_tree({'t.csv': text})}/t.csv").plan()
-    assert plan.problem is None
-    assert plan.understood == [("features", "city, kind, price")]
 
 
 def test_names_of_files_that_two_folders_have(make_tree):
