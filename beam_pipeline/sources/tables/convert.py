@@ -57,7 +57,7 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
         values = functools.partial(_each, value_of=fitted, may_lack=may_lack)
         main.append(FeatureColumn(feature.name, column, values))
     for name, column in roles.labels:
-        is_list = column in roles.lists or isinstance(kinds.get(column), ListOf)
+        is_list = isinstance(kinds.get(column), ListOf)
         label = functools.partial(
             class_label,
             column=column,

@@ -111,7 +111,6 @@ class Roles:
         labels: (feature, column) of the record's classes.
         separator: What is between the classes of a record in the text of its label; "" if a text
             is one class.
-        lists: Columns of these whose first rows have lists of classes.
         classes: The user's names of classes, for labels that are their numbers.
         unlabelled: Tables, by their relative path, whose records may lack classes.
         split: The split.
@@ -132,7 +131,6 @@ class Roles:
     media: tuple[Media, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     separator: str = ""
-    lists: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
     unlabelled: frozenset[str] = frozenset()
     split: str = ""
@@ -312,18 +310,16 @@ class _Chooser:
                 )
             return _with_boxes(roles, labels="".join(names))
         label = names[0] if len(names) == 1 else ""
-        columns = {name: self._column(name) for name in names}
-        lists = frozenset(name for name, each in columns.items() if each.is_list or each.is_nested)
+        column = self._column(label)
         if label and label == self._made_label:
             separator = OF_COLUMNS
         elif options.label_separator:
             separator = options.label_separator.removeprefix(NO_LABEL)
         else:
-            separator = "" if lists else _separator_of(label, self._column(label).texts)
+            has_lists = column.is_list or column.is_nested
+            separator = "" if has_lists else _separator_of(label, column.texts)
         labels = tuple((name if names[1:] else "label", name) for name in names)
-        return dataclasses.replace(
-            roles, labels=labels, separator=separator, lists=lists, optional=optional
-        )
+        return dataclasses.replace(roles, labels=labels, separator=separator, optional=optional)
 
     def _label(self, roles: Roles, free: Mapping[str, str]) -> tuple[list[str], str]:
         """Return the column of classes by its name or values, and an optional number to predict."""
