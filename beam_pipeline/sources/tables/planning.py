@@ -10,17 +10,10 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.tables import names as known
 from beam_pipeline.sources.tables.cells import Cells, cells
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.names import (
-    AUDIO,
-    BOXES,
-    IMAGE,
-    LABELS,
-    SPLIT,
-    check_ignored,
-    lowered,
-)
+from beam_pipeline.sources.tables.names import check_ignored, lowered
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.roles import (
     Roles,
@@ -35,7 +28,9 @@ from beam_pipeline.sources.tables.sample import Sample
 from beam_pipeline.sources.tables.table import Table
 
 # Columns of these names are files, boxes, classes, splits, or errors.
-_OF_ROLES = frozenset({*BOXES, *IMAGE, *AUDIO, *SPLIT, *LABELS.of_record})
+_OF_ROLES = frozenset(
+    {*known.BOXES, *known.IMAGE, *known.AUDIO, *known.SPLIT, *known.LABELS.of_record}
+)
 # So many of a column's values must be files: of ids, and of what ends as a file's name.
 _SHARE, _SHARE_OF_NAMES = 0.9, 0.5
 
@@ -161,14 +156,14 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
     rows = [row.values for row in sample.rows if row.file == table.file] if index else []
     found = []
     for name in dict.fromkeys(itertools.chain(*rows)):
-        if name in left_out or lowered(name) in LABELS.lists_of_record:
+        if name in left_out or lowered(name) in known.LABELS.lists_of_record:
             continue
         values = (row.get(name) for row in rows)
         texts = (str(each).strip() for each in values if isinstance(each, str | int))
         stated = [*filter(None, texts)]
         distinct = sorted(set(stated))
         has_suffixes = any(map(media_kind, distinct))
-        is_usual = is_id(name) or lowered(name) in (*IMAGE, *AUDIO) or has_suffixes
+        is_usual = is_id(name) or lowered(name) in (*known.IMAGE, *known.AUDIO) or has_suffixes
         if len(distinct) < len(stated) and not is_usual:
             continue  # numbers of rooms, or kinds, may be the names of files by chance
         matches = [index.matches(value, table.file.near) for value in distinct]
@@ -199,7 +194,7 @@ def _check_headers(
     headers = sample.headers
     for name in dict.fromkeys(itertools.chain(*headers.values())):
         without = [table for table, header in headers.items() if name not in header]
-        if without and name not in may_lack and lowered(name) not in LABELS.of_tables:
+        if without and name not in may_lack and lowered(name) not in known.LABELS.of_tables:
             raise ConfigError(
                 f"column {name!r} is not in {without[0]}, but in other tables; pass --label-column "
                 f"{name} if it is the label, else --ignore-columns {name}"

@@ -13,27 +13,9 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.sources.tables import names as known
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
-from beam_pipeline.sources.tables.names import (
-    ARRAY,
-    AUDIO,
-    BOXES,
-    CAPTIONS,
-    CORNERS,
-    FILE,
-    HEIGHT,
-    IMAGE,
-    LABELS,
-    NUMBERS,
-    RUN_LENGTHS,
-    SPLIT,
-    WIDTH,
-    attribute_name,
-    checked,
-    first,
-    lowered,
-    there_are,
-)
+from beam_pipeline.sources.tables.names import attribute_name, checked, first, lowered, there_are
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
 from beam_pipeline.sources.tables.types import list_of_text
@@ -41,11 +23,11 @@ from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
 _USUAL = {
-    ("image", "image"): IMAGE,
-    ("audio", "audio"): AUDIO,
-    ("array", "tensor"): ARRAY,
-    ("array", "sequence"): ARRAY,
-    ("label", "class_label"): LABELS.lists_of_record,
+    ("image", "image"): known.IMAGE,
+    ("audio", "audio"): known.AUDIO,
+    ("array", "tensor"): known.ARRAY,
+    ("array", "sequence"): known.ARRAY,
+    ("label", "class_label"): known.LABELS.lists_of_record,
 }
 # Columns that are called so hold several words a row more likely than one class of several words.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
@@ -53,7 +35,7 @@ _SEPARATORS = ",; "
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _LARGE_NUMBER = 1000  # larger than the number of a class
-_TEXTS = frozenset({*CAPTIONS, "transcript", "transcription"})
+_TEXTS = frozenset({*known.CAPTIONS, "transcript", "transcription"})
 _NO_CLASSES = _TEXTS | {"partition", "fold", "width", "height"}
 # Classes only if the user asks for them.
 _ASIDE = frozenset({"age", "sex"})
@@ -220,8 +202,12 @@ class _Chooser:
         # The column that takes the place of columns of one class each.
         self._made_label = next(filter(None, (each.cells.label for each in sample.tables)), "")
 
-    def _where(self, fits: Callable[[ColumnSample], bool]) -> dict[str, str]:
-        return {key: name for key, name in self._by_name.items() if fits(self._column(name))}
+    def _where(
+        self, fits: Callable[[ColumnSample], bool], among: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """Return the usable columns that fit, by name in lower case."""
+        names = self._by_name if among is None else among
+        return {key: name for key, name in names.items() if fits(self._column(name))}
 
     def proposed(self) -> Roles:
         """Decide roles by options, names and values."""
@@ -252,7 +238,7 @@ class _Chooser:
         """Return the column of splits by option or name; ask if it has numbers: 0, 1 and 2."""
         if stated := self._stated("split"):
             return stated
-        name = first(SPLIT, free)
+        name = first(known.SPLIT, free)
         if self._column(name).is_numeric:
             facts, option = {"column": name}, "split_column"
             raise ProblemError(
@@ -263,8 +249,8 @@ class _Chooser:
     def _media(self) -> tuple[Media, ...]:
         """Return the columns of paths: main image, audio and array first, if there are such."""
         audios = self._where(lambda column: column.media == "audio")
-        audio = self._stated("audio") or first(AUDIO, audios)
-        array = first(ARRAY, self._where(lambda column: column.media == "array"))
+        audio = self._stated("audio") or first(known.AUDIO, audios)
+        array = first(known.ARRAY, self._where(lambda column: column.media == "array"))
         image = self._stated("image") or self._image(alone=not audio and not array)
         if audio and audio == image:
             raise ConfigError(f"the column {audio!r} cannot hold images and audio; name another")
@@ -290,8 +276,10 @@ class _Chooser:
             if name != self._options.audio_column and _may_be_images(key, self._column(name))
         }
         named = self._where(lambda column: bool(column.media))
-        sure = {key: name for key, name in possible.items() if key in named or key not in FILE}
-        return first(IMAGE, sure) or (first(IMAGE, possible) if alone else "")
+        sure = {
+            key: name for key, name in possible.items() if key in named or key not in known.FILE
+        }
+        return first(known.IMAGE, sure) or (first(known.IMAGE, possible) if alone else "")
 
     def _with_labels(self, roles: Roles, free: Mapping[str, str]) -> Roles:
         """Decide the columns of the record's classes, or of the boxes'."""
@@ -325,11 +313,11 @@ class _Chooser:
         """Return the column of classes by its name or values, and an optional number to predict."""
         if self._made_label:
             return [self._made_label], ""
-        classes = self._where(lambda column: not column.are_no_classes)
+        possible = self._where(lambda column: not column.are_no_classes, free)
         lists = self._where(lambda column: column.is_list and not column.are_no_classes)
-        name = first(LABELS.of_tables, {key: classes[key] for key in classes.keys() & free.keys()})
+        name = first(known.LABELS.of_tables, possible)
         if not name and not roles.boxes.lists:
-            name = first(LABELS.lists_of_record, lists)
+            name = first(known.LABELS.lists_of_record, lists)
         if name or roles.boxes:
             return [name] if name else [], ""
         some = _column_of_some(self._sample.headers)
@@ -347,11 +335,9 @@ class _Chooser:
         if roles.boxes or not self._column(roles.key).repeats:
             return roles
         others = {key: name for key, name in self._by_name.items() if name not in roles.taken}
-        texts = self._where(lambda column: not column.is_numeric and not column.is_list)
-        name = first(
-            CAPTIONS, {key: others[key] for key in others.keys() & free.keys() & texts.keys()}
-        )
-        numbers = {other for key, other in others.items() if key in NUMBERS and other != name}
+        texts = self._where(lambda column: not column.is_numeric and not column.is_list, free)
+        name = first(known.CAPTIONS, {key: texts[key] for key in texts if key in others})
+        numbers = {other for key, other in others.items() if key in known.NUMBERS and other != name}
         if not name or {name, *numbers} != {*others.values()}:
             return roles
         return dataclasses.replace(roles, captions=name, numbers=frozenset(numbers))
@@ -361,29 +347,31 @@ class _Chooser:
         lists = self._where(lambda column: column.is_nested)
         corners: tuple[str, ...] = ()
         box_format, boxes, runs = self._options.box_format, "", ""
-        if one := first(BOXES, self._where(lambda column: column.are_fours)):
+        if one := first(known.BOXES, self._where(lambda column: column.are_fours)):
             corners, box_format = (one,), box_format or "xyxy"
-        elif not (boxes := first(BOXES, lists)):
+        elif not (boxes := first(known.BOXES, lists)):
             corners, stated = _corners(free)
             box_format = box_format or stated
             if not corners:
-                runs = first(RUN_LENGTHS, {name.replace("_", ""): free[name] for name in free})
+                runs = first(
+                    known.RUN_LENGTHS, {name.replace("_", ""): free[name] for name in free}
+                )
         if runs:
             corners, box_format = (runs,), "xywh"
-        in_texts = first(BOXES, self._where(lambda column: column.is_list))
+        in_texts = first(known.BOXES, self._where(lambda column: column.is_list))
         if in_texts and not boxes and not corners:
             raise ConfigError(
                 f"column {in_texts!r} holds lists that are not four numbers: write JSON Lines for "
                 f"several boxes in a row, or pass --ignore-columns {in_texts}"
             )
         others = {key: name for key, name in free.items() if name not in corners}
-        width, height = first(WIDTH, others), first(HEIGHT, others)
+        width, height = first(known.WIDTH, others), first(known.HEIGHT, others)
         return BoxColumns(
             size=(width, height) if (boxes or corners) and width and height else None,
             corners=corners,
             has_runs=bool(runs),
             lists=boxes,
-            labels=first(LABELS.beside_boxes, lists) if boxes else "",
+            labels=first(known.LABELS.beside_boxes, lists) if boxes else "",
             format=box_format,
         )
 
@@ -438,11 +426,11 @@ class _Chooser:
         if boxes[1:] or boxes[0].name != "boxes" or not columns:
             raise ConfigError(
                 f"--schema declares the boxes {boxes[-1].name!r}, but a table has one feature of "
-                f"boxes, 'boxes', of columns such as {', '.join(CORNERS[0][0])}; "
+                f"boxes, 'boxes', of columns such as {', '.join(known.CORNERS[0][0])}; "
                 f"{there_are('boxes', self._usable)}"
             )
         if columns.corners:
-            label = self._stated("label") or first(LABELS.of_tables, plain)
+            label = self._stated("label") or first(known.LABELS.of_tables, plain)
             columns = dataclasses.replace(columns, labels=label)
         return columns
 
@@ -462,7 +450,7 @@ def _may_be_images(key: str, column: ColumnSample) -> bool:
         return False
     is_absent = not column.media and not column.exists and column.values
     are_texts = all(isinstance(value, str) for value in column.values)
-    return key not in FILE or not (column.is_numeric or (is_absent and are_texts))
+    return key not in known.FILE or not (column.is_numeric or (is_absent and are_texts))
 
 
 def _with_boxes(roles: Roles, **changes: object) -> Roles:
@@ -664,7 +652,7 @@ def _column_of_some(headers: Mapping[str, Sequence[str]]) -> str:
 
 
 def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    for (left, top, right, bottom), box_format in CORNERS:
+    for (left, top, right, bottom), box_format in known.CORNERS:
         third = right.replace("2", "3")  # of a landmark or a quadrilateral
         if {left, top, right, bottom} <= names.keys() and (third == right or third not in names):
             return (names[left], names[top], names[right], names[bottom]), box_format
@@ -709,7 +697,7 @@ def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield what `ignore_columns` may name of a row: columns, and attributes of its boxes."""
     yield from values
     for column, value in values.items():
-        if lowered(column) in BOXES and isinstance(value, list | dict):
+        if lowered(column) in known.BOXES and isinstance(value, list | dict):
             objects = value if isinstance(value, list) else [value]
             members = {name for each in objects if isinstance(each, dict) for name in each}
             per_box = {name for name, each in values.items() if isinstance(each, list)} - {column}
