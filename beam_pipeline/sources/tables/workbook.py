@@ -11,6 +11,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+import python_calamine
+
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
@@ -99,13 +101,6 @@ def _rows(path: str, workbook: Any, sheet: str, number: int | None = None) -> li
 
 
 def _opened(path: str) -> Any:
-    try:
-        import python_calamine
-    except ImportError as error:
-        raise ConfigError(
-            f"{path} is a workbook, which python-calamine reads: pip install python-calamine, or "
-            "save the sheet as CSV"
-        ) from error
     data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
     try:
         _check_sizes(path, data)
