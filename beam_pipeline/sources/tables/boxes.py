@@ -16,25 +16,24 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.tables.labels import is_stated, label_name, named_class
 from beam_pipeline.sources.tables.names import CORNERS, LABELS, attribute_name
 from beam_pipeline.sources.tables.roles import Roles
-from beam_pipeline.sources.tables.types import Kind, ListOf, convert_column, list_of_text
+from beam_pipeline.sources.tables.types import (
+    Kind,
+    ListOf,
+    convert_column,
+    list_of_text,
+    unsupported,
+)
 from tfrecord_dataset.image_size import ImageSize
 
 # Members of Hugging Face's `objects` that hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
 _HEADER_BYTES = 1 << 16
 
-
-def _attribute(
-    column: str, values: Sequence[Any], kind: Kind | None, roles: Roles
-) -> tuple[Any, ...]:
-    """Convert the values of some boxes; lists in a CSV stay text."""
-    kind = str if isinstance(kind, ListOf) else kind
-    return tuple(convert_column(values, column, kind, roles.missing_number))
+_Row = Mapping[str, Any]
+_Kinds = Mapping[str, Kind | None]
 
 
-def boxes_from_rows(
-    rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Mapping[str, Kind | None]
-) -> Objects:
+def boxes_from_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects:
     """Make the boxes of one image from its rows; a row without coordinates adds none.
 
     Other columns become attributes of the boxes.
@@ -46,35 +45,51 @@ def boxes_from_rows(
     stated = [(row, _stated_box(row, roles.boxes.corners)) for row in rows]
     with_box = [(row, box) for row, box in stated if any(map(is_stated, box))]
     return dataclasses.replace(
-        facts_of_rows([row for row, _ in with_box], roles, kinds),
+        _facts_of_rows([row for row, _ in with_box], roles, kinds),
         boxes=tuple(_four(box) for _, box in with_box),
         format=roles.boxes.format,
-        image_size=stated_size(rows, roles),
+        image_size=_stated_size(rows, roles),
     )
 
 
-def facts_of_rows(
-    with_box: Sequence[Mapping[str, Any]], roles: Roles, kinds: Mapping[str, Kind | None]
+def objects_from_runs(
+    rows: Sequence[_Row], roles: Roles, kinds: _Kinds, image_path: str
 ) -> Objects:
+    """Make the objects of one image from rows of run lengths, as `boxes_from_rows` does."""
+    size = _stated_size(rows, roles) or _size_in_file(image_path)
+    [column] = roles.boxes.corners
+    check_number(len(rows))
+    with_mask = [row for row in rows if is_stated(row.get(column))]
+    masks = [mask_of_starts(str(row[column]), size) for row in with_mask]
+    return dataclasses.replace(
+        _facts_of_rows(with_mask, roles, kinds),
+        boxes=tuple(box for mask in masks if (box := box_of(mask))),
+        format="xywh",
+        masks=tuple(masks),
+        image_size=size,
+    )
+
+
+def _facts_of_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects:
     """Make the classes and attributes of objects with a row each."""
-    names = sorted(kinds.keys() - roles.taken)
-    return Objects(
-        boxes=(),
-        labels=tuple(_class_of(row.get(roles.boxes.labels), roles) for row in with_box)
-        if roles.boxes.labels
-        else (),
-        attributes={
-            attribute_name(name): _attribute(
-                name, [row.get(name) for row in with_box], kinds[name], roles
-            )
-            for name in names
-        },
-    )
+    label = roles.boxes.labels
+    attributes = {
+        attribute_name(name): _attribute(name, [row.get(name) for row in rows], kinds[name], roles)
+        for name in sorted(kinds.keys() - roles.taken)
+    }
+    labels = tuple(_class_of(row.get(label), roles) for row in rows) if label else ()
+    return Objects(boxes=(), labels=labels, attributes=attributes)
 
 
-def boxes_from_lists(
-    row: Mapping[str, Any], roles: Roles, kinds: Mapping[str, Kind | None] | None
-) -> Objects:
+def _attribute(
+    column: str, values: Sequence[Any], kind: Kind | None, roles: Roles
+) -> tuple[Any, ...]:
+    """Convert the values of some boxes; lists in a CSV stay text."""
+    kind = str if isinstance(kind, ListOf) else kind
+    return tuple(convert_column(values, column, kind, roles.missing_number))
+
+
+def boxes_from_lists(row: _Row, roles: Roles, kinds: _Kinds | None) -> Objects:
     """Make the boxes of an image from its only row.
 
     The column holds a list of four numbers each (format "xyxy" unless stated otherwise)
@@ -99,10 +114,7 @@ def boxes_from_lists(
         if roles.ignored & {stated_name, column}:
             continue
         if any(isinstance(value, list | dict) for value in values):
-            raise RecordError(
-                "unsupported column",
-                f"{column!r} holds a list or an object per box; leave it out with --ignore-columns",
-            )
+            raise unsupported(f"{column!r} holds a list or an object per box")
         attributes[name] = (
             tuple(values) if kinds is None else _attribute(column, values, kinds.get(column), roles)
         )
@@ -111,26 +123,25 @@ def boxes_from_lists(
         format=roles.boxes.format or box_format,
         labels=tuple(_class_of(label, roles) for label in labels or ()),
         attributes=attributes,
-        image_size=stated_size([row], roles),
+        image_size=_stated_size([row], roles),
     )
 
 
-def _as_lists(row: Mapping[str, Any], roles: Roles) -> tuple[dict[str, list[Any]], str]:
+def _as_lists(row: _Row, roles: Roles) -> tuple[dict[str, list[Any]], str]:
     """Return lists of n values: "" the boxes, "labels" their classes, and attributes by name."""
     value = row.get(roles.boxes.lists)
+    items = value if isinstance(value, list) else []
+    if any(isinstance(item, dict) for item in items):
+        if not all(isinstance(item, dict) for item in items):
+            raise malformed(f"{roles.boxes.lists!r} mixes objects with other values")
+        names = dict.fromkeys(name for item in items for name in item)
+        value = {name: [item.get(name) for item in items] for name in names}
     if isinstance(value, dict):
         members, box_format = _standard_names(value)
-    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        if not all(isinstance(item, dict) for item in value):
-            raise malformed(f"{roles.boxes.lists!r} mixes objects with other values")
-        names = dict.fromkeys(name for item in value for name in item)
-        members, box_format = _standard_names(
-            {name: [item.get(name) for item in value] for name in names}
-        )
     elif isinstance(value, list) or value is None:
         per_box = {name: row.get(name) for name in sorted(roles.boxes.per_box)}
         stated = {name: values for name, values in per_box.items() if values is not None}
-        members, box_format = {"": value or [], **stated}, "xyxy"
+        members, box_format = {"": items, **stated}, "xyxy"
         if roles.boxes.labels:
             members["labels"] = row.get(roles.boxes.labels) or []
     else:
@@ -142,45 +153,39 @@ def _as_lists(row: Mapping[str, Any], roles: Roles) -> tuple[dict[str, list[Any]
     return members, box_format
 
 
-def _standard_names(members: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Rename boxes to "" and classes to "labels".
-
-    Raises:
-        RecordError: "malformed annotation": the boxes are not a list.
-    """
+def _standard_names(members: _Row) -> tuple[dict[str, Any], str]:
+    """Rename boxes to "" and classes to "labels"."""
     renamed = dict(members)
-    boxes = next((name for name in _COORDINATES if name in members), "")
     box_format = "xywh"
-    if boxes:
-        renamed[""] = renamed.pop(boxes)
-        if not isinstance(renamed[""], list):
-            raise malformed(f"{boxes!r} is {renamed['']!r:.80}, not a list of boxes")
-        if renamed[""] and all(isinstance(box, dict) for box in renamed[""]):
-            corners, box_format = _corner_names(renamed[""][0])
-            renamed[""] = [[box.get(corner) for corner in corners] for box in renamed[""]]
+    boxes: Any = []
+    if name := next((name for name in _COORDINATES if name in members), ""):
+        boxes = renamed.pop(name)
+        if not isinstance(boxes, list):
+            raise malformed(f"{name!r} is {boxes!r:.80}, not a list of boxes")
+        if boxes and all(isinstance(box, dict) for box in boxes):
+            corners, box_format = _corner_names(boxes[0])
+            boxes = [[box.get(corner) for corner in corners] for box in boxes]
     elif members:
         corners, box_format = _corner_names(members)
         columns = [renamed.pop(corner) for corner in corners]
         lengths = {len(column) if isinstance(column, list) else -1 for column in columns}
         if len(lengths) > 1 or -1 in lengths:
             raise malformed(f"{', '.join(corners)} are not lists of one length")
-        renamed[""] = [list(box) for box in zip(*columns, strict=True)]
-    else:
-        renamed[""] = []
+        boxes = list(map(list, zip(*columns, strict=True)))
+    renamed[""] = boxes
     if label := next((name for name in LABELS.in_boxes if name in renamed), ""):
         renamed["labels"] = renamed.pop(label)
     return renamed, box_format
 
 
-def _corner_names(members: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+def _corner_names(members: _Row) -> tuple[tuple[str, ...], str]:
     for names, box_format in CORNERS:
         if all(name in members for name in names):
             return names, box_format
     raise malformed(f"no bbox among {', '.join(map(repr, members))}")
 
 
-def _stated_box(row: Mapping[str, Any], corners: Sequence[str]) -> list[Any]:
-    """Return the numbers of a box, in four columns or in one list."""
+def _stated_box(row: _Row, corners: Sequence[str]) -> list[Any]:
     if len(corners) > 1:
         return list(map(row.get, corners))
     value = row.get(corners[0])
@@ -199,12 +204,8 @@ def _four(box: Any) -> tuple[float, float, float, float]:
     return a, b, c, d
 
 
-def stated_size(rows: Sequence[Mapping[str, Any]], roles: Roles) -> ImageSize | None:
-    """Return the image's size, if the rows state it.
-
-    Raises:
-        RecordError: They contradict one another, or state no number.
-    """
+def _stated_size(rows: Sequence[_Row], roles: Roles) -> ImageSize | None:
+    """Return the image's size, if the rows state it; raise RecordError if they contradict."""
     if roles.boxes.size is None:
         return None
     width, height = roles.boxes.size
@@ -225,31 +226,6 @@ def _class_of(value: Any, roles: Roles) -> str:
     """Return a box's class; of a number of the user's classes the name."""
     name = label_name(value, roles.boxes.labels or roles.boxes.lists)
     return name if roles.labels else named_class(name, roles.classes)
-
-
-def objects_from_runs(
-    rows: Sequence[Mapping[str, Any]],
-    roles: Roles,
-    kinds: Mapping[str, Kind | None],
-    image_path: str,
-) -> Objects:
-    """Return the objects of one image from rows of run lengths; a row without any adds none.
-
-    Raises:
-        RecordError: The run lengths do not fit into the image, or another value is missing.
-    """
-    size = stated_size(rows, roles) or _size_in_file(image_path)
-    [column] = roles.boxes.corners
-    check_number(len(rows))
-    with_mask = [row for row in rows if is_stated(row.get(column))]
-    masks = [mask_of_starts(str(row[column]), size) for row in with_mask]
-    return dataclasses.replace(
-        facts_of_rows(with_mask, roles, kinds),
-        boxes=tuple(box for mask in masks if (box := box_of(mask))),
-        format="xywh",
-        masks=tuple(masks),
-        image_size=size,
-    )
 
 
 def _size_in_file(path: str) -> ImageSize:

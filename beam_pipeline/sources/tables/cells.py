@@ -52,12 +52,7 @@ class Cells:
         return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
 
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
-        """Prepare the cells of some rows in place; missing values make no path.
-
-        Args:
-            columns: The values of each column, one a row.
-            missing: The table's value for a missing cell.
-        """
+        """Prepare the cells of some rows in place; `missing` is what a cell without a value is."""
         num_rows = len(next(iter(columns.values()), ()))
         for name in self.as_json.intersection(columns):
             columns[name] = list(map(json_text, columns[name]))
@@ -71,10 +66,7 @@ class Cells:
             for name, values in columns.items():
                 columns[name] = list(map(_with_point, values))
         if self.numbered in columns:
-            columns[self.numbered] = [
-                _NUMBER.sub("", value) if isinstance(value, str) else value
-                for value in columns[self.numbered]
-            ]
+            columns[self.numbered] = [_NUMBER.sub("", value) for value in columns[self.numbered]]
         if self.classes and columns:
             has_classes = any(name in columns for name in self.classes)
             marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
@@ -88,7 +80,6 @@ class Cells:
             columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
 
     def _path(self, texts: Sequence[str]) -> str:
-        """Return the path that the template makes of the texts of its columns."""
         if not all(texts):
             return ""
         behind = iter(texts)
@@ -97,13 +88,10 @@ class Cells:
 
 def json_text(value: Any) -> str | None:
     """Return a value as JSON; None if it is missing."""
-    if value is None:
-        return None
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _with_point(value: Any) -> Any:
-    """Replace the decimal comma of a number."""
     is_number = isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip())
     return value.strip().replace(".", "").replace(",", ".") if is_number else value
 
@@ -114,28 +102,21 @@ def cells(options: TableOptions, names: Collection[str]) -> Cells:
     Raises:
         ConfigError: The template of the images' paths cannot be used.
     """
-    missing, template = frozenset(options.missing_values), options.image_template
+    made = Cells(frozenset(options.missing_values), decimal_comma=options.decimal_comma)
+    template, column, why = options.image_template, options.image_column or "image", ""
     if not template:
-        return Cells(missing, decimal_comma=options.decimal_comma)
+        return made
     try:
-        parts = [(literal, name) for literal, name, *_ in string.Formatter().parse(template)]
+        parts = [(text, name or "") for text, name, *_ in string.Formatter().parse(template)]
     except ValueError as error:
-        raise _error(template, f"{error}; write a brace itself as {{{{ or }}}}") from error
-    used = [name for _, name in parts if name is not None]
-    for name in used:
-        if name not in names:
-            raise _error(template, f"{name!r} is not a column; {there_are(name, names)}")
-    if not used:
-        raise _error(template, "it names no column; write it as '{id}.png'")
-    column = options.image_column or "image"
-    if column in names and column not in used:
-        raise _error(
-            template,
-            f"there is a column {column!r} already; name the column of the path by --image-column",
-        )
-    path = tuple((literal, name or "") for literal, name in parts)
-    return Cells(missing, column, path, options.decimal_comma)
-
-
-def _error(template: str, why: str) -> ConfigError:
-    return ConfigError(f"image_template {template!r} cannot be used: {why}")
+        raise ConfigError(f"image_template {template!r} cannot be used: {error}") from error
+    used = [name for _, name in parts if name]
+    if unknown := [name for name in used if name not in names]:
+        why = f"{unknown[0]!r} is not a column; {there_are(unknown[0], names)}"
+    elif not used:
+        why = "it names no column; write it as '{id}.png'"
+    elif column in names and column not in used:
+        why = f"there is a column {column!r} already; name the column of the path by --image-column"
+    if why:
+        raise ConfigError(f"image_template {template!r} cannot be used: {why}")
+    return dataclasses.replace(made, column=column, template=tuple(parts))

@@ -34,9 +34,9 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
     files_of,
 )
+from beam_pipeline.sources.tables.types import unsupported
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
-Convert = Callable[[Any], list[Any]]
 _FILE_MAGIC = b"ARROW1"
 _FILE_HEADER_BYTES = 8
 _LONG_ROW_BYTES = 1024
@@ -48,31 +48,24 @@ _STRINGS = (pa.string(), pa.large_string(), *_BYTES[:2])
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ColumnarTable(Table):
-    """One Parquet or Arrow file.
-
-    Attributes:
-        is_parquet: Whether it is Parquet.
-    """
+    """One Parquet or Arrow file."""
 
     sign = "#"
 
     is_parquet: bool
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`."""
-        names = [
-            name for name, declared in self.declarations.items() if scratch or not declared.media
-        ]
+        declarations = self.declarations
+        names = [name for name, declared in declarations.items() if scratch or not declared.media]
         number = 0
         with _opened(self.file.path) as handle:
             for rows in _batches(handle, names, is_parquet=self.is_parquet):
-                columns = dict[str, list[Any]]()
-                for name, declared in self.declarations.items():
+                columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in declarations}
+                for name in names:
                     with naming(f"column {name!r}"):
-                        values = (
-                            declared.convert(rows[name]) if name in names else [None] * len(rows)
-                        )
-                    columns[name] = files_of(values, scratch) if declared.media else values
+                        values = declarations[name].convert(rows[name])
+                    is_file = declarations[name].media
+                    columns[name] = files_of(values, scratch) if is_file else values
                 yield Batch(columns=columns, lines=range(number, number + len(rows)))
                 number += len(rows)
 
@@ -85,15 +78,12 @@ class ReadArrow(ReadContainers):
     is_parquet: ClassVar[bool] = False
 
     def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
         try:
             with _opened(file.path) as handle, naming(name_of(file.path)):
                 schema = _schema(handle, is_parquet=self.is_parquet)
                 names = tuple(schema.names)
                 if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-                    raise RecordError(
-                        "unsupported column", f"two columns are called {twice[0]!r}; rename one"
-                    )
+                    raise unsupported(f"two columns are called {twice[0]!r}")
                 features = _features_of(schema)
                 declarations = {
                     field.name: _declaration_of(
@@ -113,10 +103,7 @@ class ReadArrow(ReadContainers):
 
 @dataclasses.dataclass
 class ReadParquet(ReadArrow):
-    """The rows of Parquet files.
-
-    Class labels whose names the schema's metadata states are classes of these names.
-    """
+    """The rows of Parquet files; classes have the names that the schema's metadata states."""
 
     suffixes = ("parquet",)
     is_parquet = True
@@ -160,12 +147,7 @@ def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> 
 
 
 class _Messages:
-    """A stream of Arrow messages, each checked before Arrow unpacks its compressed buffers.
-
-    Args:
-        handle: The stream.
-        size: The bytes of its file.
-    """
+    """A stream of Arrow messages, each checked before Arrow unpacks its compressed buffers."""
 
     closed = False
 
@@ -175,11 +157,7 @@ class _Messages:
         self._size, self._num_bytes = size, 0
 
     def read(self, num_bytes: int) -> bytes:
-        """Return that many bytes, fewer at the end.
-
-        Raises:
-            RecordError: "file too large".
-        """
+        """Return that many bytes, fewer at the end; raise RecordError if too many are unpacked."""
         data: bytes = self._rest.read(num_bytes)
         while len(data) < num_bytes and (message := next(self._messages, None)):
             self._num_bytes += sum(_unpacked_sizes(message))
@@ -309,12 +287,7 @@ def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
 def _declaration_of(
     field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]
 ) -> ColumnDeclaration:
-    """Return how a column is read.
-
-    Args:
-        field: Its name and Arrow type.
-        feature: Hugging Face's feature, if there is one.
-        first_bytes: Reads the first bytes that it holds.
+    """Return how a column is read, by its Arrow type and Hugging Face's feature, if there is one.
 
     Raises:
         RecordError: "unsupported column": it holds what no feature can be made of.
@@ -322,23 +295,21 @@ def _declaration_of(
     kind = field.type
     if _is_file(kind):
         media = _MEDIA.get(feature.get("_type", ""), "") if isinstance(feature, dict) else ""
-        return (
-            ColumnDeclaration(media=media, convert=_cast)
-            if media
-            else declaration_of_bytes(field.name, first_bytes())
-        )
-    if _holds_files(kind):
-        raise RecordError(
-            "unsupported column",
-            f"column {field.name!r} holds bytes in lists or structs, such as several images a row; "
-            "give each a column, or leave it out with --ignore-columns",
-        )
-    convert = _plain(kind)
-    if _holds_structs(kind) and lowered(field.name) not in BOXES:
-        return ColumnDeclaration(convert=functools.partial(_as_json, convert=convert))
-    classes = next(_classes_in(feature), ())
-    if classes:
-        convert = functools.partial(_named, convert=convert, feature=feature)
+        if not media:
+            return declaration_of_bytes(field.name, first_bytes())
+        return ColumnDeclaration(media=media)
+    if any(map(_is_file, _types_in(kind))):
+        raise unsupported(f"column {field.name!r} holds files in lists or structs, not one a row")
+    structs = [
+        each
+        for each in (kind, *_types_in(kind))
+        if pa.types.is_struct(each) or pa.types.is_map(each)
+    ]
+    as_json = bool(structs) and lowered(field.name) not in BOXES
+    classes = () if as_json else next(_classes_in(feature), ())
+    convert = functools.partial(
+        _values, kind=_json_type(kind), feature=feature if classes else None, as_json=as_json
+    )
     return ColumnDeclaration(convert=convert, classes=classes)
 
 
@@ -359,49 +330,31 @@ def declaration_of_bytes(name: str, data: bytes) -> ColumnDeclaration:
     for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
         with contextlib.suppress(RecordError):  # it says why they are none
             sniff(data)
-            return ColumnDeclaration(media=kind, convert=_cast)
-    raise RecordError(
-        "unsupported column",
-        f"column {name!r} holds bytes that are neither images nor audio; leave it out with "
-        "--ignore-columns",
-    )
+            return ColumnDeclaration(media=kind)
+    raise unsupported(f"column {name!r} holds bytes that are neither images nor audio")
 
 
-def _inner(kind: pa.DataType) -> list[pa.DataType]:
-    return [kind.field(number).type for number in range(kind.num_fields)]
+def _types_in(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """Yield the types that a type has inside, at any depth."""
+    for number in range(kind.num_fields):
+        yield kind.field(number).type
+        yield from _types_in(kind.field(number).type)
 
 
-def _holds_structs(kind: pa.DataType) -> bool:
-    is_struct = pa.types.is_struct(kind) or pa.types.is_map(kind)
-    return bool(is_struct) or any(map(_holds_structs, _inner(kind)))
-
-
-def _holds_files(kind: pa.DataType) -> bool:
-    return any(_is_file(each) or _holds_files(each) for each in _inner(kind))
-
-
-def _plain(kind: pa.DataType) -> Convert:
-    """Return what makes JSON's values: times become texts, decimals fractions."""
+def _json_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type to cast to for JSON: times become texts, decimals fractions."""
     if pa.types.is_temporal(kind) or pa.types.is_null(kind):
-        return functools.partial(_cast, kind=pa.string())
+        return pa.string()
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return functools.partial(_cast, kind=pa.float64())
-    if pa.types.is_dictionary(kind):
-        return functools.partial(_cast, kind=kind.value_type)
-    return _cast
+        return pa.float64()
+    return kind.value_type if pa.types.is_dictionary(kind) else None
 
 
-def _cast(array: Any, kind: pa.DataType | None = None) -> list[Any]:
+def _values(array: Any, kind: pa.DataType | None, feature: Any, *, as_json: bool) -> list[Any]:
     values: list[Any] = (array if kind is None else pc.cast(array, kind)).to_pylist()
-    return values
-
-
-def _as_json(array: Any, convert: Convert) -> list[Any]:
-    return list(map(json_text, convert(array)))
-
-
-def _named(array: Any, convert: Convert, feature: Any) -> list[Any]:
-    return [_with_names(value, feature) for value in convert(array)]
+    if as_json:
+        return list(map(json_text, values))
+    return [_with_names(value, feature) for value in values] if feature else values
 
 
 def _with_names(value: Any, feature: Any) -> Any:
@@ -418,7 +371,6 @@ def _with_names(value: Any, feature: Any) -> Any:
 
 
 def _element(feature: Any) -> Any:
-    """Return the feature of a list's elements; the feature itself if it is of no list."""
     if isinstance(feature, list):
         return feature[0] if feature else None
     is_list = isinstance(feature, dict) and feature.get("_type") in _LISTS
@@ -434,7 +386,6 @@ def _classes(feature: Any) -> Sequence[str]:
 
 
 def _classes_in(feature: Any) -> Iterator[tuple[str, ...]]:
-    """Yield the names of classes anywhere in a feature."""
     if names := _classes(feature):
         yield tuple(names)
     elif (inner := _element(feature)) is not feature:

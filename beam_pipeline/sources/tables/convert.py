@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.errors import naming
 from beam_pipeline.records import Array, ClassLabels, Deferred, FileRef, Value
 from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.malformed import malformed
@@ -21,6 +21,7 @@ from beam_pipeline.sources.tables.types import (
     convert_column,
     kind_of_texts,
     kind_of_values,
+    unsupported,
     wider,
 )
 
@@ -32,32 +33,21 @@ Convert = Callable[[Sequence[Any]], Sequence[Value | None]]
 
 
 class FeatureColumn(NamedTuple):
-    """A feature, the column that it comes from, and what makes its values.
-
-    Attributes:
-        feature, column: Their names.
-        convert: Makes the values of some rows; pickles in a few bytes.
-        may_be_long: Whether one may be worth a reference.
-    """
+    """A feature, the column that it comes from, and what makes its values."""
 
     feature: str
     column: str
-    convert: Convert
-    may_be_long: bool = True
+    convert: Convert  # pickles in a few bytes
+    may_be_long: bool = True  # and so worth a reference
 
 
 def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureColumn]:
     """Return files, what a user declared, and the record's classes."""
     unlabelled = file.relative in roles.unlabelled
-    main = [
-        FeatureColumn(
-            each.feature,
-            each.column,
-            functools.partial(_files, media=each, path_of=file.path_of),
-            may_be_long=False,
-        )
-        for each in roles.media
-    ]
+    main = []
+    for media in roles.media:
+        files = functools.partial(_files, media=media, path_of=file.path_of)
+        main.append(FeatureColumn(media.feature, media.column, files, may_be_long=False))
     for feature, column in roles.declared:
         fitted = functools.partial(
             fit, feature, column, path_of=file.path_of, missing_number=roles.missing_number
@@ -67,7 +57,7 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
         values = functools.partial(_each, value_of=fitted, may_lack=may_lack)
         main.append(FeatureColumn(feature.name, column, values))
     for name, column in roles.labels:
-        is_list = column in roles.lists or isinstance(kinds.get(column), ListOf)
+        is_list = isinstance(kinds.get(column), ListOf)
         label = functools.partial(
             class_label,
             column=column,
@@ -109,15 +99,13 @@ def path_text(value: Any, column: str) -> str:
 
 
 def _files(values: Sequence[Any], media: Media, path_of: Callable[[str], str]) -> list[Value]:
+    def file_of(value: Any) -> FileRef:
+        if isinstance(value, FileRef):
+            return value
+        return FileRef(path=path_of(path_text(value, media.column)))
+
     make = OF_FILE[media.kind]
-    return [
-        make(
-            file=value
-            if isinstance(value, FileRef)
-            else FileRef(path=path_of(path_text(value, media.column)))
-        )
-        for value in values
-    ]
+    return [make(file=file_of(value)) for value in values]
 
 
 def _each(
@@ -137,20 +125,16 @@ def _each(
 def converted(
     columns: Iterable[FeatureColumn], batch: Batch, scratch: Scratch | None
 ) -> dict[str, Sequence[Any]]:
-    """Return the values of each feature, one per row; None if a row has none.
-
-    Raises:
-        RecordError: A value of a row cannot be used.
-    """
+    """Return the values of each feature by row, None if there is none; raise RecordError."""
     nothing = [None] * len(batch)
-    found: dict[str, Sequence[Any]] = {}
+    features: dict[str, Sequence[Any]] = {}
     for feature, column, convert, may_be_long in columns:
         stated = batch.columns.get(column, nothing)
         values = convert(stated)
         if scratch and may_be_long:
             values = _spilled(values, stated, convert, scratch)
-        found[feature] = values
-    return found
+        features[feature] = values
+    return features
 
 
 def _spilled(
@@ -166,21 +150,21 @@ def _spilled(
 
 
 def _deferred(value: Any, cell: Any, convert: Convert, scratch: Scratch) -> Deferred:
-    if value is cell:
-        return Deferred(file=scratch.put(cell.encode(errors="surrogatepass")), read=_text)
     is_text = isinstance(cell, str)
     text = cell if is_text else json.dumps(cell)
-    read = functools.partial(_read, parse=str if is_text else json.loads, convert=convert)
-    return Deferred(file=scratch.put(text.encode(errors="surrogatepass")), read=read)
+    file = scratch.put(text.encode(errors="surrogatepass"))
+    if value is cell:
+        return Deferred(file=file, read=_text)
+    return Deferred(file=file, read=functools.partial(_read, is_text=is_text, convert=convert))
 
 
-def _text(data: bytes) -> Value:
+def _text(data: bytes) -> str:
     return data.decode(errors="surrogatepass")
 
 
-def _read(data: bytes, parse: Callable[[str], Any], convert: Convert) -> Value:
-    """Make the value of a long text or list, as `Deferred.read` does."""
-    (value,) = convert([parse(data.decode(errors="surrogatepass"))])
+def _read(data: bytes, is_text: bool, convert: Convert) -> Value:
+    text = _text(data)
+    (value,) = convert([text if is_text else json.loads(text)])
     assert value is not None  # it was long
     return value
 
@@ -195,21 +179,17 @@ def is_long(value: object) -> bool:
 
 
 def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]:
-    """Return the kinds of the columns of some rows, and "<boxes>.<name>" of boxes' attributes.
-
-    Also of labels if all values are texts, which may be lists.
+    """Return the kinds of columns and labels of some rows, and "<boxes>.<name>" of attributes.
 
     Raises:
         RecordError: A row has a value that cannot be used.
         DataError: There are too many columns.
     """
     check_number(batch.columns, "the rows")
-    taken = roles.taken
     kind_of: Callable[[Any], Kind | None] = kind_of_values if table.is_typed else kind_of_texts
     if table.is_typed:
-        check_plain(batch.columns, roles)
-    else:
-        taken = taken.difference(column for _, column in roles.labels)
+        check_forms(batch.columns, roles)
+    taken = roles.taken.difference(column for _, column in roles.labels)
     kinds: dict[str, Kind | None] = {}
     for name, values in batch.columns.items():
         if name not in taken:
@@ -224,33 +204,15 @@ def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]
     return kinds
 
 
-def check_plain(values_by_column: Mapping[str, Sequence[Any]], roles: Roles) -> None:
-    """Check that columns hold objects or lists only where they may; boxes are excepted.
-
-    Raises:
-        RecordError: "unsupported column": an object, or a list in a column without lists, or
-            another value among lists.
-    """
+def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:
+    """Raise "unsupported column" for an object, or a list or none unlike in the first rows."""
     boxes = roles.boxes
     excepted = {boxes.lists, boxes.labels, *boxes.per_box} | roles.ignored
-    for name, values in values_by_column.items():
+    for name, values in columns.items():
         types = set() if name in excepted else set(map(type, values)) - {type(None)}
-        if fault := _fault(types, name, roles):
-            wrong, what = fault
+        wrong = types & {dict}
+        if name in roles.forms:
+            wrong |= types - {list} if roles.forms[name] == "list" else types & {list}
+        if wrong:
             shown = next(str(value) for value in values if type(value) in wrong)
-            raise RecordError(
-                "unsupported column",
-                f"column {name!r} holds {shown[:100]}, {what}; fix it, or leave the column "
-                "out with --ignore-columns",
-            )
-
-
-def _fault(types: set[type], name: str, roles: Roles) -> tuple[set[type], str] | None:
-    """Return the types among these that the column cannot have, and why."""
-    if dict in types:
-        return {dict}, "an object"
-    if list in types and name in roles.plain:
-        return {list}, "but numbers or text in other rows"
-    if name in roles.nested and types - {list}:
-        return types - {list}, "but lists in other rows"
-    return None
+            raise unsupported(f"column {name!r} holds {shown[:100]}, unlike other rows")

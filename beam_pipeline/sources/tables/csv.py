@@ -8,7 +8,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 import numpy.typing as npt
@@ -74,12 +74,11 @@ class Dialect:
     """How a CSV file is written.
 
     Attributes:
-        delimiter: What separates fields.
         has_quotes: Whether double quotes enclose fields.
         skips_spaces: Whether blanks behind a delimiter belong to no field.
         has_header: Whether the first row names the columns.
-        num_before: How many lines are above that row.
-        encoding: Python's name of the file's encoding.
+        num_before: How many lines are above the first row.
+        encoding: Python's name of it.
     """
 
     delimiter: str = ","
@@ -108,11 +107,6 @@ def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> D
     with blanks, that gives as many fields as there are columns. In tables of tabs and bars, quotes
     enclose no delimiters and line ends (Common Voice, GLUE), unless rows are of one width only
     then. (`csv.Sniffer` takes letters of texts for delimiters.)
-
-    Args:
-        lines: The first ones.
-        is_tsv: Whether the file's name says that the delimiter is a tab.
-        num_columns: How many columns there are, if that is known.
     """
     num_before = _num_comments(lines)
     first = lines[num_before] if lines[num_before:] else ""
@@ -127,8 +121,6 @@ def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> D
         skips_spaces=delimiter != " " and f"{delimiter} " in first,
         num_before=num_before,
     )
-    if dialect.has_quotes:
-        return dialect
     quoted = dataclasses.replace(dialect, has_quotes=True)
     is_quoted = len(_widths(dialect, lines)) > 1 and len(_widths(quoted, lines)) == 1
     return quoted if is_quoted else dialect
@@ -171,12 +163,7 @@ def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
 
 
 def data_in(names: Sequence[str], below: Sequence[Sequence[str]]) -> str:
-    """Return a cell of the first row that names no column; "" if all may be names.
-
-    Args:
-        names: The cells of the first row.
-        below: The rows behind it, as wide.
-    """
+    """Return a cell of the first row `names` that names no column; "" if all may be names."""
     below = [row for row in below if [*map(str.strip, row)] != [*names]]
     columns = zip(*below, strict=True) if below else [()] * len(names)
     numbers = [int(name) for name in names if _WHOLE.fullmatch(name)]  # years, pixels
@@ -188,19 +175,12 @@ def data_in(names: Sequence[str], below: Sequence[Sequence[str]]) -> str:
 
 
 def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
-    """Return whether a cell is like the values below it, and no name.
-
-    Args:
-        name: The cell.
-        values: Those below it.
-        is_alone: Whether hardly another cell of its row is a number.
-    """
+    """Return whether a cell is like the values below it; `is_alone` if its row has few numbers."""
     if media_kind(name) or (_NUMBER.fullmatch(name) and not name.isdecimal()):
         return True
     if name in values and len(set(values)) < len(values):
         return True
-    is_number = _WHOLE.fullmatch(name) and is_alone and len(name) < _DIGITS_OF_YEARS
-    if is_number:
+    if _WHOLE.fullmatch(name) and is_alone and len(name) < _DIGITS_OF_YEARS:
         return bool(values) and all(map(_NUMBER.fullmatch, values))
     shapes = {_DIGIT.sub("0", value) for value in values}
     return len(values) > 1 and len(_DIGIT.findall(name)) > 1 and shapes == {_DIGIT.sub("0", name)}
@@ -208,10 +188,6 @@ def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
 
 class _Text:
     """A file as UTF-8, whatever its encoding, without byte order mark and with a last line end.
-
-    Args:
-        handle: The file.
-        encoding: Python's name of its encoding.
 
     Attributes:
         num_quotes: How many double quotes it had so far.
@@ -221,10 +197,9 @@ class _Text:
     closed = False
 
     def __init__(self, handle: Any, encoding: str) -> None:
-        is_utf_8 = codecs.lookup(encoding).name == "utf-8"
-        name = "utf-8-sig" if is_utf_8 else encoding
         self._handle = handle
-        self._is_utf_8 = is_utf_8
+        self._is_utf_8 = codecs.lookup(encoding).name == "utf-8"
+        name = "utf-8-sig" if self._is_utf_8 else encoding
         self._decoder = codecs.getincrementaldecoder(name)(_ERRORS)
         self._rest = b""
         self._is_at_end = False
@@ -252,14 +227,23 @@ class _Text:
         """Leave the file to whoever opened it."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CsvTable(Table):
-    """One file of CSV.
+class _Block(NamedTuple):
+    """Rows as the parser yields them.
 
     Attributes:
-        dialect: How its rows are written.
-        left_out: Columns that are not read.
+        columns: Their fields.
+        lines: The line on which each begins, int64 [n].
+        newlines: By column, how many newlines the fields have, int64 [n]; none without quotes.
     """
+
+    columns: list[pyarrow.Array]
+    lines: npt.NDArray[Any]
+    newlines: Sequence[npt.NDArray[Any]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CsvTable(Table):
+    """One file of CSV; the columns `left_out` are not read."""
 
     is_typed = False
 
@@ -267,7 +251,6 @@ class CsvTable(Table):
     left_out: frozenset[str] = frozenset()
 
     def without(self, columns: Collection[str]) -> "CsvTable":
-        """As `Table.without`."""
         return dataclasses.replace(self, left_out=frozenset(columns))
 
     @property
@@ -277,7 +260,7 @@ class CsvTable(Table):
         return kept or [0]
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`; rows without any value are skipped."""
+        """Read the rows as they are; rows without any value are skipped."""
         path = self.file.path
         try:
             yield from self._in_small_blocks(path)
@@ -308,71 +291,44 @@ class CsvTable(Table):
         bad: list[tuple[int, str]] = []
         places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
         with _reader(text, self, block_bytes, bad) as reader:
-            blocks = itertools.chain(reader, [None])
-            block = next(blocks)
-            for following in blocks:
-                assert block is not None
-                newlines = [*map(_newlines, block.columns)] if text.num_quotes else []
-                lines, wrong = places.of(len(block), newlines)
-                faults = [
-                    *(BadRow(line, self._wrong_width(row)) for line, row in wrong),
-                    *self._faults(block, lines, newlines, text, is_last=following is None),
-                ]
-                yield from self._good(block, lines, faults, text)
-                block = following
-        rest = [BadRow(line, self._wrong_width(row)) for line, row in places.rest()]
-        yield Batch(columns={}, lines=(), bad=rest)
+            for read, following in itertools.pairwise(itertools.chain(reader, [None])):
+                newlines = [*map(_newlines, read.columns)] if text.num_quotes else []
+                lines, wrong = places.of(len(read), newlines)
+                block = _Block(read.columns, lines, newlines)
+                faults = self._faults(block, text, is_last=following is None)
+                yield from self._good(block, [*map(self._wrong_width, wrong), *faults], text)
+        yield Batch(columns={}, lines=(), bad=[*map(self._wrong_width, places.rest())])
 
-    def _wrong_width(self, row: str) -> str:
-        [fields] = self.dialect.rows([row.replace("\n", " ")])
-        num_lines = row.count("\n") + 1
+    def _wrong_width(self, row: tuple[int, str]) -> BadRow:
+        line, text = row
+        [fields] = self.dialect.rows([text.replace("\n", " ")])
+        num_lines = text.count("\n") + 1
         quote = f", in {num_lines:,} lines: is a quote not closed?" if num_lines > 1 else ""
-        return f"{len(fields)} fields where the header has {len(self.header)}{quote}: {row[:200]!a}"
+        width = f"{len(fields)} fields where the header has {len(self.header)}"
+        return BadRow(line, f"{width}{quote}: {text[:200]!a}")
 
-    def _faults(
-        self,
-        block: pyarrow.RecordBatch,
-        lines: npt.NDArray[Any],
-        newlines: Sequence[npt.NDArray[Any]],
-        text: _Text,
-        *,
-        is_last: bool,
-    ) -> Iterator[BadRow]:
-        """Yield rows of the right width that cannot be used."""
+    def _faults(self, block: _Block, text: _Text, *, is_last: bool) -> Iterator[BadRow]:
+        """Yield rows that cannot be decoded, or that have rows in a quote that is not closed."""
+        columns, lines, newlines = block
         if not text.is_readable:
-            unreadable = [compute.match_substring(column, _UNREADABLE) for column in block.columns]
+            unreadable = [compute.match_substring(column, _UNREADABLE) for column in columns]
             for at in numpy.flatnonzero(functools.reduce(compute.or_, unreadable)).tolist():
                 why = f"not {self.dialect.encoding}; set encoding if the file has another"
                 yield BadRow(int(lines[at]), why)
-        if is_last and text.num_quotes % 2 and block[-1][-1].as_py().endswith("\n"):
+        if is_last and text.num_quotes % 2 and columns[-1][-1].as_py().endswith("\n"):
             yield BadRow(int(lines[-1]), "a quote opens that is not closed before the file's end")
-        elif text.num_quotes:
-            yield from self._rows_in_cells(block, lines, newlines)
-
-    def _rows_in_cells(
-        self,
-        block: pyarrow.RecordBatch,
-        lines: npt.NDArray[Any],
-        newlines: Sequence[npt.NDArray[Any]],
-    ) -> Iterator[BadRow]:
-        """Yield rows with a cell of many lines that are rows, as of a quote that is not closed."""
-        several = zip(block.columns, newlines, strict=True) if len(self.header) > 1 else ()
-        for column, counts in several:
+            return
+        for column, counts in zip(columns, newlines, strict=False):
             for at in numpy.flatnonzero(counts > _MANY_ROWS).tolist():
                 inner = str(column[at]).split("\n")[1:-1]
-                if all(len(row) == len(self.header) for row in self.dialect.rows(inner)):
+                widths = set(map(len, self.dialect.rows(inner)))
+                if widths == {len(self.header)} != {1}:
                     why = f"a quote is not closed: {len(inner):,} rows are within it"
                     yield BadRow(int(lines[at]), why)
 
-    def _good(
-        self,
-        block: pyarrow.RecordBatch,
-        lines: npt.NDArray[Any],
-        faults: list[BadRow],
-        text: _Text,
-    ) -> Iterator[Batch]:
+    def _good(self, block: _Block, faults: list[BadRow], text: _Text) -> Iterator[Batch]:
         """Yield the rows of a block without those that are empty or have faults."""
-        columns = block.columns
+        columns, lines, _ = block
         if self.dialect.skips_spaces:
             columns = [compute.utf8_ltrim(column, " ") for column in columns]
         if text.num_quotes and (self.dialect.skips_spaces or not self.dialect.has_quotes):
@@ -445,11 +401,9 @@ def _reader(
 
 
 class _Places:
-    """The lines on which rows begin: a row has a number, and may have several lines.
+    """The lines on which rows begin: a row has a number, from `first`, and may have several lines.
 
-    Args:
-        first: The number of the first row, from 1.
-        bad: The numbers and texts of rows of another width, as the parser meets them.
+    The parser adds the numbers and texts of rows of another width to `bad`.
     """
 
     def __init__(self, first: int, bad: list[tuple[int, str]]) -> None:
@@ -464,8 +418,7 @@ class _Places:
 
         Args:
             num_rows: How many rows of the right width it has.
-            newlines: How many newlines the cells of each column have, int64 [n]; none if no cell
-                has several lines.
+            newlines: By column, how many newlines the cells have, int64 [n]; none if none has any.
         """
         numbers = [number for number, _ in self._bad]
         every = numpy.arange(self._next, self._next + num_rows + len(numbers))
@@ -518,12 +471,11 @@ def is_list(start: bytes) -> bool:
 def _has_header(lines: Sequence[str]) -> bool:
     """Return whether the first line names a column of images and one of captions."""
     rows = dialect_of(lines, is_tsv=False).rows(lines[:1])
-    names = {*map(lowered, rows[0])} if rows else set[str]()
+    names = {lowered(name) for row in rows for name in row}
     return not (names.isdisjoint(IMAGE) or names.isdisjoint(CAPTIONS))
 
 
 def _first_lines(path: str, encoding: str) -> list[str]:
-    """Return the first whole lines of a file."""
     try:
         with storage.decompressed(path) as content:
             data = bytes(content.read(_HEAD_BYTES))
@@ -531,9 +483,8 @@ def _first_lines(path: str, encoding: str) -> list[str]:
         raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
     if encoding == DEFAULT_ENCODING and data.startswith(_UTF_16_MARKS):
         facts = {"path": path, "encoding": "UTF-16"}
-        raise ProblemError(
-            Problem(code="encoding", facts=facts, option="encoding", choices=("utf-16",))
-        )
+        question = Problem(code="encoding", facts=facts, option="encoding", choices=("utf-16",))
+        raise ProblemError(question)
     name = "utf-8-sig" if encoding == DEFAULT_ENCODING else encoding
     lines = data.decode(name, _ERRORS).splitlines(keepends=True)
     return lines[:-1] if len(data) == _HEAD_BYTES and lines[1:] else lines
@@ -546,7 +497,7 @@ class ReadCsv(ReadTables):
     Attributes:
         column_names: The header of files that have none; "" leaves a column out.
         no_header: Whether files have none, and columns are called "column_1", ….
-        encoding: Python's name of the files' encoding.
+        encoding: Python's name of it.
     """
 
     suffixes = ("csv", "tsv")
@@ -556,15 +507,13 @@ class ReadCsv(ReadTables):
     encoding: str = DEFAULT_ENCODING
 
     def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`; also raise DataError for too many columns."""
-        lines = _first_lines(file.path, self.encoding)
+        lines, ending = _first_lines(file.path, self.encoding), suffix(uncompressed(file.path))
         header, cells = list(self.column_names), Cells()
-        if not header and not self.no_header and suffix(uncompressed(file.path)) in _LISTS:
+        if not header and not self.no_header and ending in _LISTS:
             header = [*columns_of_list(lines)]
             if are_captions(lines):
                 header, cells = ["image", "caption"], Cells(numbered="image")
-        is_tsv = suffix(uncompressed(file.path)) == "tsv"
-        dialect = dialect_of(lines, is_tsv=is_tsv, num_columns=len(header))
+        dialect = dialect_of(lines, is_tsv=ending == "tsv", num_columns=len(header))
         rows = dialect.rows(lines[dialect.num_before :])
         if self.no_header and not header:
             header = [f"column_{number}" for number in range(1, len(rows[0] if rows else ()) + 1)]

@@ -37,54 +37,35 @@ _TABLES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DatabaseTable(Table):
-    """A table of a SQLite database.
-
-    Attributes:
-        name: Its name.
-    """
+    """The table of a SQLite database that is called `name`."""
 
     sign = "#"
 
     name: str
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`."""
         number = 0
-        step = (
-            _ROWS_WITH_FILES
-            if any(declared.media for declared in self.declarations.values())
-            else BATCH_ROWS
-        )
+        media = [name for name, declared in self.declarations.items() if declared.media]
         names = ", ".join(map(_quoted, self.declarations)) or "1"
         with _connected(self.file.path) as connection:
             read = connection.execute(f"SELECT {names} FROM {_quoted(self.name)}")
-            while rows := read.fetchmany(step):
-                columns = dict(
-                    zip(self.declarations, map(list, zip(*rows, strict=True)), strict=False)
-                )
-                columns |= {
-                    name: files_of(columns[name], scratch)
-                    for name, declared in self.declarations.items()
-                    if declared.media
-                }
+            while rows := read.fetchmany(_ROWS_WITH_FILES if media else BATCH_ROWS):
+                values = map(list, zip(*rows, strict=True))
+                columns = dict(zip(self.declarations, values, strict=False))
+                columns |= {name: files_of(columns[name], scratch) for name in media}
                 yield Batch(columns=columns, lines=range(number, number + len(rows)))
                 number += len(rows)
 
 
 @dataclasses.dataclass
 class ReadSqlite(ReadContainers):
-    """The rows of a table of SQLite databases.
-
-    Attributes:
-        table: The table; "" is the only one.
-    """
+    """The rows of `table` of SQLite databases; "" is the only one."""
 
     suffixes = ("db", "sqlite", "sqlite3")
 
     table: str = ""
 
     def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
         try:
             with _connected(file.path) as connection, naming(name_of(file.path)):
                 types = dict(connection.execute(_TABLES))

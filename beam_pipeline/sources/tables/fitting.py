@@ -47,12 +47,12 @@ def fit(
     *,
     missing_number: float | None = None,
 ) -> Value:
-    """Convert a value to what `feature` declares.
+    """Convert a text of a CSV or a JSON value to what `feature` declares.
 
     Args:
         feature: What is declared.
         column: The value's column, for messages.
-        value: Text of a CSV, or any JSON value.
+        value: The value.
         path_of: From a file's name in the manifest to its absolute path or URL.
         missing_number: Replaces a missing float32 scalar, if not None.
 
@@ -101,23 +101,22 @@ def _text(value: Any) -> str:
 
 
 def _scalar(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
-    match feature.dtype:
-        case "string":
-            return _text(value)
-        case "bytes":
-            return _text(value).encode()
+    if feature.dtype in ("string", "bytes"):
+        text = _text(value)
+        return text if feature.dtype == "string" else text.encode()
     if isinstance(value, str):
         value = truth_as_number(value)
     if isinstance(value, str):
         (value,) = _parsed([value.strip()], feature.dtype)
-    if type(value) not in _types(feature.dtype):
-        raise ValueError
-    array_of([value], (), feature.dtype)  # its range
+    _checked_array([value], (), feature.dtype)
     return float(value) if feature.dtype == "float32" else int(value)
 
 
-def _types(dtype: str) -> tuple[type, ...]:
-    return (int, bool, float) if dtype.startswith("float") else (int, bool)
+def _checked_array(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
+    types = {int, bool, float} if dtype.startswith("float") else {int, bool}
+    if not types.issuperset(map(type, flat)):
+        raise ValueError
+    return array_of(flat, shape, dtype)
 
 
 def _parsed(texts: list[str], dtype: str) -> list[Any]:
@@ -140,26 +139,22 @@ def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Val
         text = value.strip()
         if feature.dtype != "string" and suffix(text) in ARRAY_SUFFIXES:
             return Array(file=FileRef(path=path_of(text)))
-        value = parse_list(text) if text.startswith("[") else _split(text, feature.dtype)
+        if text.startswith("["):
+            value = parse_list(text)
+        elif feature.dtype == "string":
+            value = _names(text)
+        else:
+            value = _parsed(_SEPARATOR.split(text), feature.dtype)
     elif not isinstance(value, list):
         value = [value]
     flat, shape = flatten(value)
     shape = _shaped(feature, len(flat), shape)
     if feature.dtype == "string":
         return listed_texts(flat)
-    if not set(map(type, flat)) <= set(_types(feature.dtype)):
-        raise ValueError
-    return array_of(flat, shape, feature.dtype)
-
-
-def _split(text: str, dtype: str) -> list[Any]:
-    if dtype == "string":
-        return _names(text)
-    return _parsed(_SEPARATOR.split(text), dtype)
+    return _checked_array(flat, shape, feature.dtype)
 
 
 def _names(text: str) -> list[str]:
-    """Return the names in "a|b" or "a,b"."""
     names = text.split("|" if "|" in text else ",")
     return [name.strip() for name in names if name.strip()]
 
@@ -184,12 +179,11 @@ def _shaped(feature: Feature, count: int, shape: tuple[int, ...]) -> tuple[int, 
 def _class_label(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
     if not feature.shape:
         return ClassLabel(_class(feature, value))
-    if isinstance(value, str):
-        text = value.strip()
-        if text in feature.classes:
-            value = [text]
-        else:
-            value = parse_list(text) if text.startswith("[") else _names(text)
+    text = value.strip() if isinstance(value, str) else ""
+    if text in feature.classes:
+        value = [text]
+    elif isinstance(value, str):
+        value = parse_list(text) if text.startswith("[") else _names(text)
     elif not isinstance(value, list):
         value = [] if value is None else [value]
     return ClassLabels(tuple(_class(feature, each) for each in value))
@@ -199,15 +193,12 @@ def _class(feature: Feature, value: Any) -> str:
     """Return the class of that name, else of that number."""
     if isinstance(value, list | dict):
         raise ValueError
-    name = class_name(value)
-    if not name:
-        raise ValueError
-    label = named_class(name, feature.classes)
+    label = named_class(class_name(value), feature.classes)
     if feature.classes and label not in feature.classes:
-        (number,) = _parsed([name], "float32")  # "3.0" in a CSV
+        (number,) = _parsed([label], "float32")  # "3.0" in a CSV
         label = named_class(class_name(number), feature.classes)
-        if label not in feature.classes:
-            raise ValueError
+    if not label or (feature.classes and label not in feature.classes):
+        raise ValueError
     return label
 
 
@@ -224,16 +215,12 @@ def no_path(name: str) -> str:
     raise ValueError(f"{name!r} is not a file name")
 
 
-def _path(value: Any, path_of: Callable[[str], str]) -> FileRef:
-    if isinstance(value, FileRef):
-        return value
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError
-    return FileRef(path=path_of(value))
-
-
 def _file(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
-    return value_of_feature(feature, _path(value, path_of))
+    if not isinstance(value, FileRef):
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError
+        value = FileRef(path=path_of(value))
+    return value_of_feature(feature, value)
 
 
 _READERS: dict[str, Callable[[Feature, Any, Callable[[str], str]], Value]] = {

@@ -43,9 +43,7 @@ LINES = "lines"
 def place_of_rows(path: str) -> str | None:
     """Return where in a JSON file its rows are, by how it begins.
 
-    Returns:
-        "" of a list of objects, the name of such a list in an object; `LINES` of JSON Lines; None
-        if it has no rows.
+    That is "" of a list, the name of a list in an object, `LINES` of JSON Lines, or None.
     """
     head = b""
     with contextlib.suppress(RecordError), storage.decompressed(path) as content:
@@ -60,16 +58,11 @@ def place_of_rows(path: str) -> str | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JsonTable(Table):
-    """One file of JSON Lines, or of JSON with a list of objects.
-
-    Attributes:
-        place: Where the rows are, as `place_of_rows` has it.
-    """
+    """One file of JSON Lines, or of JSON with a list of objects, in `place_of_rows`."""
 
     place: str = LINES
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`."""
         path = self.file.path
         number = int(self.place == LINES)  # lines are counted from 1, objects from 0
         objects = _objects_in_lines(path) if number else _objects_in_list(path, self.place)
@@ -84,7 +77,6 @@ class JsonTable(Table):
             raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
 
     def row(self, line: int) -> str:
-        """As `Table.row`."""
         return f"{self.file.relative}{':' if self.place == LINES else '#'}{line}"
 
 
@@ -105,22 +97,24 @@ def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | str | None]:
 def _object_of(line: bytes) -> dict[str, Any] | str | None:
     if not line.strip():
         return None
+    why = "not a JSON object"
     try:
         text = line.decode()
         if is_deep(text):
-            return f"nested over {MAX_DEPTH} deep: {text.strip()[:200]!a}"
-        values = json.loads(text)
-        # A lone escape such as \ud800 is JSON, but not a character.
-        if "\\u" in text and not is_unicode(json.dumps(values, ensure_ascii=False)):
-            return f"not UTF-8: {text.strip()[:200]!a}"
+            why = f"nested over {MAX_DEPTH} deep"
+        else:
+            values = json.loads(text)
+            # A lone escape such as \ud800 is JSON, but not a character.
+            if "\\u" in text and not is_unicode(json.dumps(values, ensure_ascii=False)):
+                why = "not UTF-8"
+            elif isinstance(values, dict):
+                values.pop("", None)
+                return values
     except UnicodeDecodeError:
-        return f"not UTF-8: {line.decode(errors='surrogateescape').strip()[:200]!a}"
+        why = "not UTF-8"
     except ValueError as error:
-        return f"not JSON: {error}: {text.strip()[:200]!a}"
-    if not isinstance(values, dict):
-        return f"not a JSON object: {text.strip()[:200]!a}"
-    values.pop("", None)
-    return values
+        why = f"not JSON: {error}"
+    return f"{why}: {line.decode(errors='surrogateescape').strip()[:200]!a}"
 
 
 def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | str]:
@@ -142,7 +136,6 @@ class ReadJsonl(ReadTables):
     suffixes = ("jsonl", "ndjson", "json")
 
     def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`."""
         is_json = suffix(uncompressed(unsigned(file.path))) == "json"
         place = place_of_rows(file.path) if is_json else None
         return JsonTable(file=file, place=LINES if place is None else place)

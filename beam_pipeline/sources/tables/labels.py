@@ -1,8 +1,7 @@
 """Class names of values."""
 
 import math
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 from beam_pipeline.errors import RecordError
@@ -22,7 +21,6 @@ _MANY_WRITTEN_SO = 20
 _DIGITS = 20
 # Between the names of classes of which each has a column of its own.
 OF_COLUMNS = "\n"
-_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
 def class_name(value: Any) -> str:
@@ -34,14 +32,10 @@ def class_name(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def is_class_number(name: str) -> bool:
-    """Return whether a name is a whole number."""
-    return name.isascii() and name.isdigit() and len(name) < _DIGITS
-
-
 def named_class(name: str, classes: Sequence[str]) -> str:
     """Return the class of that name among `classes`, else of that number, else the name itself."""
-    if name not in classes and is_class_number(name) and int(name) < len(classes):
+    is_number = name.isascii() and name.isdigit() and len(name) < _DIGITS
+    if name not in classes and is_number and int(name) < len(classes):
         return classes[int(name)]
     return name
 
@@ -52,11 +46,7 @@ def is_stated(value: Any) -> bool:
 
 
 def label_name(value: Any, column: str) -> str:
-    """Return the class name of a label, as `class_name`.
-
-    Raises:
-        RecordError: "missing value": there is none.
-    """
+    """Return the class that a label names; raise "missing value" if there is none."""
     name = class_name(value)
     if not name:
         raise RecordError("missing value", f"column {column!r} is empty here: there is no label")
@@ -69,18 +59,16 @@ def class_label(
     kind: Kind | None,
     classes: Sequence[str] = (),
     separator: str = "",
-    names: Mapping[str, str] = _NO_NAMES,
     has_several: bool = False,
 ) -> ClassLabel | ClassLabels:
-    """Return the class, or classes, that a value names.
+    """Return the class, or classes, that a text, a number or a list names.
 
     Args:
-        value: Text, a number or a list.
+        value: The value.
         column: For messages.
         kind: The column's.
         classes: Names of classes that are written as numbers.
         separator: Separates the classes in a text; "" if it is one class.
-        names: Names of classes by their abbreviation.
         has_several: Whether a record may have several classes, so that a missing value is none.
 
     Raises:
@@ -93,35 +81,30 @@ def class_label(
         value = list(filter(None, map(str.strip, value.split(separator))))
     elif isinstance(kind, ListOf) and isinstance(value, str) and value.strip():
         value = listed(value, kind)
-
-    def named(each: Any) -> str:
-        name = label_name(each, column)
-        return names.get(name) or named_class(name, classes)
-
     if isinstance(value, list):
-        return ClassLabels(tuple(map(named, value)))
+        return ClassLabels(tuple(named_class(label_name(each, column), classes) for each in value))
     if kind is float and isinstance(value, str) and value.strip():
         value = float(value)  # "3.0", as pandas writes 3 where others are missing
-    return ClassLabel(named(value))
+    return ClassLabel(named_class(label_name(value, column), classes))
 
 
 def mark_of(value: object) -> str:
-    """ "1", "0" or "-1", also where they are written 1.0 or true; anything else as it is."""
+    """Return "1", "0" or "-1", also if it is written 1.0 or true; anything else as it is."""
     text = str(value).strip().lower().removesuffix(".0")
     return {"true": "1", "false": "0"}.get(text, text)
 
 
 def classes_marked(names: Sequence[str], values: Sequence[object]) -> str:
-    """The names of the classes that a row has, as one text; "" where a value says neither."""
+    """Return the names of the classes that a row has, as one text; "" if a value says neither."""
     marks = list(map(mark_of, values))
-    if not all(mark == "1" or mark in ("0", "-1") for mark in marks):
+    if not {"1", "0", "-1"}.issuperset(marks):
         return ""
     marked = [name for name, mark in zip(names, marks, strict=True) if mark == "1"]
     return OF_COLUMNS.join(marked) or OF_COLUMNS
 
 
 def are_no_classes(values: Sequence[Any]) -> bool:
-    """Whether numbers, or lists, of the first rows are none, whatever their column's name.
+    """Return whether numbers or lists cannot be classes, whatever their column's name.
 
     There is a number with a fraction, a list in a list, or a list with a value twice; or many are
     written as if they had a fraction.
@@ -132,7 +115,6 @@ def are_no_classes(values: Sequence[Any]) -> bool:
 
 
 def _is_no_class(value: Any) -> bool:
-    """Whether a number has a fraction, or a list holds such, lists, or something twice."""
     if isinstance(value, str):
         is_list = isinstance(kind_of_text(value), ListOf)
         value = list_of_text(value) if is_list else float(truth_as_number(value))

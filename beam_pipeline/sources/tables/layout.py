@@ -4,13 +4,12 @@ import contextlib
 import dataclasses
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.layout_names import AUTO
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading, source_layout, splits_shown
 from beam_pipeline.sources.paths import (
@@ -45,8 +44,6 @@ _MEDIA_NAME = re.compile(
 _NUMBER = re.compile("[0-9]+")
 # How many tables of a tree are looked into.
 _TABLES = 20
-# Suffixes of tables with a row per line.
-_OF_LINES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
 # Suffixes of files next to tables that hold all data themselves.
 _BESIDE_TABLES = frozenset({
     "", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "xlsx", "html",
@@ -56,51 +53,46 @@ _BESIDE_TABLES = frozenset({
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Tables:
-    """Claims of tables of one format.
-
-    Attributes:
-        name: The layout's.
-        source: Reads them.
-    """
+    """The claim of a layout on the tables of a tree that `source` reads."""
 
     name: str
     source: type[ReadTables]
+    tree: Tree
+    config: BuildConfig
 
-    def claim(self, tree: Tree, config: BuildConfig) -> Claim | None:
-        """Return what would be read of a tree: tables that name its files, or are all its data."""
+    def claim(self) -> Claim | None:
+        """Return what would be read: tables that name files of the tree, or are all its data."""
+        tree, is_asked = self.tree, self.config.layout == self.name
         if not tree.is_folder:
-            is_meant = config.layout == self.name or self._fits(tree.input)
-            names: Sequence[str] = [name_of(tree.input)] if tree.is_file and is_meant else ()
-            return self._claim(tree, names, Rank.TABLE, config)
-        if metadata := self._metadata(tree):
-            return self._claim(tree, metadata, Rank.NAMED_TABLE, config)
-        names = tree.files()
+            is_meant = tree.is_file and (is_asked or self._fits(tree.input))
+            return self._claim([name_of(tree.input)] if is_meant else [])
+        if metadata := self._metadata():
+            return self._claim(metadata, Rank.NAMED_TABLE)
+        tables, names = self._tables(), tree.files()
+        at_top = [name for name in tables if "/" not in name]
+        if tree.only_folder and not at_top:
+            return None  # what is in that folder is claimed
+        if all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in names):
+            return self._claim(at_top or tables)
+        naming: list[str] = []
+        if any(map(media_kind, names)):
+            naming = self._naming(at_top) or self._naming(tables)
+        if not naming and is_asked:
+            naming = at_top or tables
+        return self._claim(naming)
+
+    def _tables(self) -> list[str]:
+        """Return the tables of a folder; submissions only if there is nothing else."""
+        tree = self.tree
         tables = [name for name in tree.files_of("") if self._fits(tree.path(name))]
         if tables and not tree.has_all_folders and all("/" in name for name in tables):
             every = (file.relative for file in storage.list_files(tree.root))
             tables = [name for name in every if not tree.ignored(name)]
             tables = [name for name in tables if self._fits(tree.path(name))]
-        others = [name for name in tables if not is_submission(name)]
-        if len(others) < len(tables):  # a submission is read if there is nothing else
-            data = [name for name in names if may_hold_data(name) or media_kind(name)]
-            tables = tables if all(map(is_submission, data)) else others
-        at_top = [name for name in tables if "/" not in name]
-        if tree.only_folder and not at_top:
-            return None  # what is in that folder is claimed
-        if all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in names):
-            return self._claim(tree, at_top or tables, Rank.TABLE, config)
-        naming: list[str] = []
-        if any(map(media_kind, names)):
-            # A schema without the column of the files leaves the table the one that names them.
-            configs = [config, dataclasses.replace(config, schema=())][: 2 if config.schema else 1]
-            tries = itertools.product(configs, (at_top, tables))
-            named = (self._naming(tree, among, each) for each, among in tries)
-            naming = next(filter(None, named), [])
-        if not naming and config.layout == self.name:
-            naming = at_top or tables
-        if not naming and config.layout == AUTO:
-            return self._claim(tree, self._larger(tree, at_top, config), Rank.FOLDERS, config)
-        return self._claim(tree, naming, Rank.TABLE, config)
+        data = (name for name in tree.files() if may_hold_data(name) or media_kind(name))
+        if not all(map(is_submission, data)):
+            tables = [name for name in tables if not is_submission(name)]
+        return tables
 
     def _fits(self, path: str) -> bool:
         """Return whether a file is such a table by its suffix, and by its start."""
@@ -110,23 +102,23 @@ class _Tables:
         is_rows = ending != "json" or place_of_rows(path) is not None
         return ending in self.source.suffixes and is_rows
 
-    def _metadata(self, tree: Tree) -> list[str]:
+    def _metadata(self) -> list[str]:
         """Return Hugging Face's metadata.csv (.jsonl), at the top or in each split's folder."""
-        metadata = f"metadata.{self.source.suffixes[0]}"
-        if metadata in tree.look().files:
-            files = [metadata]
-        else:
+        tree, metadata = self.tree, f"metadata.{self.source.suffixes[0]}"
+        files = [metadata] if metadata in tree.look().files else []
+        if not files:
             folders = [name for name in tree.first_folders() if metadata in tree.look(name).files]
-            files = [joined(name, metadata) for name in sorted(folders) if is_split(name)]
-            files = files if len(files) == len(folders) else []
+            if all(map(is_split, folders)):
+                files = [joined(name, metadata) for name in sorted(folders)]
         names_files = files and b"file_name" in tree.head(files[0])
         return files if names_files or not any(map(media_kind, tree.files())) else []
 
-    def _naming(self, tree: Tree, tables: Sequence[str], config: BuildConfig) -> list[str]:
+    def _naming(self, tables: Sequence[str]) -> list[str]:
         """Return the tables that name files of the tree; of several the ones with labels."""
+        tree = self.tree
         if len(tables) > _TABLES and _are_one(tree, tables):
-            return [*tables] if self._plan_of(tree, tables[0], config) else []
-        plans = {name: self._plan_of(tree, name, config) for name in tables[:_TABLES]}
+            return [*tables] if self._plan_of(tables[0]) else []
+        plans = {name: self._plan_of(name) for name in tables[:_TABLES]}
         plans = {
             name: plan
             for name, plan in plans.items()
@@ -140,28 +132,18 @@ class _Tables:
         ]
         return labelled or [name for name, plan in plans.items() if not plan or _covers(tree, plan)]
 
-    def _larger(self, tree: Tree, tables: Sequence[str], config: BuildConfig) -> list[str]:
-        """Return the tables that have more rows than the tree has images, audio and arrays.
+    def _plan_of(self, name: str) -> TablePlan | None:
+        """Return what a table is read as; None if it cannot be.
 
-        Such a table is as good a claim as the files in folders, so the user decides.
+        A schema may lack the column of the files, and the table is the one that names them.
         """
-        num_files = len(tree.files_of("image", "audio", "array"))
-        return [
-            name
-            for name in tables[:_TABLES]
-            if tree.is_known
-            and _num_rows(tree, name) > num_files
-            and self._plan_of(tree, name, config)
-        ]
-
-    def _plan_of(self, tree: Tree, name: str, config: BuildConfig) -> TablePlan | None:
-        """Return what a table is read as; None if it cannot be."""
         try:
-            return self._source(tree, [name], config).plan()[0]
+            return self._source([name], dataclasses.replace(self.config, schema=())).plan()[0]
         except (ConfigError, DataError):
             return None
 
-    def _source(self, tree: Tree, names: Sequence[str], config: BuildConfig) -> ReadTables:
+    def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
+        tree = self.tree
         reads = tuple(names) if tree.is_folder else ()  # no folder of the web can be asked
         path = tree.root if tree.is_folder else tree.input
         claim = Claim(layout=self.name, rank=Rank.TABLE, path=path, reads=reads)
@@ -169,15 +151,10 @@ class _Tables:
         assert isinstance(source, ReadTables)
         return source
 
-    def _claim(
-        self,
-        tree: Tree,
-        names: Sequence[str],
-        rank: Rank,
-        config: BuildConfig,
-    ) -> Claim | None:
+    def _claim(self, names: Sequence[str], rank: Rank = Rank.TABLE) -> Claim | None:
         if not names:
             return None
+        tree = self.tree
         claim = Claim(
             layout=self.name,
             rank=rank,
@@ -191,15 +168,7 @@ class _Tables:
                 code="several tables", facts=facts, option="ignore", choices=("all but one",)
             )
             return dataclasses.replace(claim, problem=problem)
-        return _planned(claim, self._source(tree, names, config))
-
-
-def _num_rows(tree: Tree, name: str) -> int:
-    """Estimate the number of rows of a table by its size and first lines; 0 if it has no lines."""
-    start = tree.head(name)
-    if suffix(name) not in _OF_LINES or not start:
-        return 0
-    return start.count(b"\n") * (storage.size(tree.path(name)) or 0) // len(start)
+        return _planned(claim, self._source(names, self.config))
 
 
 def _covers(tree: Tree, plan: TablePlan) -> bool:
@@ -241,44 +210,43 @@ def _planned(claim: Claim, source: ReadTables) -> Claim:
 
 def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
     """Return what was decided by looking, by option; those of the user stay."""
+    if source.schema:
+        return {}
     roles, stated = plan.roles, plan.sample.tables[0].header
     is_numeric = plan.sample.column(roles.label).is_numeric
-    label = roles.label if roles.label in stated and not is_numeric else ""
     found = {
-        "label_column": label,
+        "label_column": roles.label if roles.label in stated and not is_numeric else "",
         "split_column": roles.split,
         "box_format": roles.boxes.format if not roles.boxes.has_runs else "",
         "label_separator": roles.separator.strip("\n"),
-        **{
-            f"{media.kind}_column": media.column
-            for media in roles.media
-            if media.feature in ("image", "audio") and media.column in stated
-        },
+    } | {
+        f"{media.feature}_column": media.column
+        for media in roles.media
+        if media.feature == media.kind != "array" and media.column in stated
     }
-    if source.schema:
-        return {}
     return {name: value for name, value in found.items() if value and not getattr(source, name)}
 
 
 def _table_layout(name: str, sign: str, source: type[ReadTables]) -> Layout:
-    return source_layout(name, sign, source, _Tables(name, source).claim)
+    def claim(tree: Tree, config: BuildConfig) -> Claim | None:
+        return _Tables(name, source, tree, config).claim()
+
+    return source_layout(name, sign, source, claim)
 
 
 def _container_layout(
-    name: str,
-    sign: str,
-    source: type[ReadContainers],
-    begins: Callable[[str], bool] | None = None,
+    name: str, sign: str, source: type[ReadContainers], magic: bytes = b""
 ) -> Layout:
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
         """Claim files of its suffixes, except indexes of TFRecord files (docs/format.md)."""
+        is_asked = config.layout == name
         files = [
-            name
-            for name in sorted(itertools.chain(*map(tree.files_with, source.suffixes)))
-            if ".tfrecord" not in name
-            if begins is None or begins(tree.path(name)) or config.layout == layout.name
+            file
+            for file in sorted(itertools.chain(*map(tree.files_with, source.suffixes)))
+            if ".tfrecord" not in file
+            if is_asked or not magic or head(tree.path(file)).startswith(magic)
         ]
-        if not files and config.layout == layout.name and not tree.is_folder:
+        if not files and is_asked and not tree.is_folder:
             files = [*tree.files()]
         if not files:
             return None
@@ -290,18 +258,16 @@ def _container_layout(
             understood=(("files", shown(files, "file") + splits_shown(files)),),
         )
         if stated := next((file for file in files if "=" in folder(file)), ""):
-            facts = {"path": tree.input, "file": stated}
-            return dataclasses.replace(
-                whole, problem=Problem(code="values in folders", facts=facts)
-            )
+            problem = Problem(code="values in folders", facts={"path": tree.input, "file": stated})
+            return dataclasses.replace(whole, problem=problem)
         if len(files) > 1:
             return whole
-        only = layout.read(dataclasses.replace(whole, path=tree.path(files[0])), config, "")
+        path = dataclasses.replace(whole, path=tree.path(files[0]))
+        only = reading(source)(path, config, "")
         assert isinstance(only, ReadTables)
         return _planned(whole, only)
 
-    layout = source_layout(name, sign, source, claim)
-    return layout
+    return source_layout(name, sign, source, claim)
 
 
 CSV = _table_layout(
@@ -318,8 +284,5 @@ XLSX = _table_layout("xlsx", "one .xlsx file", ReadXlsx)
 PARQUET = _container_layout("parquet", ".parquet files", ReadParquet)
 ARROW = _container_layout("arrow", ".arrow or .feather files", ReadArrow)
 SQLITE = _container_layout(
-    "sqlite",
-    ".db or .sqlite files that begin like SQLite databases",
-    ReadSqlite,
-    begins=lambda path: head(path).startswith(MAGIC),
+    "sqlite", ".db or .sqlite files that begin like SQLite databases", ReadSqlite, MAGIC
 )

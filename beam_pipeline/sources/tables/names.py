@@ -3,7 +3,6 @@
 Names are compared without regard to case; of a list the first name that a table has is taken.
 """
 
-import dataclasses
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 
@@ -34,31 +33,23 @@ WIDTH = ("width", "image_width", "img_width")
 HEIGHT = ("height", "image_height", "img_height")
 
 # Four columns that hold one box, and the format that their names state, in pixels.
-CORNERS = (
-    (("xmin", "ymin", "xmax", "ymax"), "xyxy"),
-    (("x_min", "y_min", "x_max", "y_max"), "xyxy"),
-    (("x1", "y1", "x2", "y2"), "xyxy"),
-    (("roi.x1", "roi.y1", "roi.x2", "roi.y2"), "xyxy"),
-    (("left", "top", "right", "bottom"), "xyxy"),
-    (("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax"), "xyxy"),
-    (("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"), "xyxy"),
-    (
-        (
-            "upper left corner x",
-            "upper left corner y",
-            "lower right corner x",
-            "lower right corner y",
-        ),
-        "xyxy",
+_CORNERS = {
+    "xyxy": (
+        "xmin,ymin,xmax,ymax", "x_min,y_min,x_max,y_max", "x1,y1,x2,y2",
+        "roi.x1,roi.y1,roi.x2,roi.y2", "left,top,right,bottom",
+        "bbox_xmin,bbox_ymin,bbox_xmax,bbox_ymax", "bbox_x1,bbox_y1,bbox_x2,bbox_y2",
+        "upper left corner x,upper left corner y,lower right corner x,lower right corner y",
     ),
-    (("x", "y", "w", "h"), "xywh"),
-    (("bbox_x", "bbox_y", "bbox_w", "bbox_h"), "xywh"),
-    (("bbox_x", "bbox_y", "bbox_width", "bbox_height"), "xywh"),
-    (("x", "y", "width", "height"), "xywh"),
-    (("left", "top", "width", "height"), "xywh"),
-    (("x_center", "y_center", "width", "height"), "center_xywh"),
-    (("x_center", "y_center", "w", "h"), "center_xywh"),
-    (("cx", "cy", "w", "h"), "center_xywh"),
+    "xywh": (
+        "x,y,w,h", "bbox_x,bbox_y,bbox_w,bbox_h", "bbox_x,bbox_y,bbox_width,bbox_height",
+        "x,y,width,height", "left,top,width,height",
+    ),
+    "center_xywh": ("x_center,y_center,width,height", "x_center,y_center,w,h", "cx,cy,w,h"),
+}  # fmt: skip
+CORNERS = tuple(
+    (tuple(names.split(",")), box_format)
+    for box_format, several in _CORNERS.items()
+    for names in several
 )
 # One column that holds a box, in CSV, too; or, in JSON only, all boxes of an image.
 BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
@@ -68,37 +59,27 @@ RUN_LENGTHS = ("encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle")
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
 
-@dataclasses.dataclass(frozen=True)
 class LabelNames:
-    """Names of columns and members that hold classes, by what they are the classes of.
+    """Names of columns and members that hold classes, by what they are the classes of."""
 
-    Attributes:
-        of_record: The one class of a record.
-        of_tables: The same in a table, whose columns are called in more ways.
-        lists_of_record: Its classes, where such a column holds lists.
-        of_rows: Arrays with the class of each row.
-        beside_boxes: Lists next to the list of boxes.
-        in_boxes: Members of Hugging Face's `objects`, and of lists of objects.
-    """
-
-    of_record: tuple[str, ...] = (
+    # The one class of a record; in a table, whose columns are called in more ways; in lists.
+    of_record = (
         "label", "class", "category", "class_name", "label_name", "category_name", "target",
         "class_label", "labels",
     )  # fmt: skip
-    of_tables: tuple[str, ...] = (
+    of_tables = (
         *of_record, "labelname", "class_id", "classid", "breed", "diagnosis", "dx",
         "annotation tag", "finding labels", "finding_labels",
     )  # fmt: skip
-    lists_of_record: tuple[str, ...] = (
-        *of_record, "classes", "categories", "class_names", "label_names",
-    )  # fmt: skip
-    of_rows: tuple[str, ...] = (
+    lists_of_record = (*of_record, "classes", "categories", "class_names", "label_names")
+    # Arrays with the class of each row.
+    of_rows = (
         *of_record[:-1], "y", "labels", "targets", "classes", "categories", "class_labels",
     )  # fmt: skip
-    beside_boxes: tuple[str, ...] = (
-        "box_labels", "labels", "categories", "classes", "category", "label", "class",
-    )  # fmt: skip
-    in_boxes: tuple[str, ...] = (
+    # Lists next to the list of boxes.
+    beside_boxes = ("box_labels", "labels", "categories", "classes", "category", "label", "class")
+    # Members of Hugging Face's `objects`, and of lists of objects.
+    in_boxes = (
         "label", "labels", "category", "categories", "class", "classes", "class_name",
         "category_name", "name", "category_id",
     )  # fmt: skip

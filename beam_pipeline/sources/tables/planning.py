@@ -3,24 +3,17 @@
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.tables import names as known
 from beam_pipeline.sources.tables.cells import Cells, cells
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.names import (
-    AUDIO,
-    BOXES,
-    IMAGE,
-    LABELS,
-    SPLIT,
-    check_ignored,
-    lowered,
-)
+from beam_pipeline.sources.tables.names import check_ignored, lowered
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.roles import (
     Roles,
@@ -35,7 +28,9 @@ from beam_pipeline.sources.tables.sample import Sample
 from beam_pipeline.sources.tables.table import Table
 
 # Columns of these names are files, boxes, classes, splits, or errors.
-_OF_ROLES = frozenset({*BOXES, *IMAGE, *AUDIO, *SPLIT, *LABELS.of_record})
+_OF_ROLES = frozenset(
+    {*known.BOXES, *known.IMAGE, *known.AUDIO, *known.SPLIT, *known.LABELS.of_record}
+)
 # So many of a column's values must be files: of ids, and of what ends as a file's name.
 _SHARE, _SHARE_OF_NAMES = 0.9, 0.5
 
@@ -70,15 +65,15 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
     sample = Sample.of(tables)
     if not sample.rows and not tables[0].header:
         raise ConfigError(f"{tables[0].file.path} has no line with a JSON object; write some")
-    names = {**sample.names} | dict.fromkeys(
-        name for row in sample.rows for name in ignorable(row.values)
-    )
-    if sample.rows or tables[0].header:
-        check_ignored(options.ignore_columns, [*names])
-    sample = _prepared(sample, options)
-    sample = _with_files(sample, options)
+    members = (name for row in sample.rows for name in ignorable(row.values))
+    check_ignored(options.ignore_columns, [*dict.fromkeys((*sample.names, *members))])
+    nested = _objects_in(sample, options).difference(options.ignore_columns)
+    asked = cells(options, sample.names)
+    if asked != Cells():
+        sample = Sample([dataclasses.replace(table, cells=asked) for table in tables], sample.raw)
+    sample = _with_files(sample.with_cells(as_json=nested), options)
     if classes := columns_of_classes(sample, options):
-        sample = _with_cells(sample, classes=classes)
+        sample = sample.with_cells(classes=classes)
     roles = roles_of(sample, options)
     _check_headers(sample, options, roles, classes)
     return TablePlan(
@@ -89,23 +84,6 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
         classes=[*_classes_of_forms(sample, roles)],
         problem=open_label(roles, sample, options),
     )
-
-
-def _with_cells(sample: Sample, **changes: object) -> Sample:
-    tables = [
-        dataclasses.replace(table, cells=dataclasses.replace(table.cells, **changes))  # type: ignore[arg-type]
-        for table in sample.tables
-    ]
-    return sample.having(tables)
-
-
-def _prepared(sample: Sample, options: TableOptions) -> Sample:
-    """Return the sample with cells as options ask, and with objects as texts in JSON."""
-    nested = _objects_in(sample, options).difference(options.ignore_columns)
-    asked = cells(options, sample.names)
-    if asked != Cells():
-        sample = sample.having([dataclasses.replace(table, cells=asked) for table in sample.tables])
-    return _with_cells(sample, as_json=nested)
 
 
 def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:
@@ -128,29 +106,17 @@ def _holds_object(value: object) -> bool:
 
 
 class _Names(NamedTuple):
-    """A column whose values are names of files elsewhere in the input.
-
-    Attributes:
-        num_files: How many of its values name files.
-        has_suffixes: Whether its values have suffixes of files; ids have none.
-        column: Its name.
-        kind: "image", "audio" or "array".
-        unclear: Files that one value may mean.
-    """
+    """A column whose values are names of files elsewhere in the input."""
 
     num_files: int
-    has_suffixes: bool
+    has_suffixes: bool  # ids have none
     column: str
     kind: str
-    unclear: Sequence[str]
+    unclear: Sequence[str]  # files that one value may mean
 
 
 def _with_files(sample: Sample, options: TableOptions) -> Sample:
-    """Return the sample with tables whose files are resolved by the index, if that is needed.
-
-    Raises:
-        ConfigError: Names may be those of several files.
-    """
+    """Return the sample with tables whose files are resolved by the index, if that is needed."""
     has_files = any(each.media and each.exists for each in sample.columns.values())
     files = {feature.name for feature in options.schema if feature.kind in ("image", "audio")}
     if has_files or options.image_template or (options.schema and not files):
@@ -181,38 +147,32 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
         kinds[column] = each.kind
         file = dataclasses.replace(table.file, by_index=True)
         tables.append(dataclasses.replace(table, file=file, cells=cells))
-    return sample.having(tables, kinds)
+    return Sample(tables, sample.raw, kinds)
 
 
 def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names | None:
     """Return the column of a table that names the most files below the input."""
     index = FileIndex.of(table.file.root, table.file.ignored)
-    if not index:
-        return None
-    best: _Names | None = None
-    rows = [row.values for row in sample.rows if row.file == table.file]
+    rows = [row.values for row in sample.rows if row.file == table.file] if index else []
+    found = []
     for name in dict.fromkeys(itertools.chain(*rows)):
-        if name in left_out or lowered(name) in LABELS.lists_of_record:
+        if name in left_out or lowered(name) in known.LABELS.lists_of_record:
             continue
         values = (row.get(name) for row in rows)
-        stated = [
-            text for each in values if isinstance(each, str | int) and (text := str(each).strip())
-        ]
+        texts = (str(each).strip() for each in values if isinstance(each, str | int))
+        stated = [*filter(None, texts)]
         distinct = sorted(set(stated))
         has_suffixes = any(map(media_kind, distinct))
-        is_usual = is_id(name) or lowered(name) in (*IMAGE, *AUDIO) or has_suffixes
+        is_usual = is_id(name) or lowered(name) in (*known.IMAGE, *known.AUDIO) or has_suffixes
         if len(distinct) < len(stated) and not is_usual:
             continue  # numbers of rooms, or kinds, may be the names of files by chance
         matches = [index.matches(value, table.file.near) for value in distinct]
         there = [each for each in matches if each]
-        if not there or len(there) < (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(matches):
-            continue
-        kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
-        unclear = next((each for each in there if each[1:]), ())
-        names = _Names(len(there), has_suffixes, name, kind, unclear)
-        if best is None or names[:2] > best[:2]:
-            best = names
-    return best
+        if there and len(there) >= (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(matches):
+            kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
+            unclear = next((each for each in there if each[1:]), ())
+            found.append(_Names(len(there), has_suffixes, name, kind, unclear))
+    return max(found, key=lambda each: each[:2], default=None)
 
 
 def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:
@@ -227,15 +187,14 @@ def _check_headers(
     sample: Sample, options: TableOptions, roles: Roles, classes: Collection[str]
 ) -> None:
     """Raise ConfigError if a table lacks columns that another one has, but the label."""
-    may_lack = {*options.ignore_columns, *options.labels, *classes, roles.optional, roles.split}
+    may_lack = {
+        *(*options.ignore_columns, *options.labels, *classes),
+        *(roles.optional, roles.split, roles.label, ""),
+    }
     headers = sample.headers
-    for name in dict.fromkeys(name for header in headers.values() for name in header if name):
+    for name in dict.fromkeys(itertools.chain(*headers.values())):
         without = [table for table, header in headers.items() if name not in header]
-        if (
-            without
-            and name not in may_lack | {roles.label}
-            and lowered(name) not in LABELS.of_tables
-        ):
+        if without and name not in may_lack and lowered(name) not in known.LABELS.of_tables:
             raise ConfigError(
                 f"column {name!r} is not in {without[0]}, but in other tables; pass --label-column "
                 f"{name} if it is the label, else --ignore-columns {name}"
@@ -244,8 +203,6 @@ def _check_headers(
 
 def _classes_of_forms(sample: Sample, roles: Roles) -> Iterator[DeclaredClasses]:
     """Yield the classes of labels and boxes that the tables themselves state."""
-    boxes = [("boxes", roles.boxes.lists)] if roles.boxes.lists else []
-    declarations: Mapping[str, object] = sample.declarations
-    for feature, column in (*roles.labels, *boxes):
-        if column in declarations and (classes := sample.declarations[column].classes):
+    for feature, column in (*roles.labels, ("boxes", roles.boxes.lists)):
+        if column in sample.declarations and (classes := sample.declarations[column].classes):
             yield DeclaredClasses(feature=feature, names=dict(enumerate(classes)))

@@ -106,27 +106,23 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
     def job(self) -> ReadRows:
         """Return what reads the tables; raises what `plan` does."""
-        reading_plan, rejected = self.plan()
-        if reading_plan.problem:
-            raise ProblemError(reading_plan.problem)
-        roles = reading_plan.roles
+        plan, rejected = self.plan()
+        if plan.problem:
+            raise ProblemError(plan.problem)
+        tables, roles = plan.tables, plan.roles
         # The files' folders state the splits, if nothing else does.
-        by_index = any(table.file.by_index for table in reading_plan.tables)
-        states = (
-            not by_index and not roles.split and reading_plan.sample.are_in_split_folders(roles.key)
+        is_open = not roles.split and not any(table.file.by_index for table in tables)
+        roles = dataclasses.replace(
+            roles,
+            split_folders=is_open and plan.sample.are_in_split_folders(roles.key),
+            doubtful="" if self.label_column or self.classes else roles.label,
         )
-        doubtful = "" if self.label_column or self.classes else roles.label
-        roles = dataclasses.replace(roles, split_folders=states, doubtful=doubtful)
-        consumed = Consumed(paths=tuple(table.file.path for table in reading_plan.tables))
-        others = [*rejected, *reading_plan.classes, consumed]
-        return ReadRows(reading_plan.tables, roles, self.scratch, others)
+        consumed = Consumed(paths=tuple(table.file.path for table in tables))
+        return ReadRows(tables, roles, self.scratch, [*rejected, *plan.classes, consumed])
 
 
 def _splits_of(names: Sequence[str]) -> dict[str, str | None]:
-    """Return the split of each table of one folder, or of one name in the folders of splits.
-
-    The build decides for a single table.
-    """
+    """Return the splits of tables of one folder, or of one name in the folders of splits."""
     if len(names) == 1:
         return {names[0]: None}
     folders = [folder(name) for name in names]
@@ -147,7 +143,6 @@ class ReadContainers(ReadTables):
     """
 
     def files(self) -> list[TableFile]:
-        """As `ReadTables.files`."""
         files = find_files(self.path, self.is_meant, self.ignored)
         return [
             self.table_file(file, file.path.removesuffix(file.relative).rstrip("/") or "/")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
-from beam_pipeline.records import Element, Record, Rejected, Value
+from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
 from beam_pipeline.rows import Rows, by_row, rows_of
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import fast_pickle
@@ -25,47 +26,139 @@ from beam_pipeline.sources.tables.boxes import (
 )
 from beam_pipeline.sources.tables.convert import (
     Kinds,
-    check_plain,
+    check_forms,
     converted,
+    kinds_of,
     main_columns,
     other_columns,
     path_text,
 )
-from beam_pipeline.sources.tables.labels import is_stated
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
-from beam_pipeline.sources.tables.survey import Other, Overview, overview, survey
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.types import merge_kinds
+from tfrecord_dataset.format.inflation import TOO_LARGE
 
+_LOG = logging.getLogger(__name__)
 # What AutoML and Vertex write in their ML_USE column.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
 _UNASSIGNED = "UNASSIGNED"
 _MAX_CAPTIONS = 10_000
+# Whole numbers with so few different values are classes, with so many they are none; between
+# these each class has so many rows.
+_FEW_CLASSES = 1_000
+_MANY_CLASSES = 100_000
+_ROWS_OF_A_CLASS = 10
+
+# What goes along with tables.
+Other = Rejected | DeclaredClasses | Consumed
+
+
+@dataclasses.dataclass(slots=True)
+class Survey:
+    """What the rows of some tables hold; filled batch by batch.
+
+    Attributes:
+        kinds: The kind of each column.
+        has_several: Whether a row has several, or none, of the classes with columns of their own.
+        num_labels: How many rows state a whole number in `Roles.doubtful`.
+        labels: Its distinct values, or the first few of very many.
+        too_large: Why no row of a table is read, by the path of its file.
+    """
+
+    kinds: Kinds = dataclasses.field(default_factory=dict)
+    has_several: bool = False
+    num_labels: int = 0
+    labels: set[str] = dataclasses.field(default_factory=set)
+    too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
+
+    def add(self, other: "Survey") -> "Survey":
+        """Add what other rows hold; return the survey."""
+        self.kinds = merge_kinds([self.kinds, other.kinds])
+        self.has_several |= other.has_several
+        self.num_labels += other.num_labels
+        if len(self.labels) <= _MANY_CLASSES:
+            self.labels |= other.labels
+        self.too_large |= other.too_large
+        return self
+
+    def are_measures(self, column: str) -> bool:
+        """Return whether a column has too many different whole numbers for classes."""
+        count = len(self.labels)
+        is_few = count <= _FEW_CLASSES or self.num_labels >= _ROWS_OF_A_CLASS * count
+        return self.kinds.get(column) is int and (count > _MANY_CLASSES or not is_few)
+
+
+class Overview(NamedTuple):
+    """The roles and the kinds of columns, once all rows of all tables are known."""
+
+    roles: Roles
+    kinds: Kinds
+    too_large: Mapping[str, RecordError]
+
+
+def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
+    """Yield what the rows of a table hold, if it can be read."""
+    if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
+        return
+    scratch, left_out = None, roles.texts
+    if table.has_values:
+        scratch = Scratch(table.file.path, scratch_folder)
+        left_out = frozenset(table.header) - {roles.doubtful}
+    table = table.without(left_out)
+    part = Survey(kinds=dict.fromkeys(roles.texts, str))
+    try:
+        for batch in table.batches(scratch):
+            part.add(_survey_of(table, batch, roles))
+    except RecordError as error:  # it is rejected when it is read
+        part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
+    yield part
+
+
+def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
+    kinds: Kinds = {}
+    if not roles.declared or roles.boxes:
+        parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
+        # Rows with errors are rejected when they are read.
+        kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
+    labels = []
+    if kinds.get(roles.doubtful) is int:
+        labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
+    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
+    has_several = any(OF_COLUMNS in text for text in marked if text)
+    return Survey(kinds, has_several, len(labels), set(labels))
+
+
+def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
+    """Return the roles and kinds of columns over the rows of all tables."""
+    survey = functools.reduce(Survey.add, surveys, Survey())
+    kinds = dict(survey.kinds)
+    if roles.separator == OF_COLUMNS and not survey.has_several:
+        roles = dataclasses.replace(roles, separator="")
+    if roles.optional:
+        kinds[roles.optional] = float
+    if roles.doubtful and survey.are_measures(roles.doubtful):
+        _LOG.warning(
+            "column %r is a number to predict, not a class, by its %s different whole numbers; "
+            "pass --label-column %s if it is a class",
+            *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
+        )
+        roles = dataclasses.replace(roles, labels=())
+    return Overview(roles, kinds, survey.too_large)
 
 
 @fast_pickle
 class JoinedRow(NamedTuple):
-    """A row of an image that is one of its boxes or captions.
-
-    Attributes:
-        file: The table's file.
-        source: For messages: "labels.csv:12".
-        values: By column.
-    """
+    """A row of an image that is one of its boxes or captions."""
 
     file: TableFile
-    source: str
+    source: str  # "labels.csv:12"
     values: Mapping[str, Any]
 
 
 class RecordMaker:
-    """Makes records of the rows of one table.
-
-    Args:
-        table: The table.
-        overview: What all tables are.
-        scratch: Takes long values; None keeps them in the records.
-    """
+    """Makes records of the rows of one table; puts long values into `scratch` if there is one."""
 
     def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
         self._table, self._file, self._scratch = table, table.file, scratch
@@ -73,23 +166,16 @@ class RecordMaker:
         self._main = main_columns(table.file, self._roles, self._kinds)
         self._others = other_columns(table, self._roles, self._kinds)
 
-    def rows(self, batch: Batch) -> list[Rows | Record | Rejected]:
-        """Return the rows that can be records together, or a record or reject for each."""
+    def rows(self, batch: Batch) -> Iterator[Rows | Record | Rejected]:
+        """Yield the rows that can be records together, or a record or reject for each."""
+        return self._elements(batch, _rows_or_records)
 
-        def make(some: Batch) -> list[Rows | Record | Rejected]:
-            parts = self._parts(some)
-            rows = rows_of(*parts) if parts[-1] else None
-            return [rows] if rows else [*_records(*parts)]
-
-        return self._made(batch, make) if len(batch) else []
-
-    def _made(self, batch: Batch, make: Callable[[Batch], list[Any]]) -> list[Any]:
-        try:
-            return make(batch)
-        except RecordError as error:
-            if len(batch) == 1:
-                return [self.reject(batch.lines[0], error)]
-        return [element for half in batch.halves() for element in self._made(half, make)]
+    def _elements(self, batch: Batch, made_of: Callable[..., Iterable[Any]]) -> Iterator[Any]:
+        for part, columns in batch.attempts(self._columns):
+            if isinstance(columns, RecordError):
+                yield self.reject(part.lines[0], columns)
+            else:
+                yield from made_of(*columns)
 
     def reject(self, line: int, error: RecordError) -> Rejected:
         """Return what becomes of a row that cannot be used."""
@@ -97,11 +183,8 @@ class RecordMaker:
 
     def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
         """Yield the rows, keyed by their main file: to be joined as they are, or as elements."""
-        elements: Iterable[Any] = (
-            self._joined(batch)
-            if self._roles.joins_rows
-            else self._made(batch, lambda some: [*_records(*self._parts(some))])
-        )
+        joins = self._roles.joins_rows
+        elements = self._joined(batch) if joins else self._elements(batch, _records)
         names = batch.columns.get(self._roles.key) or [None] * len(batch)
         for line, name, element in zip(batch.lines, names, elements, strict=True):
             try:
@@ -112,22 +195,18 @@ class RecordMaker:
                 yield Entry(key, (self._file.relative, line), element)
 
     def _joined(self, batch: Batch) -> Iterator[JoinedRow]:
-        rows = zip(batch.lines, batch.by_row(), strict=True)
-        return (JoinedRow(self._file, self._table.row(line), values) for line, values in rows)
+        for line, values in zip(batch.lines, batch.by_row(), strict=True):
+            yield JoinedRow(self._file, self._table.row(line), values)
 
     def _key(self, name: Any, line: int) -> str:
-        """Return the path of the record's main file, or its place in the table.
-
-        Raises:
-            RecordError: "malformed annotation" or "file outside the input".
-        """
+        """Return the path of the record's main file, or its place in the table."""
         if self._roles.key and not self._roles.declared:  # else the schema refuses it
             path_text(name, self._roles.key)
         if isinstance(name, str) and name.strip():
             return self._file.key_of(name)
         return self._table.row(line)
 
-    def _parts(
+    def _columns(
         self, batch: Batch
     ) -> tuple[Sequence[str], Sequence[str], Sequence[str | None], Mapping[str, Sequence[Any]]]:
         """Return the keys, the sources, the splits and the features of the records."""
@@ -136,7 +215,14 @@ class RecordMaker:
         keys = rows
         if names := columns.get(roles.key):
             keys = list(map(self._key, names, batch.lines))
-        features = self._features(batch)
+        features = converted(self._main, batch, self._scratch)
+        if roles.boxes.lists:
+            features["boxes"] = [
+                boxes_from_lists(values, roles, self._kinds) for values in batch.by_row()
+            ]
+        if self._table.is_typed and not roles.declared and not self._table.has_values:
+            check_forms(columns, roles)
+        features |= converted(self._others, batch, self._scratch)
         splits: Sequence[str | None] = [self._file.split] * len(keys)
         if roles.split in columns or roles.split_folders:
             stated = columns.get(roles.split) or [None] * len(keys)
@@ -146,16 +232,6 @@ class RecordMaker:
             ]
         sources = [""] * len(rows) if self._table.sign == "#" else rows
         return keys, sources, splits, features
-
-    def _features(self, batch: Batch) -> Mapping[str, Sequence[Any]]:
-        cells = converted(self._main, batch, self._scratch)
-        if self._roles.boxes.lists:
-            cells["boxes"] = [
-                boxes_from_lists(values, self._roles, self._kinds) for values in batch.by_row()
-            ]
-        if self._table.is_typed and not self._roles.declared and not self._table.has_values:
-            check_plain(batch.columns, self._roles)
-        return cells | converted(self._others, batch, self._scratch)
 
 
 def _records(
@@ -167,6 +243,11 @@ def _records(
     rows = zip(keys, sources, splits, by_row(features, len(keys)), strict=True)
     for key, source, split, values in rows:
         yield Record(key=key, features=values, split=split, source=source)
+
+
+def _rows_or_records(*columns: Any) -> Iterable[Rows | Record]:
+    rows = rows_of(*columns) if columns[-1] else None
+    return [rows] if rows else _records(*columns)
 
 
 def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
@@ -208,13 +289,13 @@ def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kind
         RecordError: A value cannot be used, or the rows contradict one another.
     """
     first, values = rows[0], [row.values for row in rows]
-    stated = (row.values.get(roles.split) for row in rows)
+    stated = (row.get(roles.split) for row in values)
     splits = {split_of_row(split, key, first.file, roles) for split in stated}
     if len(splits) > 1:
         raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
-    features = _shared_features(rows, roles, kinds)
+    features = _shared_features(first.file, values, roles, kinds)
     names = dict.fromkeys(name for row in values for name in row)
-    check_plain({name: [row.get(name) for row in values] for name in names}, roles)
+    check_forms({name: [row.get(name) for row in values] for name in names}, roles)
     notes: Mapping[str, int] = {}
     if roles.captions:
         features["captions"] = _captions([row.get(roles.captions) for row in values])
@@ -227,19 +308,20 @@ def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kind
     return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
 
 
-def _shared_features(rows: Sequence[JoinedRow], roles: Roles, kinds: Kinds) -> dict[str, Value]:
+def _shared_features(
+    file: TableFile, rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Kinds
+) -> dict[str, Value]:
     """Return the features of the image itself, in which its rows must be alike."""
     alike = {column for _, column in (*roles.declared, *roles.labels)}
     features: dict[str, Value] = {}
-    for column in main_columns(rows[0].file, roles, kinds):
-        stated = rows[0].values.get(column.column)
-        (value,) = column.convert([stated])
+    for feature, column, convert, _ in main_columns(file, roles, kinds):
+        stated = rows[0].get(column)
+        (value,) = convert([stated])
         if value is None:
             continue
-        others = (row.values.get(column.column) for row in rows[1:])
-        if column.column in alike and any(other != stated for other in others):
-            raise malformed(f"rows of one image differ in the column {column.column!r}")
-        features[column.feature] = value
+        if column in alike and any(row.get(column) != stated for row in rows[1:]):
+            raise malformed(f"rows of one image differ in the column {column!r}")
+        features[feature] = value
     return features
 
 

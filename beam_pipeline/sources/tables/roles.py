@@ -5,45 +5,29 @@ Options come first, then usual names of columns, then what the first rows hold.
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import functools
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.sources.tables import names as known
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
-from beam_pipeline.sources.tables.names import (
-    ARRAY,
-    AUDIO,
-    BOXES,
-    CAPTIONS,
-    CORNERS,
-    FILE,
-    HEIGHT,
-    IMAGE,
-    LABELS,
-    NUMBERS,
-    RUN_LENGTHS,
-    SPLIT,
-    WIDTH,
-    attribute_name,
-    checked,
-    first,
-    lowered,
-    there_are,
-)
+from beam_pipeline.sources.tables.names import attribute_name, checked, first, lowered, there_are
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
-from beam_pipeline.sources.tables.types import is_whole, list_of_text
+from beam_pipeline.sources.tables.types import list_of_text
 from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
 _USUAL = {
-    ("image", "image"): IMAGE,
-    ("audio", "audio"): AUDIO,
-    ("array", "tensor"): ARRAY,
-    ("array", "sequence"): ARRAY,
-    ("label", "class_label"): LABELS.lists_of_record,
+    ("image", "image"): known.IMAGE,
+    ("audio", "audio"): known.AUDIO,
+    ("array", "tensor"): known.ARRAY,
+    ("array", "sequence"): known.ARRAY,
+    ("label", "class_label"): known.LABELS.lists_of_record,
 }
 # Columns that are called so hold several words a row more likely than one class of several words.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
@@ -51,7 +35,7 @@ _SEPARATORS = ",; "
 _MAX_SPACES = 2  # in a class's name, on average
 _MANY_NUMBERS = 20
 _LARGE_NUMBER = 1000  # larger than the number of a class
-_TEXTS = frozenset({*CAPTIONS, "transcript", "transcription"})
+_TEXTS = frozenset({*known.CAPTIONS, "transcript", "transcription"})
 _NO_CLASSES = _TEXTS | {"partition", "fold", "width", "height"}
 # Classes only if the user asks for them.
 _ASIDE = frozenset({"age", "sex"})
@@ -82,6 +66,9 @@ class BoxColumns:
     format: str = ""
     size: tuple[str, str] | None = None
 
+    def __bool__(self) -> bool:
+        return bool(self.corners or self.lists)
+
     @property
     def taken(self) -> frozenset[str]:
         """The columns that have one of these roles."""
@@ -89,20 +76,14 @@ class BoxColumns:
 
 
 class Media(NamedTuple):
-    """A column of paths.
-
-    Attributes:
-        feature: The name of the file's content in the record.
-        column: The column's name.
-        kind: "image", "audio" or "array".
-    """
+    """A feature of files, the column of their paths, and "image", "audio" or "array"."""
 
     feature: str
     column: str
     kind: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Roles:
     """The role of each column; empty where no column has it.
 
@@ -112,7 +93,6 @@ class Roles:
         labels: (feature, column) of the record's classes.
         separator: What is between the classes of a record in the text of its label; "" if a text
             is one class.
-        lists: Columns of these whose first rows have lists of classes.
         classes: The user's names of classes, for labels that are their numbers.
         unlabelled: Tables, by their relative path, whose records may lack classes.
         split: The split.
@@ -120,31 +100,27 @@ class Roles:
         boxes: Columns of boxes and of the image's size.
         captions: A text of the image, which has several rows.
         numbers: Columns that number these rows, and are not kept.
-        nested: Other columns of JSON that mostly hold lists in the first rows.
-        plain: Columns of JSON that mostly hold numbers or text there.
+        forms: "list" or "plain" by other columns of JSON, as most of the first rows are.
         texts: Columns of CSV that are texts by these rows, whatever others hold.
         declared: (feature, column), if a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: Replaces a missing number; None rejects the row.
         optional: A number to predict, which is NaN in the tables that lack its column.
         doubtful: The column of classes, if it may be a number to predict instead.
-        taken: Columns that are not features of their own name.
     """
 
     key: str = ""
     media: tuple[Media, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     separator: str = ""
-    lists: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
     unlabelled: frozenset[str] = frozenset()
     split: str = ""
     split_folders: bool = False
-    boxes: BoxColumns = dataclasses.field(default_factory=BoxColumns)
+    boxes: BoxColumns = BoxColumns()
     captions: str = ""
     numbers: frozenset[str] = frozenset()
-    nested: frozenset[str] = frozenset()
-    plain: frozenset[str] = frozenset()
+    forms: Mapping[str, str] = dataclasses.field(default_factory=dict)
     texts: frozenset[str] = frozenset()
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
@@ -152,18 +128,16 @@ class Roles:
     optional: str = ""
     doubtful: str = ""
 
-    taken: frozenset[str] = dataclasses.field(init=False)
-
-    def __post_init__(self) -> None:
-        taken = self.ignored.union(
+    @functools.cached_property
+    def taken(self) -> frozenset[str]:
+        """The columns that are not features of their own name."""
+        return self.ignored.union(
             (media.column for media in self.media),
-            (column for _, column in self.labels),
-            (column for _, column in self.declared),
+            (column for _, column in (*self.labels, *self.declared)),
             (self.split, self.captions),
             self.boxes.taken,
             self.numbers,
         )
-        object.__setattr__(self, "taken", taken)
 
     @property
     def joins_rows(self) -> bool:
@@ -173,7 +147,7 @@ class Roles:
     @property
     def has_target(self) -> bool:
         """Whether there is a label, boxes or captions."""
-        return bool(self.label_columns or self.boxes.corners or self.boxes.lists or self.captions)
+        return bool(self.label_columns or self.boxes or self.captions)
 
     @property
     def label(self) -> str:
@@ -198,13 +172,12 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
         raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
     chooser = _Chooser(sample, options)
     roles = chooser.declared() if options.schema else chooser.proposed()
-    sample.check_inside(each.column for each in roles.media)
     is_held = roles.key in sample.declarations and bool(sample.declarations[roles.key].media)
     if is_held and roles.boxes.corners:
+        corners = ",".join(roles.boxes.corners)
         raise ConfigError(
-            f"cannot group the boxes of {', '.join(roles.boxes.corners)} by image, since "
-            f"{roles.key!r} holds the images: put the boxes of one into its row, or pass "
-            f"--ignore-columns {','.join(roles.boxes.corners)}"
+            f"cannot group the boxes of {corners} by image, since {roles.key!r} holds the images: "
+            f"put the boxes of one into its row, or pass --ignore-columns {corners}"
         )
     roles = dataclasses.replace(
         roles,
@@ -213,27 +186,28 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
         unlabelled=sample.unlabelled(roles.label_columns),
         missing_number=options.missing_number,
     )
-    return _with_lists(roles, sample)
+    return _with_forms(roles, sample)
 
 
 class _Chooser:
-    """Chooses the columns of roles by options, names and values.
-
-    Args:
-        sample: The first rows.
-        options: The user's.
-    """
+    """Chooses the columns of roles."""
 
     def __init__(self, sample: Sample, options: TableOptions) -> None:
         self._sample, self._options = sample, options
         self._column = sample.column
-        self._usable = [
-            name for name in sample.names if name and name not in options.ignore_columns
-        ]
+        self._usable = [name for name in sample.names if name not in options.ignore_columns]
         # By name in lower case, as the lists of usual names have it.
-        self._plain = {
-            lowered(name): name for name in self._usable if not self._column(name).is_nested
-        }
+        self._by_name = {lowered(name): name for name in self._usable}
+        self._plain = self._where(lambda column: not column.is_nested)
+        # The column that takes the place of columns of one class each.
+        self._made_label = next(filter(None, (each.cells.label for each in sample.tables)), "")
+
+    def _where(
+        self, fits: Callable[[ColumnSample], bool], among: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """Return the usable columns that fit, by name in lower case."""
+        names = self._by_name if among is None else among
+        return {key: name for key, name in names.items() if fits(self._column(name))}
 
     def proposed(self) -> Roles:
         """Decide roles by options, names and values."""
@@ -261,50 +235,37 @@ class _Chooser:
         return checked(part, getattr(self._options, f"{part}_column", ""), self._usable)
 
     def _split(self, free: Mapping[str, str]) -> str:
-        """Return the column of splits by option or name; "" if there is none.
-
-        Raises:
-            ProblemError: Only the name suggests it, and its values are numbers, such as 0, 1 and 2.
-        """
+        """Return the column of splits by option or name; ask if it has numbers: 0, 1 and 2."""
         if stated := self._stated("split"):
             return stated
-        column = first(SPLIT, free)
-        if self._column(column).is_numeric:
-            facts = {"column": column}
+        name = first(known.SPLIT, free)
+        if self._column(name).is_numeric:
+            facts, option = {"column": name}, "split_column"
             raise ProblemError(
-                Problem(
-                    code="numbered splits", facts=facts, option="split_column", choices=(column,)
-                )
+                Problem(code="numbered splits", facts=facts, option=option, choices=(name,))
             )
-        return column
+        return name
 
     def _media(self) -> tuple[Media, ...]:
         """Return the columns of paths: main image, audio and array first, if there are such."""
-
-        def of_kind(kind: str) -> dict[str, str]:
-            names = self._plain.items()
-            return {key: name for key, name in names if self._column(name).media == kind}
-
-        audio = self._stated("audio") or first(AUDIO, of_kind("audio"))
-        array = first(ARRAY, of_kind("array"))
+        audios = self._where(lambda column: column.media == "audio")
+        audio = self._stated("audio") or first(known.AUDIO, audios)
+        array = first(known.ARRAY, self._where(lambda column: column.media == "array"))
         image = self._stated("image") or self._image(alone=not audio and not array)
         if audio and audio == image:
             raise ConfigError(f"the column {audio!r} cannot hold images and audio; name another")
         main = {"image": image, "audio": audio, "array": array}
-        kinds = {name: self._column(name).media for name in self._usable}
-        others = [
-            name
-            for name, kind in kinds.items()
-            if kind and self._column(name).exists and name not in main.values()
-        ]
+        columns = {name: self._column(name) for name in self._usable}
+        files = [name for name, column in columns.items() if column.media and column.exists]
+        others = [name for name in files if name not in main.values()]
         for kind in ("image", "audio"):
-            alike = [name for name in others if kinds[name] == kind]
+            alike = [name for name in others if columns[name].media == kind]
             if not main[kind] and len(alike) == 1:
                 main[kind] = alike[0]
                 others.remove(alike[0])
         return (
             *(Media(kind, name, kind) for kind, name in main.items() if name),
-            *(Media(name, name, kinds[name]) for name in others),
+            *(Media(name, name, columns[name].media) for name in others),
         )
 
     def _image(self, *, alone: bool) -> str:
@@ -314,12 +275,11 @@ class _Chooser:
             for key, name in self._plain.items()
             if name != self._options.audio_column and _may_be_images(key, self._column(name))
         }
+        named = self._where(lambda column: bool(column.media))
         sure = {
-            key: name
-            for key, name in possible.items()
-            if self._column(name).media or key not in FILE
+            key: name for key, name in possible.items() if key in named or key not in known.FILE
         }
-        return first(IMAGE, sure) or (first(IMAGE, possible) if alone else "")
+        return first(known.IMAGE, sure) or (first(known.IMAGE, possible) if alone else "")
 
     def _with_labels(self, roles: Roles, free: Mapping[str, str]) -> Roles:
         """Decide the columns of the record's classes, or of the boxes'."""
@@ -338,114 +298,85 @@ class _Chooser:
                 )
             return _with_boxes(roles, labels="".join(names))
         label = names[0] if len(names) == 1 else ""
-        lists = frozenset(name for name in names if self._column(name).has_lists)
-        if any(label and label == table.cells.label for table in self._sample.tables):
+        column = self._column(label)
+        if label and label == self._made_label:
             separator = OF_COLUMNS
         elif options.label_separator:
             separator = options.label_separator.removeprefix(NO_LABEL)
         else:
-            separator = "" if lists else _separator_of(label, self._column(label).texts)
+            has_lists = column.is_list or column.is_nested
+            separator = "" if has_lists else _separator_of(label, column.texts)
         labels = tuple((name if names[1:] else "label", name) for name in names)
-        return dataclasses.replace(
-            roles, labels=labels, separator=separator, lists=lists, optional=optional
-        )
+        return dataclasses.replace(roles, labels=labels, separator=separator, optional=optional)
 
     def _label(self, roles: Roles, free: Mapping[str, str]) -> tuple[list[str], str]:
         """Return the column of classes by its name or values, and an optional number to predict."""
-        column = self._column
-        for table in self._sample.tables:
-            if table.cells.label:
-                return [table.cells.label], ""
-        possible = {key: name for key, name in free.items() if not column(name).are_no_classes}
-        lists = {
-            lowered(name): name
-            for name, each in self._sample.columns.items()
-            if not roles.boxes.lists and each.is_list and not each.are_no_classes
-        }
-        name = first(LABELS.of_tables, possible) or first(LABELS.lists_of_record, lists)
-        if name or roles.boxes.corners or roles.boxes.lists:
+        if self._made_label:
+            return [self._made_label], ""
+        possible = self._where(lambda column: not column.are_no_classes, free)
+        lists = self._where(lambda column: column.is_list and not column.are_no_classes)
+        name = first(known.LABELS.of_tables, possible)
+        if not name and not roles.boxes.lists:
+            name = first(known.LABELS.lists_of_record, lists)
+        if name or roles.boxes:
             return [name] if name else [], ""
         some = _column_of_some(self._sample.headers)
         if some in self._usable and some not in roles.taken:
-            if _is_amount(column(some)):
+            if _is_amount(self._column(some)):
                 return [], some
             if _is_only_label([some], self._sample):
                 return [some], ""
         others = _without_role(self._usable, roles, self._sample)
         is_label = roles.key and self._sample.found and _is_only_label(others, self._sample)
-        return (others, "") if is_label and not _is_amount(column(others[0])) else ([], "")
+        return (others if is_label and not _is_amount(self._column(others[0])) else []), ""
 
     def _with_captions(self, roles: Roles, free: Mapping[str, str]) -> Roles:
         """Take the texts of images that have several rows, which differ in nothing else."""
-        if roles.boxes.lists or roles.boxes.corners or not self._column(roles.key).repeats:
+        if roles.boxes or not self._column(roles.key).repeats:
             return roles
-        others = {lowered(name): name for name in self._usable if name not in roles.taken}
-        columns = {key: self._column(name) for key, name in free.items() if key in others}
-        name = first(
-            CAPTIONS,
-            {
-                key: free[key]
-                for key, column in columns.items()
-                if not column.is_numeric | column.is_list
-            },
-        )
-        numbers = frozenset(
-            other for key, other in others.items() if key in NUMBERS and other != name
-        )
-        if not name or numbers.union((name,)) != set(others.values()):
+        others = {key: name for key, name in self._by_name.items() if name not in roles.taken}
+        texts = self._where(lambda column: not column.is_numeric and not column.is_list, free)
+        name = first(known.CAPTIONS, {key: texts[key] for key in texts if key in others})
+        numbers = {other for key, other in others.items() if key in known.NUMBERS and other != name}
+        if not name or {name, *numbers} != {*others.values()}:
             return roles
-        return dataclasses.replace(roles, captions=name, numbers=numbers)
+        return dataclasses.replace(roles, captions=name, numbers=frozenset(numbers))
 
     def _boxes(self, free: Mapping[str, str]) -> BoxColumns:
-        """Find the columns of boxes by their names.
-
-        Args:
-            free: Columns with neither lists nor paths, by their name in lower case.
-
-        Raises:
-            ConfigError: A column of a CSV holds lists of boxes.
-        """
-        columns = {lowered(name): self._column(name) for name in self._usable}
-        names = {lowered(name): name for name in self._usable}
-        lists = {key: names[key] for key, column in columns.items() if column.is_nested}
-        in_texts = {key: names[key] for key, column in columns.items() if column.is_list}
-        one = first(BOXES, {key: name for key, name in in_texts.items() if columns[key].are_fours})
-        boxes = "" if one else first(BOXES, lists)
+        """Find the columns of boxes by their names; `free` hold neither lists nor paths."""
+        lists = self._where(lambda column: column.is_nested)
         corners: tuple[str, ...] = ()
-        stated_format = runs = ""
-        if one:
-            corners, stated_format = (one,), "xyxy"
-        elif not boxes:
-            corners, stated_format = _corners(free)
-        if not boxes and not corners:
-            runs = first(RUN_LENGTHS, {name.replace("_", ""): free[name] for name in free})
-            if not runs and (name := first(BOXES, in_texts)):
-                raise ConfigError(
-                    f"column {name!r} holds lists that are not four numbers: write JSON Lines for "
-                    f"several boxes in a row, or pass --ignore-columns {name}"
+        box_format, boxes, runs = self._options.box_format, "", ""
+        if one := first(known.BOXES, self._where(lambda column: column.are_fours)):
+            corners, box_format = (one,), box_format or "xyxy"
+        elif not (boxes := first(known.BOXES, lists)):
+            corners, stated = _corners(free)
+            box_format = box_format or stated
+            if not corners:
+                runs = first(
+                    known.RUN_LENGTHS, {name.replace("_", ""): free[name] for name in free}
                 )
         if runs:
-            corners, stated_format = (runs,), "xywh"
-        size = None
-        if boxes or corners:
-            others = {key: name for key, name in free.items() if name not in corners}
-            width, height = first(WIDTH, others), first(HEIGHT, others)
-            size = (width, height) if width and height else None
+            corners, box_format = (runs,), "xywh"
+        in_texts = first(known.BOXES, self._where(lambda column: column.is_list))
+        if in_texts and not boxes and not corners:
+            raise ConfigError(
+                f"column {in_texts!r} holds lists that are not four numbers: write JSON Lines for "
+                f"several boxes in a row, or pass --ignore-columns {in_texts}"
+            )
+        others = {key: name for key, name in free.items() if name not in corners}
+        width, height = first(known.WIDTH, others), first(known.HEIGHT, others)
         return BoxColumns(
-            size=size,
+            size=(width, height) if (boxes or corners) and width and height else None,
             corners=corners,
             has_runs=bool(runs),
             lists=boxes,
-            labels=first(LABELS.beside_boxes, lists) if boxes else "",
-            format=stated_format if runs else self._options.box_format or stated_format,
+            labels=first(known.LABELS.beside_boxes, lists) if boxes else "",
+            format=box_format,
         )
 
     def declared(self) -> Roles:
-        """Take the column of every declared feature; all others are left out.
-
-        Raises:
-            ConfigError: A feature has no column, or a given column does not exist.
-        """
+        """Take the column of every declared feature; all others are left out."""
         schema = self._options.schema
         # Made of the texts, by `tokenizer`.
         tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
@@ -482,8 +413,8 @@ class _Chooser:
         if feature.name in self._usable:
             return feature.name
         others = {each.name for each in self._options.schema}
-        column = first(usual, {lowered(name): name for name in self._usable if name not in others})
-        if not column:
+        free = {key: name for key, name in self._by_name.items() if name not in others}
+        if not (column := first(usual, free)):
             raise ConfigError(
                 f"--schema declares the feature {feature.name!r}, but there is no column for it; "
                 f"{there_are(feature.name, self._usable)}"
@@ -492,18 +423,14 @@ class _Chooser:
 
     def _declared_boxes(self, boxes: Sequence[Feature], plain: Mapping[str, str]) -> BoxColumns:
         columns = self._boxes(plain)
-        if boxes[1:] or boxes[0].name != "boxes":
+        if boxes[1:] or boxes[0].name != "boxes" or not columns:
             raise ConfigError(
-                f"--schema declares the boxes {boxes[-1].name!r}; a table has one feature of "
-                "boxes, named 'boxes'"
-            )
-        if not columns.lists and not columns.corners:
-            raise ConfigError(
-                f"--schema declares boxes, but there are no columns for them, such as "
-                f"{', '.join(CORNERS[0][0])}; {there_are('boxes', self._usable)}"
+                f"--schema declares the boxes {boxes[-1].name!r}, but a table has one feature of "
+                f"boxes, 'boxes', of columns such as {', '.join(known.CORNERS[0][0])}; "
+                f"{there_are('boxes', self._usable)}"
             )
         if columns.corners:
-            label = self._stated("label") or first(LABELS.of_tables, plain)
+            label = self._stated("label") or first(known.LABELS.of_tables, plain)
             columns = dataclasses.replace(columns, labels=label)
         return columns
 
@@ -512,8 +439,7 @@ class _Chooser:
         main = {
             feature.name: column
             for feature, column in declared
-            if feature.name in (feature.kind, "array")
-            and (feature.name != "array" or self._column(column).media == "array")
+            if feature.name == feature.kind or feature.name == self._column(column).media == "array"
         }
         return next((main[name] for name in ("image", "audio", "array") if name in main), "")
 
@@ -524,7 +450,7 @@ def _may_be_images(key: str, column: ColumnSample) -> bool:
         return False
     is_absent = not column.media and not column.exists and column.values
     are_texts = all(isinstance(value, str) for value in column.values)
-    return key not in FILE or not (column.is_numeric or (is_absent and are_texts))
+    return key not in known.FILE or not (column.is_numeric or (is_absent and are_texts))
 
 
 def _with_boxes(roles: Roles, **changes: object) -> Roles:
@@ -539,7 +465,7 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
     if options.schema or options.label_column or not sample.tables[0].header:
         return ()
     roles = _Chooser(sample, options).proposed()
-    if not roles.key or roles.label_columns or roles.boxes.corners or roles.boxes.lists:
+    if not roles.key or roles.label_columns or roles.boxes:
         return ()
     names = [name for name in _without_role(sample.names, roles, sample) if not is_id(name)]
     marks = {
@@ -562,15 +488,11 @@ def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem |
     names = _without_role(sample.names, roles, sample)
     if is_decided or not roles.media or _TEXTS.intersection(map(lowered, names)):
         return None
-    names = [name for name in names if _has_classes(name, sample)]
-    if len(names) < 2:
-        return None
-    return Problem(
-        code="several labels",
-        facts={"path": sample.tables[0].file.path},
-        option="label_column",
-        choices=(*names, NO_LABEL),
-    )
+    possible = tuple(name for name in names if _has_classes(name, sample))
+    facts = {"path": sample.tables[0].file.path}
+    choices = (*possible, NO_LABEL)
+    question = Problem(code="several labels", facts=facts, option="label_column", choices=choices)
+    return question if len(possible) > 1 else None
 
 
 def _in_template(sample: Sample) -> set[str]:
@@ -580,7 +502,7 @@ def _in_template(sample: Sample) -> set[str]:
 def _without_role(names: Iterable[str], roles: Roles, sample: Sample) -> list[str]:
     """Return the columns that have no role, and of which no path is made."""
     taken = roles.taken | _in_template(sample)
-    return [name for name in names if name and name not in taken]
+    return [name for name in names if name not in taken]
 
 
 def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
@@ -597,54 +519,46 @@ def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
             )
 
 
-def _with_lists(roles: Roles, sample: Sample) -> Roles:
-    """Decide which columns of JSON hold lists, and which of these go with the list of boxes.
-
-    Raises:
-        ConfigError: Rows of one box each have lists, too.
-    """
+def _with_forms(roles: Roles, sample: Sample) -> Roles:
+    """Decide which columns of JSON hold lists, and which of these go with the list of boxes."""
     columns = {name: column for name, column in sample.columns.items() if name not in roles.taken}
-    nested = {name for name, column in columns.items() if column.form == "list"}
-    if nested and roles.boxes.corners:
+    lists = [name for name, column in columns.items() if column.form == "list"]
+    boxes = roles.boxes
+    if lists and boxes.corners:
         raise ConfigError(
-            f"column {min(nested)!r} holds lists, but an attribute of one box is a number or text; "
-            f"pass --ignore-columns {min(nested)}"
+            f"column {min(lists)!r} holds lists, but an attribute of one box is a number or text; "
+            f"pass --ignore-columns {min(lists)}"
         )
-    boxes = roles.boxes.lists
-    per_box = {
+    per_box = frozenset(
         name
-        for name in nested
-        if boxes
-        and all(
-            _are_per_box(row.values.get(boxes), row.values[name])
+        for name in (lists if boxes.lists else ())
+        if all(
+            _are_per_box(row.values.get(boxes.lists), row.values[name])
             for row in sample.rows
             if isinstance(row.values.get(name), list)
         )
-    }
-    roles = dataclasses.replace(
-        roles,
-        nested=frozenset(nested - per_box),
-        plain=frozenset(name for name, column in columns.items() if not column.is_nested),
-        texts=frozenset(
-            name
-            for name, column in columns.items()
-            if str in column.kinds and not all(map(is_whole, column.values))
-        )
-        if not sample.tables[0].is_typed
-        else frozenset(),
     )
-    return _with_boxes(roles, per_box=frozenset(per_box)) if per_box else roles
+    is_typed = sample.tables[0].is_typed
+    texts = (name for name, column in columns.items() if str in column.kinds and not is_typed)
+    forms = {
+        name: column.form
+        for name, column in columns.items()
+        if column.form != "object" and name not in per_box
+    }
+    return dataclasses.replace(
+        _with_boxes(roles, per_box=per_box), forms=forms, texts=frozenset(texts)
+    )
 
 
 def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
     """Describe the role of each column, one line per role."""
+    others = [name for name in sample.names if name not in roles.taken]
     for media in roles.media:
         yield media.feature, f"column {media.column!r}"
     for feature, column in roles.labels:
         several = f", several separated by {roles.separator!r}" if roles.separator.strip() else ""
         yield feature, f"column {column!r}{several}"
-    has_others = any(name and name not in roles.taken for name in sample.names)
-    if roles.key and has_others and not (roles.has_target or roles.optional or roles.declared):
+    if roles.key and others and not (roles.has_target or roles.optional or roles.declared):
         yield "label", "none; --label-column names it"
     if roles.optional:
         yield "number to predict", f"column {roles.optional!r}, nan in the tables without it"
@@ -655,10 +569,10 @@ def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
         yield "captions", f"column {roles.captions!r}, several rows an image"
     if roles.split:
         yield "split", f"column {roles.split!r}"
-    if features := _shown(name for name in sample.names if name and name not in roles.taken):
-        yield "attributes of boxes" if roles.boxes.corners else "features", features
-    if left := _shown(_left_out(roles, sample)):
-        yield "left out", left
+    if others:
+        yield "attributes of boxes" if roles.boxes.corners else "features", _shown(others)
+    if left_out := _left_out(roles, sample):
+        yield "left out", _shown(left_out)
 
 
 def _left_out(roles: Roles, sample: Sample) -> Collection[str]:
@@ -671,31 +585,9 @@ def _left_out(roles: Roles, sample: Sample) -> Collection[str]:
     return sorted(roles.ignored.intersection(sample.names).union(nameless, roles.numbers))
 
 
-def _shown(names: Iterable[str]) -> str:
+def _shown(names: Collection[str]) -> str:
     few = [*names]
     return ", ".join(few[:8]) + (f", … ({len(few):,})" if few[8:] else "")
-
-
-def _is_only_label(names: Sequence[str], sample: Sample) -> bool:
-    """Return whether this is the one column next to the files, and may be classes."""
-    return len(names) == 1 and lowered(names[0]) not in _ASIDE and _may_be_classes(names[0], sample)
-
-
-def _may_be_classes(name: str, sample: Sample) -> bool:
-    """Return whether a column has neither sentences nor ids nor amounts."""
-    values = sample.column(name).texts
-    has_sentences = sum(value.count(" ") for value in values) > _MAX_SPACES * len(values)
-    is_other = has_sentences or lowered(name) in _NO_CLASSES or is_id(name)
-    is_other = is_other or any("://" in value for value in values)
-    return bool(values) and not is_other and not _are_many(values)
-
-
-def _has_classes(name: str, sample: Sample) -> bool:
-    """Return whether the values of a column may be classes, and repeat."""
-    number = sum(is_stated(row.values.get(name)) for row in sample.rows)
-    is_repeated = 1 < len(sample.column(name).texts) <= number // _ROWS_OF_A_CLASS
-    is_sure = is_repeated and not _is_amount(sample.column(name))
-    return is_sure and _may_be_classes(name, sample)
 
 
 def is_id(name: str) -> bool:
@@ -703,35 +595,24 @@ def is_id(name: str) -> bool:
     return lowered(name).endswith("id")
 
 
-def _separator_of(name: str, values: Sequence[str]) -> str:
-    """Return what is between classes in the texts of a column; "" if each is one class.
-
-    A bar always is. Blanks and other signs are in a column with a name in the plural, if words
-    that some values combine occur in others, and values have more or fewer of them.
-    """
-    if any("|" in value for value in values):
-        return "|"
-    if lowered(name).replace("_", " ").rpartition(" ")[2] not in _PLURALS:
-        return ""
-    return next((sign for sign in _SEPARATORS if _combines(values, sign)), "")
+def _is_only_label(names: Sequence[str], sample: Sample) -> bool:
+    return len(names) == 1 and lowered(names[0]) not in _ASIDE and _may_be_classes(names[0], sample)
 
 
-def _combines(values: Sequence[str], sign: str) -> bool:
-    words = [[word.strip() for word in value.split(sign)] for value in values]
-    every = [word for several in words for word in several]
-    is_set = all(len(set(several)) == len(several) for several in words)
-    return is_set and len(set(every)) < len(every) and len(set(map(len, words))) > 1
+def _may_be_classes(name: str, sample: Sample) -> bool:
+    """Return whether a column has neither sentences nor URLs, ids or many numbers."""
+    texts = sample.column(name).texts
+    is_other = lowered(name) in _NO_CLASSES or is_id(name) or any("://" in text for text in texts)
+    has_sentences = sum(text.count(" ") for text in texts) > _MAX_SPACES * len(texts)
+    return bool(texts) and not is_other and not has_sentences and not _are_many(texts)
 
 
-def _column_of_some(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the one column that some tables have and others lack, as those of a test; or ""."""
-    if len(headers) < 2:
-        return ""
-    every = set().union(*headers.values())
-    some = [
-        name for name in every if name and not all(name in header for header in headers.values())
-    ]
-    return some[0] if len(some) == 1 else ""
+def _has_classes(name: str, sample: Sample) -> bool:
+    """Return whether the values of a column may be classes, and repeat."""
+    column = sample.column(name)
+    number = sum(is_stated(row.values.get(name)) for row in sample.rows)
+    repeat = 1 < len(column.texts) <= number // _ROWS_OF_A_CLASS
+    return repeat and not _is_amount(column) and _may_be_classes(name, sample)
 
 
 def _is_amount(column: ColumnSample) -> bool:
@@ -745,8 +626,33 @@ def _are_many(values: Sequence[str]) -> bool:
     return len(numbers) > _MANY_NUMBERS or max(numbers, default=0) >= _LARGE_NUMBER
 
 
+def _separator_of(name: str, values: Sequence[str]) -> str:
+    """Return what is between classes in the texts of a column; "" if each is one class.
+
+    A bar always is. Blanks and other signs are in a column with a name in the plural, if words
+    that some values combine occur in others, and values have more or fewer of them.
+    """
+    if any("|" in value for value in values):
+        return "|"
+    is_plural = lowered(name).replace("_", " ").rpartition(" ")[2] in _PLURALS
+    for sign in _SEPARATORS if is_plural else "":
+        words = [[word.strip() for word in value.split(sign)] for value in values]
+        every = [word for several in words for word in several]
+        are_sets = all(len(set(several)) == len(several) for several in words)
+        if are_sets and len(set(every)) < len(every) and len(set(map(len, words))) > 1:
+            return sign
+    return ""
+
+
+def _column_of_some(headers: Mapping[str, Sequence[str]]) -> str:
+    """Return the one column that some tables have and others lack, as those of a test; or ""."""
+    counts = Counter(name for header in headers.values() for name in header if name)
+    some = [name for name, count in counts.items() if count < len(headers)]
+    return some[0] if len(some) == 1 else ""
+
+
 def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    for (left, top, right, bottom), box_format in CORNERS:
+    for (left, top, right, bottom), box_format in known.CORNERS:
         third = right.replace("2", "3")  # of a landmark or a quadrilateral
         if {left, top, right, bottom} <= names.keys() and (third == right or third not in names):
             return (names[left], names[top], names[right], names[bottom]), box_format
@@ -763,19 +669,16 @@ def _box_format(columns: BoxColumns, sample: Sample) -> str:
         return "rel_xyxy"
     if len(columns.corners) != 1 or columns.has_runs:
         return ""
-    fours = [
-        box for row in sample.rows if len(box := _numbers(row.values.get(columns.corners[0]))) == 4
-    ]
+    boxes = (_numbers(value) for value in sample.column(columns.corners[0]).values)
+    fours = [box for box in boxes if len(box) == 4]
     no_corners = sum(box[2] <= box[0] or box[3] <= box[1] for box in fours)
     no_sides = any(box[2] <= 0 or box[3] <= 0 for box in fours)
     return "xywh" if no_corners * 2 > len(fours) and not no_sides else ""
 
 
 def _numbers(value: Any) -> list[float]:
-    if is_stated(value):
-        with contextlib.suppress(RecordError, TypeError, ValueError):
-            box: list[Any] = list_of_text(value) if isinstance(value, str) else [*value]
-            return [float(number) for number in box]
+    with contextlib.suppress(RecordError, TypeError, ValueError):
+        return [*map(float, list_of_text(value) if isinstance(value, str) else value)]
     return []
 
 
@@ -794,7 +697,7 @@ def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield what `ignore_columns` may name of a row: columns, and attributes of its boxes."""
     yield from values
     for column, value in values.items():
-        if lowered(column) in BOXES and isinstance(value, list | dict):
+        if lowered(column) in known.BOXES and isinstance(value, list | dict):
             objects = value if isinstance(value, list) else [value]
             members = {name for each in objects if isinstance(each, dict) for name in each}
             per_box = {name for name, each in values.items() if isinstance(each, list)} - {column}

@@ -74,14 +74,8 @@ class ColumnSample:
     @functools.cached_property
     def is_list(self) -> bool:
         """Whether values are lists of numbers or texts, in JSON or as text."""
-        kinds = [kind for kind in self.kinds if kind is not None]
-        are_known = bool(kinds) and None not in self.kinds
-        return are_known and isinstance(functools.reduce(wider, kinds), ListOf)  # type: ignore[arg-type]
-
-    @property
-    def has_lists(self) -> bool:
-        """Whether values are lists, or objects of JSON."""
-        return self.is_list or self.is_nested
+        are_known = bool(self.kinds) and None not in self.kinds
+        return are_known and isinstance(functools.reduce(wider, self.kinds), ListOf)
 
     @property
     def repeats(self) -> bool:
@@ -91,13 +85,15 @@ class ColumnSample:
     @property
     def are_fours(self) -> bool:
         """Whether most lists that hold something hold four numbers, as of one box."""
+        if not self.is_list:
+            return False
         lists = [list_of_text(value) if isinstance(value, str) else value for value in self.values]
         are_four = [
             len(each) == 4 and all(isinstance(number, int | float) for number in each)
             for each in lists
-            if self.is_list and each
+            if each
         ]
-        return sum(are_four) * 2 > len(are_four) if self.is_list else False
+        return sum(are_four) * 2 > len(are_four)
 
     @functools.cached_property
     def are_no_classes(self) -> bool:
@@ -127,14 +123,24 @@ class Sample:
         """Read the first rows of tables."""
         return cls(tables, [_first_rows(table) for table in tables])
 
-    def having(self, tables: Sequence[Table], found: Mapping[str, str] | None = None) -> "Sample":
-        """Return the same rows of tables whose cells or files are resolved in another way."""
-        return Sample(tables, self.raw, self.found if found is None else found)
+    def with_cells(self, **changes: Any) -> "Sample":
+        """Return the same rows, with cells that are prepared in another way."""
+        tables = [
+            dataclasses.replace(table, cells=dataclasses.replace(table.cells, **changes))
+            for table in self.tables
+        ]
+        return Sample(tables, self.raw, self.found)
 
     @functools.cached_property
     def rows(self) -> Sequence[FirstRow]:
         """The rows, with their cells prepared."""
-        return [row for pair in zip(self.tables, self.raw, strict=True) for row in _prepared(*pair)]
+        rows = []
+        for table, raw in zip(self.tables, self.raw, strict=True):
+            columns = dict(raw.columns)
+            table.cells.prepare(columns, table.missing)
+            prepared = dataclasses.replace(raw, columns=columns)
+            rows += [FirstRow(table.file, values) for values in prepared.by_row()]
+        return rows
 
     @functools.cached_property
     def names(self) -> Mapping[str, None]:
@@ -174,28 +180,24 @@ class Sample:
         stated: Sequence[tuple[TableFile, Any]],
         kind_of: Callable[[Any], Kind | None],
     ) -> ColumnSample:
-        with_kinds = [(file, value, _kind(value, kind_of)) for file, value in stated]
-        forms = [_form(value, kind) for _, value, kind in with_kinds]
+        kinds = [_kind(value, kind_of) for _, value in stated]
+        forms = [_form(value, kind) for (_, value), kind in zip(stated, kinds, strict=True)]
         form = max(_FORMS, key=forms.count)  # in doubt the first of them
-        with_kinds = [
-            each for each, of_value in zip(with_kinds, forms, strict=True) if of_value == form
-        ]
+        is_usual = [each == form for each in forms]
+        usual = [*itertools.compress(stated, is_usual)]
         held = self.declarations[name].media if name in self.declarations else ""
-        media = (
-            held or self.found.get(name) or kind_of_all(_text(value) for _, value, _ in with_kinds)
-        )
-        is_found = bool(held) or name in self.found
-        looks = not is_found and (media or lowered(name) in FILE)
+        names = [(file, _text(value)) for file, value in usual]
+        media = held or self.found.get(name) or kind_of_all(text for _, text in names)
+        is_there = bool(held) or name in self.found
+        if not is_there and (media or lowered(name) in FILE):
+            is_there = _any_exists(names)
         texts = [value for _, value in stated if isinstance(value, str) or type(value) is int]
         return ColumnSample(
-            values=[value for _, value, _ in with_kinds],
-            kinds=frozenset(kind for *_, kind in with_kinds),
+            values=[value for _, value in usual],
+            kinds=frozenset(itertools.compress(kinds, is_usual)),
             form=form,
-            media=media or "",
-            exists=bool(
-                is_found
-                or (looks and any_exists((file, _text(value)) for file, value, _ in with_kinds))
-            ),
+            media=media,
+            exists=is_there,
             texts=[*dict.fromkeys(str(value).strip() for value in texts)][:_TEXTS],
         )
 
@@ -206,12 +208,13 @@ class Sample:
 
     def unlabelled(self, columns: Collection[str]) -> frozenset[str]:
         """Return the tables that have nothing in columns of labels, if others have something."""
-        stated: dict[str, bool] = {}
-        for file, values in self.rows:
-            has_label = any(map(is_stated, map(values.get, columns)))
-            stated[file.relative] = stated.get(file.relative, False) or has_label
-        without = frozenset(name for name, has_label in stated.items() if not has_label)
-        return without if len(without) < len(stated) else frozenset()
+        labelled = {
+            file.relative
+            for file, values in self.rows
+            if any(map(is_stated, map(values.get, columns)))
+        }
+        without = frozenset(row.file.relative for row in self.rows) - labelled
+        return without if labelled else frozenset()
 
     def are_in_split_folders(self, column: str) -> bool:
         """Return whether all files of a column are in folders of splits, and no table has one."""
@@ -222,37 +225,13 @@ class Sample:
                     splits.add(split_folder(file.key_of(name)))
         return bool(splits) and None not in splits and not any(row.file.split for row in self.rows)
 
-    def check_inside(self, columns: Iterable[str]) -> None:
-        """Raise ConfigError if all files that one of these columns names are outside the input."""
-        for column in columns:
-            names = [
-                (row.file, row.values[column])
-                for row in self.rows
-                if isinstance(row.values.get(column), str) and row.values[column].strip()
-            ]
-            errors = [error for file, name in names if (error := _error_of(file, name))]
-            if errors and len(errors) == len(names):
-                raise ConfigError(f"{names[0][0].relative}: column {column!r}: {errors[0]}")
-
 
 def _first_rows(table: Table) -> Batch:
-    """Return the first rows of the first batch that has any."""
     try:
         first = next((batch for batch in table.rows() if batch.lines), None)
     except RecordError as error:
         raise DataError(f"{table.file.path}: {error}") from error
     return first.part(0, _ROWS) if first else Batch(columns={}, lines=())
-
-
-def _prepared(table: Table, raw: Batch) -> Iterator[FirstRow]:
-    columns = dict(raw.columns)
-    table.cells.prepare(columns, table.missing)
-    stated = [set(row) for row in raw.keys]
-    made = columns.keys() - raw.columns.keys()
-    for at, values in enumerate(dataclasses.replace(raw, columns=columns).by_row()):
-        if stated:
-            values = {name: value for name, value in values.items() if name in stated[at] | made}
-        yield FirstRow(table.file, values)
 
 
 def split_folder(key: str) -> str | None:
@@ -261,26 +240,23 @@ def split_folder(key: str) -> str | None:
     return None if elsewhere else split_of_folders(key)
 
 
-def any_exists(names: Iterable[tuple[TableFile, str]]) -> bool:
-    """Return whether one of the first few files exists."""
-    paths = (file.path_of(name) for file, name in names if name and not _error_of(file, name))
-    return any(map(is_there, itertools.islice(dict.fromkeys(paths), _FILES)))
+def _any_exists(names: Iterable[tuple[TableFile, str]]) -> bool:
+    return any(map(_is_there, itertools.islice(dict.fromkeys(_paths(names)), _FILES)))
 
 
-def is_there(path: str) -> bool:
+def _paths(names: Iterable[tuple[TableFile, str]]) -> Iterator[str]:
+    for file, name in names:
+        with contextlib.suppress(RecordError):  # it is rejected when the row is read
+            if name:
+                yield file.path_of(name)
+
+
+def _is_there(path: str) -> bool:
     """Return whether a file exists; one that may not be looked for does not."""
     try:
         return storage.exists(path)
     except (PermissionError, ConfigError):  # such as a scheme that nothing here opens
         return False
-
-
-def _error_of(file: TableFile, name: str) -> RecordError | None:
-    try:
-        file.key_of(name)
-    except RecordError as error:
-        return error
-    return None
 
 
 def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:

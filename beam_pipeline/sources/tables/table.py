@@ -1,15 +1,16 @@
 """A table: one file of rows, which come in batches of columns.
 
-A further kind of table is a subclass of `Table`, and one of `read.ReadTables` that opens it.
+A further kind of table is a subclass of `Table`, and one of `read_tables.ReadTables` that opens it.
 """
 
 import abc
 import bisect
 import dataclasses
+import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
@@ -25,6 +26,8 @@ from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 # Rows whose columns are looked at together, and the bytes that they should have at most.
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20
+
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +63,7 @@ class TableFile(NamingFile):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that cannot be read, and why.
-
-    Attributes:
-        line: As in `Batch.lines`.
-        detail: Why.
-    """
+    """A row that cannot be read, by its number as in `Batch.lines`, and why."""
 
     line: int
     detail: str
@@ -80,13 +78,13 @@ class Batch:
             file in the table, None if it has nothing.
         lines: The number of the line or row of each, as in messages.
         bad: Rows among them that cannot be read, and are in no column.
-        keys: By row the names that it states, if not every row states all; else none.
+        is_uneven: Whether not every row states all columns.
     """
 
     columns: dict[str, list[Any]]
     lines: Sequence[int]
     bad: Sequence[BadRow] = ()
-    keys: Sequence[Mapping[str, Any]] = ()
+    is_uneven: bool = False
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -99,18 +97,30 @@ class Batch:
         bad = [each for each in self.bad if each.line > line]
         return dataclasses.replace(rows, bad=bad)
 
-    def halves(self) -> "tuple[Batch, Batch]":
-        """Return the first and the other half of the rows, to find those that cannot be used."""
-        middle = len(self) // 2
-        return self.part(0, middle), self.part(middle, len(self))
+    def attempts(self, make: Callable[["Batch"], _T]) -> Iterator[tuple["Batch", _T | RecordError]]:
+        """Yield rows with what `make` returns for them; a row that it refuses with its error."""
+        if not len(self):
+            return
+        try:
+            yield self, make(self)
+        except RecordError as error:
+            if len(self) == 1:
+                yield self, error
+                return
+            middle = len(self) // 2
+            yield from self.part(0, middle).attempts(make)
+            yield from self.part(middle, len(self)).attempts(make)
 
     def part(self, start: int, stop: int) -> "Batch":
         """Return some of the rows, with the columns that they state."""
-        part = slice(start, stop)
-        keys = self.keys[part]
-        names = {name for row in keys for name in row} if keys else self.columns
-        columns = {name: column[part] for name, column in self.columns.items() if name in names}
-        return Batch(columns=columns, lines=self.lines[part], keys=keys)
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        if self.is_uneven:
+            columns = {
+                name: column
+                for name, column in columns.items()
+                if any(value is not None for value in column)
+            }
+        return Batch(columns=columns, lines=self.lines[start:stop], is_uneven=self.is_uneven)
 
     def by_row(self) -> Iterator[dict[str, Any]]:
         """Return the values of each row by column."""
@@ -127,22 +137,17 @@ def batch_of_rows(
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
     is_uneven = any(len(row) < len(names) for row in rows)
-    return Batch(columns=columns, lines=lines, bad=bad, keys=rows if is_uneven else ())
+    return Batch(columns=columns, lines=lines, bad=bad, is_uneven=is_uneven)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDeclaration:
-    """What a table itself says of a column.
+    """What a table itself says of a column."""
 
-    Attributes:
-        media: "image" or "audio" of a column of files in the table; else "".
-        classes: The names of classes, by number.
-        convert: Makes values of what Arrow has.
-    """
-
-    media: str = ""
-    classes: tuple[str, ...] = ()
-    convert: Callable[[Any], list[Any]] = list
+    media: str = ""  # "image" or "audio" if it holds files
+    classes: tuple[str, ...] = ()  # by number
+    # Makes values of what Arrow has.
+    convert: Callable[[Any], list[Any]] = operator.methodcaller("to_pylist")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -206,12 +211,7 @@ class Table(abc.ABC):
 
 
 class Scratch:
-    """Files of long values of one table, one for each of its batches; made once.
-
-    Args:
-        path: The table's file.
-        folder: The scratch folder.
-    """
+    """Files of long values of a table at `path` in a scratch folder, one per batch; made once."""
 
     def __init__(self, path: str, folder: str) -> None:
         self._path, self.folder = path, folder
@@ -251,11 +251,7 @@ def files_of(values: Sequence[Any], scratch: Scratch | None) -> list[FileRef | s
 
 
 def chosen_table(path: str, noun: str, names: Collection[str], stated: str) -> str:
-    """Return which of the tables in a file is read.
-
-    Raises:
-        ConfigError: There is none, or no such one, or an option has to decide.
-    """
+    """Return which of the tables in a file is read; raise ConfigError if that is not clear."""
     if stated and stated not in names:
         raise ConfigError(f"--table: {path} has no {noun} {stated!r}; {there_are(stated, names)}")
     if not names:

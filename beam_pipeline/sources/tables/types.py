@@ -28,7 +28,6 @@ Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
 _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
@@ -40,6 +39,7 @@ _PYTHON = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b[A-Za-z]+\b", re
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
 _TRUTHS = {"true": 1, "false": 0}
+_SEPARATORS = re.compile("[\x1c-\x1f]")
 # The most that NumPy can hold, and that the trainer reads.
 _MAX_AXES = 32
 
@@ -48,9 +48,8 @@ class ListOf(NamedTuple):
     """The kind of lists.
 
     Attributes:
-        element: What they hold; None while all of them are empty.
-        inner: The sizes of the lists in them, by axis; empty where they hold none. Where rows
-            differ, the largest.
+        element: The kind of their values; None while all lists are empty.
+        inner: The largest sizes of lists in them, by axis.
         spaced: Whether they are texts of numbers with spaces between them.
     """
 
@@ -62,17 +61,22 @@ class ListOf(NamedTuple):
 Kind = Scalar | ListOf
 
 
-def kind_of_text(text: str) -> Kind | None:
-    """Return the kind of a CSV field: int, float, str or a list; None if it is empty.
+def unsupported(detail: str) -> RecordError:
+    """Return the error of a column, or a value of one, that no feature can be made of."""
+    return RecordError(
+        "unsupported column", f"{detail}; change it, or leave the column out with --ignore-columns"
+    )
 
-    "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits. "True" and
-    "false" are integers.
+
+def kind_of_text(text: str) -> Kind | None:
+    """Return the kind of a CSV field: int (also true and false), float, str, a list; None if empty.
+
+    "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits.
     """
     whole, text = text, text.strip()
     if not text:
         return None
-    blanks = whole.replace(text, "", 1)
-    if not {*"\x1c\x1d\x1e\x1f"}.isdisjoint(blanks):  # not to float()
+    if _SEPARATORS.search(whole):  # space to strip(), but not to float()
         return str
     if text.lower() in _TRUTHS:
         return int
@@ -95,11 +99,7 @@ def truth_as_number(text: str) -> int | str:
 
 
 def parse_list(text: str) -> list[Any]:
-    """Parse a list in JSON, or as Python writes lists: ['a', None].
-
-    Raises:
-        RecordError: "malformed annotation": it is not a list.
-    """
+    """Parse a list in JSON, or as Python writes lists: ['a', None]; refuse anything else."""
     try:
         value = None if is_deep(text) else _parse(text)
     except (ValueError, RecursionError) as error:
@@ -126,11 +126,7 @@ def _token_as_json(token: re.Match[str]) -> str:
 
 
 def listed(text: str, kind: ListOf) -> list[Any]:
-    """Parse a text of a column of such lists.
-
-    Raises:
-        RecordError: As `parse_list`.
-    """
+    """Parse a text of a column of such lists; raises what `parse_list` does."""
     if not kind.spaced:
         return parse_list(text)
     number = float if kind.element is float else int
@@ -160,7 +156,7 @@ def kind_of_json(value: Any) -> Kind | None:
             return str
         case list():
             return _kind_of_list(value)
-    raise RecordError("unsupported column", f"{str(value)[:100]} is a {type(value).__name__}")
+    raise unsupported(f"{str(value)[:100]} is a {type(value).__name__}")
 
 
 def kind_of_int(number: int) -> Scalar:
@@ -172,27 +168,14 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     flat, shape = flatten(value)
     types = set(map(type, flat)) - {type(None)}
     if dict in types or (str in types and len(shape) > 1):
-        raise RecordError(
-            "unsupported column",
-            f"{str(value)[:100]} is not a list of plain values; write it as text, or leave it out "
-            "with --ignore-columns",
-        )
+        raise unsupported(f"{str(value)[:100]} is not a list of plain values")
     if not types:
         return ListOf(None)
     return ListOf(str if str in types else float if float in types else int, shape[1:])
 
 
-def is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number of any size, also as text."""
-    return type(value) is int or (isinstance(value, str) and bool(_WHOLE.fullmatch(value)))
-
-
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
-    """Return the kind of each column that holds all its values; None if all are missing.
-
-    Raises:
-        DataError: There are too many columns.
-    """
+    """Return the kind of each column that holds all its values; None if all are missing."""
     merged: dict[str, Kind | None] = {}
     for kinds in several:
         for name, kind in kinds.items():
@@ -218,7 +201,6 @@ def wider(one: Kind | None, other: Kind | None) -> Kind | None:
 
 
 def _as_spaced(kind: Kind, other: Kind) -> Kind:
-    """Return a number as a list of one, if the other kind is spaced lists."""
     if isinstance(kind, ListOf) or kind is str:
         return kind
     return ListOf(kind, spaced=True) if isinstance(other, ListOf) and other.spaced else kind
@@ -259,11 +241,7 @@ def kind_of_texts(texts: Sequence[str]) -> Kind | None:
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind | None:
-    """Return what holds all values of a column of JSON: the widest `kind_of_json`.
-
-    Raises:
-        RecordError: As `kind_of_json`.
-    """
+    """Return what holds all values of a column of JSON: the widest `kind_of_json`."""
     types = set(map(type, values)) - {type(None)}
     if not types:
         return None
@@ -279,11 +257,7 @@ def kind_of_values(values: Sequence[Any]) -> Kind | None:
 def convert_column(
     values: Sequence[Any], name: str, kind: Kind | None, missing_number: float | None
 ) -> list[Value | None]:
-    """`convert` of each value of a column.
-
-    Raises:
-        RecordError: As `convert`.
-    """
+    """Convert each value of a column; raises what `convert` does."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         if kind is int:
             return list(map(int, values))
@@ -297,12 +271,12 @@ def convert_column(
 def convert(
     name: str, value: Any, kind: Kind | None, *, missing_number: float | None = None
 ) -> Value:
-    """Convert a value to its column's kind; a missing text is "".
+    """Convert a CSV's text or a JSON value to its column's kind; a missing text is "".
 
     Args:
         name: For messages.
-        value: A CSV's text, or any JSON value.
-        kind: Of the column.
+        value: The value.
+        kind: The column's.
         missing_number: Replaces a missing number, if not None.
 
     Returns:
@@ -318,41 +292,30 @@ def convert(
     if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
         if kind in (int, float) and missing_number is not None:
             return missing_number
-        if kind not in (None, str):
-            what, fill = (
-                ("lists", "fill it")
-                if isinstance(kind, ListOf)
-                else ("numbers", "fill it, set missing_numbers to nan")
-            )
-            raise RecordError(
-                "missing value",
-                f"column {name!r} is empty here, but has {what} elsewhere; {fill}, or "
-                "leave the column out with --ignore-columns",
-            )
-        return ""
+        if kind in (None, str):
+            return ""
+        what = "lists" if isinstance(kind, ListOf) else "numbers"
+        fill = ", set missing_numbers to nan" if what == "numbers" else ""
+        raise RecordError(
+            "missing value",
+            f"column {name!r} is empty here, but has {what} elsewhere; fill it{fill}, or "
+            "leave the column out with --ignore-columns",
+        )
     if isinstance(kind, ListOf):
         with naming(f"column {name!r}"):
             return _listed(value, kind)
     if isinstance(value, list | dict):
-        raise RecordError(
-            "unsupported column",
-            f"column {name!r} holds {str(value)[:100]}, but numbers or text in other rows; make "
-            "them alike, or leave it out with --ignore-columns",
-        )
+        raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
     return (kind or str)(value)
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float | None:
-    """Return a value as a number; None if it is not one.
-
-    Raises:
-        RecordError: "value out of range".
-    """
+    """Return a value as a number; None if it is not one; raise "value out of range" for 1e400."""
     try:
         number = kind(value)  # nearly always
-        if not math.isinf(number) or not _overflows(value):
-            return number
-        raise OverflowError
+        if math.isinf(number) and isinstance(value, str) and "inf" not in value.lower():
+            raise OverflowError
+        return number
     except OverflowError:  # also of a whole number of hundreds of digits
         raise RecordError(
             "value out of range",
@@ -362,11 +325,6 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
         if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
             return kind(truth)
         return None
-
-
-def _overflows(value: Any) -> bool:
-    """Return whether a number is infinite though it is not written so: 1e400."""
-    return isinstance(value, str) and "inf" not in value.lower()
 
 
 def _listed(value: Any, kind: ListOf) -> Value:
@@ -396,12 +354,7 @@ def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> Array:
-    """Convert nested lists of numbers.
-
-    Args:
-        value: The lists.
-        dtype: "int64" or "float32".
-        inner: What an empty list would hold: the sizes of the other axes, in other rows.
+    """Convert nested lists of numbers; an empty one has the sizes `inner` of the other axes.
 
     Raises:
         RecordError: As `flatten`; "missing value": a null; "value out of range": a number that
@@ -411,20 +364,12 @@ def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> A
     if None in flat:
         raise RecordError("missing value", f"{str(value)[:100]} has null among its numbers")
     if not {int, float, bool}.issuperset(map(type, flat)):
-        raise RecordError(
-            "unsupported column",
-            f"{str(value)[:100]} holds something other than numbers, unlike other rows",
-        )
+        raise unsupported(f"{str(value)[:100]} holds something other than numbers")
     return array_of(flat, shape if flat or not inner else (0, *inner), dtype)
 
 
 def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
-    """Convert numbers to an array of little-endian bytes.
-
-    Args:
-        flat: Numbers, in C order.
-        shape: Their sizes by axis.
-        dtype: NumPy's name of a type of numbers.
+    """Convert numbers in C order to an array of little-endian bytes.
 
     Raises:
         RecordError: "value out of range": a number that the type cannot hold; "malformed
@@ -438,27 +383,19 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
         wide = numpy.array(flat, dtype=widest)
         with numpy.errstate(over="ignore"):
             values = wide.astype(wanted)
-    except OverflowError:
-        fits = False
-    else:
         lost = numpy.isinf(values) != numpy.isinf(wide) if wanted.kind == "f" else values != wide
-        fits = not lost.any()
-    if not fits:
+        if lost.any():
+            raise OverflowError
+    except OverflowError:
         raise RecordError(
             "value out of range", f"{str(flat)[:100]} holds numbers beyond the range of {dtype}"
-        )
+        ) from None
     rounded = rounding(flat) if dtype == "float32" and shape else Rounding()
     return Array(dtype=dtype, shape=shape, data=values.tobytes(), **rounded._asdict())
 
 
 def listed_texts(value: list[Any]) -> tuple[str, ...]:
-    """Return the texts of a list, with numbers as text and null as "".
-
-    Raises:
-        RecordError: "unsupported column": it holds lists or objects.
-    """
+    """Return the texts of a list, with numbers as text and null as ""; refuse nested ones."""
     if nested := [each for each in value if isinstance(each, list | dict)]:
-        raise RecordError(
-            "unsupported column", f"a list of texts holds {str(nested[0])[:100]}, which is not one"
-        )
+        raise unsupported(f"a list of texts holds {str(nested[0])[:100]}")
     return tuple("" if each is None else str(each) for each in value)

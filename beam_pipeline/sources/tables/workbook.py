@@ -11,6 +11,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+import python_calamine
+
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
@@ -38,16 +40,12 @@ _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SheetTable(Table):
-    """One sheet of a workbook.
-
-    Attributes:
-        sheet: Its name.
-    """
+    """The sheet of a workbook that is called `sheet`."""
 
     sheet: str
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """As `Table.rows`; rows without any value are skipped."""
+        """Read the rows as they are; rows without any value are skipped."""
         found = _rows(self.file.path, _opened(self.file.path), self.sheet)
         for start in range(1, len(found), BATCH_ROWS):
             some = enumerate(found[start : start + BATCH_ROWS], start + 1)
@@ -61,26 +59,21 @@ class SheetTable(Table):
 
 @dataclasses.dataclass
 class ReadXlsx(ReadTables):
-    """The rows of a sheet of workbooks, a record each.
-
-    Attributes:
-        table: The sheet; "" is the only one that holds anything.
-    """
+    """The rows of a sheet of workbooks, `table`; "" is the only one that holds anything."""
 
     suffixes = ("xlsx",)
 
     table: str = ""
 
     def opened(self, file: TableFile) -> Table:
-        """As `ReadTables.opened`; raise DataError if the workbook cannot be read."""
         path, workbook = file.path, _opened(file.path)
         first = {name: _rows(path, workbook, name, 1) for name in workbook.sheet_names}
         names = [name for name, rows in first.items() if rows or name == self.table]
         sheet = chosen_table(path, "sheet", names, self.table)
         row = [*first[sheet], []][0]
         header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
-        texts = [name for name in header if isinstance(name, str) and name]
-        if not texts or len(set(texts)) < sum(name != "" for name in header):
+        names = [name for name in header if name != ""]
+        if not names or len({name for name in names if isinstance(name, str)}) < len(names):
             raise ConfigError(
                 f"{path}, sheet {sheet}: the first row names no columns, or two alike; it is "
                 f"{header}"
@@ -98,7 +91,6 @@ def _plain(cell: Any) -> Any:
 
 
 def _rows(path: str, workbook: Any, sheet: str, number: int | None = None) -> list[list[Any]]:
-    """Return the rows of a sheet from its corner A1, or the first few."""
     try:
         rows: list[list[Any]] = workbook.get_sheet_by_name(sheet).to_python(
             skip_empty_area=False, nrows=number
@@ -109,13 +101,6 @@ def _rows(path: str, workbook: Any, sheet: str, number: int | None = None) -> li
 
 
 def _opened(path: str) -> Any:
-    try:
-        import python_calamine
-    except ImportError as error:
-        raise ConfigError(
-            f"{path} is a workbook, which python-calamine reads: pip install python-calamine, or "
-            "save the sheet as CSV"
-        ) from error
     data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
     try:
         _check_sizes(path, data)

@@ -10,6 +10,7 @@ import pytest
 from beam_pipeline.errors import DataError
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.tables.csv import Dialect, ReadCsv, data_in, dialect_of
+from beam_pipeline.sources.tables.record_maker import survey
 
 
 def rows_of(path, **options):
@@ -152,3 +153,13 @@ def test_a_quote_that_swallows_more_than_two_blocks(write, monkeypatch):
     monkeypatch.setattr("beam_pipeline.sources.tables.csv._BLOCKS_BYTES", (1 << 12,))
     with pytest.raises(DataError, match="a quote is not closed"):
         [*plan.tables[0].batches()]
+
+
+def test_columns_that_are_texts_by_the_first_rows_are_not_read_for_their_types(write):
+    plan, _ = ReadCsv(write("t.csv", "x,text,zip\n1,a,007\n2.5,,008\n")).plan()
+    [table] = plan.tables
+    [found] = survey(table, plan.roles)
+    assert plan.roles.texts == {"text", "zip"}
+    assert found.kinds == {"text": str, "x": float, "zip": str}
+    batch, _ = table.without(plan.roles.texts).batches()
+    assert batch.columns == {"x": ["1", "2.5"]}

@@ -114,6 +114,7 @@ def test_what_stands_for_a_missing_number(value):
     [
         *((INT, text, "") for text in ("12.5", "12.0", "1e3", "", " ", "x", "1 2", "1_000", "١")),
         *((INT, value, "") for value in (None, 1.0, [1], {}, str(2**63), -(2**63) - 1)),
+        (INT, "x" * 500, f"'{'x' * 78}…, where one int64 number was expected$"),
         *((FLOAT, text, "") for text in ("", "x", "1e39", "1e400", "0x1", "1_0.5")),
         *((FLOAT, value, "") for value in (1e39, None, [1.0])),
         *((TEXT, value, "") for value in ([1], {}, True)),
@@ -146,11 +147,3 @@ def test_what_stands_for_a_missing_number(value):
 def test_what_does_not_fit(declared, value, why):
     with pytest.raises(RecordError, match=rf"^does not fit the schema: column 'col' is .*{why}"):
         fitted(declared, value)
-
-
-def test_the_message_names_all():
-    with pytest.raises(RecordError) as caught:
-        fitted(INT, "x" * 500)
-    assert (
-        caught.value.detail == f"column 'col' is '{'x' * 78}…, where one int64 number was expected"
-    )

@@ -55,14 +55,6 @@ def test_roles_by_name_and_values(make_tree, row):
     assert shown == expected.strip()
 
 
-def test_an_option_comes_first(make_tree):
-    text = "image,label,other,part|img/1.jpg,cat,img/2.jpg,train"
-    options = {"image_column": "other", "label_column": "part", "split_column": "label"}
-    roles = roles_of(make_tree, text, **options, ignore_columns=["image"])
-    assert [media.column for media in roles.media] == ["other"]
-    assert (roles.labels, roles.split) == ((("label", "part"),), "label")
-
-
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -73,7 +65,6 @@ def test_an_option_comes_first(make_tree):
         ("image,boxes|img/1.jpg,\"[[1, 2], [3, 4]]\"", {}, "lists that are not four numbers"),
         ("image,x|img/1.jpg,1", {"box_format": "voc"}, "'voc' is none of xyxy, xywh"),
         ("image,x|img/1.jpg,1", {"ignore_columns": ["y"]}, "--ignore-columns 'y' is not there"),
-        ("image,x|../out.jpg,1", {}, "outside of"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(make_tree, text, options, message):
@@ -117,13 +108,6 @@ def test_of_two_columns_that_may_be_the_label_a_user_chooses(make_tree, text, op
     )
 
 
-def test_columns_without_a_file_are_plain_data(make_tree):
-    text = "city,kind,price\nA,flat,1.5\nB,flat,2.5\nA,house,2.5\nB,house,1.5\n"
-    plan, _ = ReadCsv(f"{make_tree({'t.csv': text})}/t.csv").plan()
-    assert plan.problem is None
-    assert plan.understood == [("features", "city, kind, price")]
-
-
 def test_names_of_files_that_two_folders_have(make_tree):
     root = make_tree(
         {"t.csv": "id,x\n1,a\n2,b\n", **{f"{a}/{b}.jpg": "" for a in "ab" for b in "12"}}
@@ -138,7 +122,8 @@ def test_lists_of_json(make_tree):
     rows = '{"image": "img/1.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5], "v": [1, 2, 3]}\n'
     root = make_tree({"t.jsonl": rows, **FILES})
     roles = ReadJsonl(f"{root}/t.jsonl").plan()[0].roles
-    assert (roles.boxes.lists, roles.boxes.per_box, roles.nested) == ("boxes", {"areas"}, {"v"})
+    assert (roles.boxes.lists, roles.boxes.per_box) == ("boxes", {"areas"})
+    assert roles.forms == {"v": "list"}
 
 
 @pytest.mark.parametrize("column", ["rooms", "image_id"])
