@@ -170,7 +170,7 @@ def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[E
 
 
 def annotation_files(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool) -> list[str]:
-    """The files of some formats at the top of a tree, sorted; by their names if a user says so."""
+    """The files of some formats at the top of a tree, by their first bytes; sorted."""
     if tree.is_folder:
         paths = sorted({path for each in formats for path in tree.files_with(each.suffix)})
     else:

@@ -252,7 +252,7 @@ def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple
     except RecordError:
         raise
     except Exception as error:  # decoders raise many kinds
-        raise malformed(f"a mask that is not a PNG: {error}") from error
+        raise malformed("a mask that is not a PNG") from error
 
 
 def checked_window(

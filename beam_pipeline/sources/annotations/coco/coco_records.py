@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
@@ -396,8 +394,6 @@ class _Gathering:
         polygons = self._stated.polygons
         if not polygons.coordinates:
             return polygons
-        if not (np.abs(polygons.numbers) < _LARGEST).all():
-            self._check([*polygons], _are_small, "segmentation {} has a number beyond 1e30")
         lengths = polygons.ring_lengths
         if few := int((lengths < _FEWEST_NUMBERS).sum()):
             self._notes[FEW_CORNERS] += few
@@ -532,10 +528,6 @@ def _are_numbers(values: Any) -> bool:
 
 def _is_box(stated: Any) -> bool:
     return not stated or (_are_numbers(stated) and len(stated) == 4)
-
-
-def _are_small(rings: Rings) -> bool:
-    return all(_are_numbers([*ring]) for ring in rings)
 
 
 def _are_even(rings: Rings) -> bool:
