@@ -7,10 +7,7 @@ import re
 from typing import Any
 
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.shapes import Attribute
-from beam_pipeline.sources.malformed import malformed
-
-_SIDES = ("x1", "y1", "x2", "y2")
+from beam_pipeline.sources.annotations.shapes import Attribute, as_object, corners_of, members
 
 
 class Bdd100kFiles(ItemFiles):
@@ -22,41 +19,33 @@ class Bdd100kFiles(ItemFiles):
     noun = "frame"
 
     def item(self, stated: Any) -> Item:
-        frame = stated if isinstance(stated, dict) else {}
-        labels = frame.get("labels") or []
-        if not isinstance(frame.get("name"), str) or not isinstance(labels, list):
-            raise malformed(f"needs a name and labels, has {stated!r:.80}")
+        frame = as_object(stated)
+        frame |= {"labels": frame.get("labels") or []}
+        name, labels = members(frame, name=str, labels=list)
         shapes = self.shapes()
         shapes.left += ["image attributes"] * isinstance(frame.get("attributes"), dict)
-        for label in labels:
-            one = label if isinstance(label, dict) else {}
-            category, box, outlines = one.get("category", ""), one.get("box2d"), one.get("poly2d")
-            said = one.get("attributes")
+        for label in map(as_object, labels):
+            category, box, outlines = (label.get(each) for each in ("category", "box2d", "poly2d"))
             more: dict[str, Attribute] = {
                 name: int(value) if isinstance(value, bool) else str(value)
-                for name, value in (said if isinstance(said, dict) else {}).items()
+                for name, value in as_object(label.get("attributes")).items()
             }
             if isinstance(box, dict):
-                shapes.box(category, [box.get(side) for side in _SIDES], more)
-            elif isinstance(outlines, list) and all(map(_is_polygon, outlines)) and outlines:
-                rings = [
-                    [each for x, y in ring["vertices"] for each in (x, y)] for ring in outlines
-                ]
-                shapes.polygon(category, rings, more)
+                shapes.box(
+                    category or "", [box.get(side) for side in ("x1", "y1", "x2", "y2")], more
+                )
+            elif isinstance(outlines, list) and outlines and all(map(_is_polygon, outlines)):
+                rings = [corners_of(outline.get("vertices")) for outline in outlines]
+                shapes.polygon(category or "", rings, more)
             else:
                 shapes.left.append("lane or curve" if outlines else "label without box")
-        return Item(frame["name"], *shapes.parsed())
+        return Item(name, *shapes.parsed())
 
 
 def _is_polygon(outline: Any) -> bool:
     """Whether it is closed and straight: lanes are lines, and some corners guide a curve."""
-    vertices = outline.get("vertices") if isinstance(outline, dict) else None
-    return (
-        isinstance(vertices, list)
-        and all(isinstance(vertex, list) and len(vertex) == 2 for vertex in vertices)
-        and bool(outline.get("closed"))
-        and "C" not in str(outline.get("types"))
-    )
+    stated = as_object(outline)
+    return bool(stated.get("closed")) and "C" not in str(stated.get("types"))
 
 
 LAYOUT = layout_of("bdd100k", "BDD100K's .json next to images/", Bdd100kFiles())

@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.shapes import number
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.annotations.shapes import as_object, members, numbers_at
 
 
 class CreateMlFiles(ItemFiles):
@@ -18,21 +17,15 @@ class CreateMlFiles(ItemFiles):
     sign = re.compile(rb'^\s*\[[^\[\]]*"annotations?"\s*:\s*\[[^\[\]]*"coordinates"\s*:\s*\{')
 
     def item(self, stated: Any) -> Item:
-        image = stated if isinstance(stated, dict) else {}
-        name = image.get("image", image.get("imagefilename"))
-        annotations = image.get("annotations", image.get("annotation"))
-        if not isinstance(name, str) or not isinstance(annotations, list):
-            raise malformed(f"needs an image and annotations, has {stated!r:.80}")
+        image = as_object(stated)
+        others = {"image": image.get("imagefilename"), "annotations": image.get("annotation")}
+        name, annotations = members({**others, **image}, image=str, annotations=list)
         shapes = self.shapes()
-        for annotation in annotations:
-            one = annotation if isinstance(annotation, dict) else {}
-            box = one.get("coordinates")
-            x, y, width, height = (
-                number(box.get(side) if isinstance(box, dict) else None, side)
-                for side in ("x", "y", "width", "height")
-            )
+        for annotation in map(as_object, annotations):
+            box = as_object(annotation.get("coordinates"))
+            x, y, width, height = numbers_at(box, "x", "y", "width", "height")
             corners = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-            shapes.box(one.get("label", ""), corners)
+            shapes.box(annotation.get("label", ""), corners)
         return Item(name, *shapes.parsed())
 
 

@@ -22,17 +22,16 @@ from beam_pipeline.sources.annotations.shapes import (
     Attributes,
     Point,
     Shapes,
+    checked_window,
     number,
+    numbers,
+    numbers_at,
+    sized,
     stated_size,
 )
 from beam_pipeline.sources.malformed import malformed
 
-_SIDES = ("xtl", "ytl", "xbr", "ybr")
 _OWNERS = ("box", "polygon", "mask")  # of points of their group
-_OF_VIDEO = (
-    "tracks of a video; export it from CVAT as CVAT for images 1.1, with images, which writes a "
-    "frame for each"
-)
 
 
 class CvatFiles(ItemFiles):
@@ -53,7 +52,7 @@ class CvatFiles(ItemFiles):
                             points = tuple(dict.fromkeys(of_points))  # skeletons may share some
                             yield DeclaredClasses(feature="boxes", names=dict(enumerate(names)))
                     elif element.tag == "track":
-                        raise malformed(_OF_VIDEO)
+                        raise malformed("tracks of a video; export it as CVAT for images 1.1")
                     elif element.tag == "image":
                         place += 1
                         yield f"image {place}", (element, points)
@@ -63,18 +62,15 @@ class CvatFiles(ItemFiles):
 
     def item(self, stated: Any) -> Item:
         image, point_names = stated
-        shapes, tags = self.shapes(), list[str]()
+        shapes = self.shapes()
         shapes.point_names = point_names
         shapes.size = stated_size(image.get("width"), image.get("height"))
         owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
         for shape in image:
-            if shape.tag == "tag":
-                tags.append(shape.get("label") or "")
-            else:
-                group = shape.get("group_id")
-                shapes.left += _add(shapes, shape, group if group in owning else None)
+            group = shape.get("group_id")
+            shapes.left += _add(shapes, shape, group if group in owning else None)
         features, notes = shapes.parsed()
-        if tags:
+        if tags := [tag.get("label") or "" for tag in image.findall("tag")]:
             features["label"] = label_of(tags)
         return Item(image.get("name") or "", features, notes)
 
@@ -89,20 +85,19 @@ def _names(labels: Element) -> tuple[list[str], list[str]]:
 
 
 def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
-    """Adds one shape to the others, or says what is not kept."""
+    """Add one shape to the others, or yield what is not kept."""
     label = shape.get("label") or ""
     more: dict[str, Attribute] = {
         f"{each.get('name')}": (each.text or "").strip() for each in shape.findall("attribute")
     }
     more["occluded"] = int(shape.get("occluded") == "1")
     if shape.tag == "box":
-        box = [number(shape.get(side), side) for side in _SIDES]
+        box = numbers_at(shape, "xtl", "ytl", "xbr", "ybr")
         middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
         turn = number(shape.get("rotation") or 0, "rotation")
         shapes.box(label, box, more, turn, middle)
     elif shape.tag == "polygon":
-        points = re.split("[,;]", shape.get("points") or "")
-        shapes.polygon(label, [[number(point, "points") for point in points]], more)
+        shapes.polygon(label, [re.split("[,;]", shape.get("points") or "")], more)
     elif shape.tag == "mask":
         _add_mask(shapes, label, shape, more)
     elif shape.tag == "skeleton":
@@ -112,11 +107,11 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
             yield "skeleton without a point in the image"
     elif shape.tag == "points":
         seen = 2.0 - int(more["occluded"])
-        texts = (shape.get("points") or "").split(";")
-        shapes.loose_points(label, [(*_pair(text), seen) for text in texts], group, more)
+        pairs = map(_pair, (shape.get("points") or "").split(";"))
+        shapes.loose_points(label, [(x, y, seen) for x, y in pairs], group, more)
         is_part = group or shapes.are_landmarks
         yield from (f"{name} of a point" for name in more if is_part and name != "occluded")
-    else:
+    elif shape.tag != "tag":
         yield str(shape.tag)
     if group and shape.tag in _OWNERS:
         shapes.group(group)
@@ -135,28 +130,19 @@ def _points(skeleton: Element, names: tuple[str, ...]) -> dict[str, Point]:
     return named
 
 
-def _pair(text: str) -> tuple[float, float]:
-    x, comma, y = text.partition(",")
-    if not comma:
-        raise malformed(f"points {text!r:.80} are not x, y")
-    return number(x, "x"), number(y, "y")
+def _pair(text: str) -> tuple[float, ...]:
+    return numbers(text.split(","), 2)
 
 
 def _add_mask(shapes: Shapes, label: str, shape: Element, more: Attributes) -> None:
-    """Run lengths of a window, row by row."""
-    if shapes.size is None:
-        raise malformed("a mask of an image whose width and height are not stated")
-    sides = ("left", "top", "width", "height")
-    left, top, width, height = (int(number(shape.get(side), side)) for side in sides)
+    """Add the run lengths of a window, row by row."""
+    left, top, width, height = map(int, numbers_at(shape, "left", "top", "width", "height"))
+    size = checked_window(left, top, width, height, shapes.size)
     runs = [int(number(each, "rle")) for each in (shape.get("rle") or "").split(",")]
-    inside = 0 <= left <= left + width <= shapes.size.width
-    if not (inside and 0 <= top <= top + height <= shapes.size.height):
-        raise malformed(f"a mask of {width}x{height} at {left}, {top} is not in its image")
     if min(runs) < 0 or sum(runs) != width * height:
         raise malformed(f"a mask of {width}x{height} with runs of {sum(runs)} pixels")
     pixels = np.repeat((np.arange(len(runs)) % 2).astype(np.uint8), runs).reshape(height, width)
-    mask = mask_of(pixels, top, left, shapes.size)
-    shapes.mask(label, mask, (left, top, left + width, top + height), more)
+    shapes.mask(label, mask_of(pixels, top, left, size), sized(left, top, width, height), more)
 
 
 LAYOUT = layout_of("cvat", "CVAT's .xml of all images next to them", CvatFiles())

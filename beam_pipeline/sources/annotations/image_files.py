@@ -1,9 +1,10 @@
 """Annotation files that name images: the split of each, and where its images are."""
 
-import contextlib
 import dataclasses
 from collections.abc import Sequence
+from typing import Self
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.ignored import NOTHING, Ignored
@@ -30,24 +31,41 @@ class AnnotationFile(NamingFile):
     folders: tuple[str, ...]
     ignored: Ignored = NOTHING
 
-    def find(self, name: str) -> str | None:
-        """The folder in which an image has the name that this file gives it."""
-        for folder in self.folders:
-            with contextlib.suppress(RecordError):  # outside the input, where nothing is read
-                if storage.exists(self.locate(name, folder)[1]):
-                    return folder
-        return None
+    @classmethod
+    def of(
+        cls,
+        root: str,
+        relative: str,
+        config: BuildConfig,
+        *,
+        places: Sequence[str] = ("images", "data"),
+        image_set: str = "",
+    ) -> Self:
+        """A file by its path below the dataset's folder, `root`.
 
-    def look_up(self, name: str) -> tuple[str, str]:
-        """The key and the path of the one image that a name of another machine stands for.
-
-        Raises:
-            RecordError: "file outside the input".
+        Args:
+            places: Folders of images below the dataset's or the file's; "{split}" is its split.
+            image_set: Another name of the images' folder than the split's: "train2017".
         """
-        if key := FileIndex.of(self.root, self.ignored).find(name, self.split or ""):
-            return key, below(self.root, key)
-        there = next(filter(storage.is_directory, self.folders), self.folders[-1])
-        return self.locate(name, there)
+        path = storage.join(root, relative)
+        split = split_of_file(path, relative)
+        images = storage.absolute(config.image_root).rstrip("/") if config.image_root else None
+        names = [*filter(None, (image_set or stem(relative), split))]
+        homes = [place.format(split=split) for place in places if split or "{" not in place]
+        folders = []
+        for base in [images] if images else dict.fromkeys([base_of(path), parent(path), root]):
+            for inner in ("", "images", *homes):
+                folders += [storage.join(base, inner, name) for name in names]
+            folders += [*(storage.join(base, home) for home in homes), base]
+        return cls(
+            path=path,
+            relative=relative,
+            split=split,
+            root=images or root,
+            folders=tuple(dict.fromkeys(folders)),
+            allowed=(root, *config.allow_outside),
+            ignored=NOTHING if images else Ignored.of(config, root),
+        )
 
 
 class Images:
@@ -55,8 +73,7 @@ class Images:
 
     def __init__(self, file: AnnotationFile) -> None:
         self._file = file
-        self._folder: str | None = None
-        self._is_known = False
+        self._folder: str | None = None  # "" for none
 
     def locate(self, name: str) -> tuple[str, str]:
         """The key and the path of the image that the file calls `name`.
@@ -64,53 +81,21 @@ class Images:
         Raises:
             RecordError: "file outside the input".
         """
-        if not self._is_known:
-            self._folder, self._is_known = self._file.find(name), True
+        file = self._file
         if self._folder is None:
-            return self._file.look_up(name)
-        return self._file.locate(name, self._folder)
+            self._folder = next((each for each in file.folders if self._has(each, name)), "")
+        if self._folder:
+            return file.locate(name, self._folder)
+        if key := FileIndex.of(file.root, file.ignored).find(name, file.split or ""):
+            return key, below(file.root, key)
+        there = next(filter(storage.is_directory, file.folders), file.folders[-1])
+        return file.locate(name, there)
 
-
-def annotation_file(
-    root: str,
-    relative: str,
-    *,
-    image_root: str | None = None,
-    places: Sequence[str] = ("images", "data"),
-    image_set: str = "",
-    allowed: Sequence[str] = (),
-    ignored: Ignored = NOTHING,
-) -> AnnotationFile:
-    """A file of annotations, with the folders where its images may be.
-
-    Args:
-        root: The dataset's folder, absolute.
-        relative: The file's path below it.
-        image_root: The folder of the images, where a user names it.
-        places: Folders of images below the dataset's, or the file's own; "{split}" is its split.
-        image_set: Another name of the images' folder than the split's: "train2017".
-        allowed: Folders elsewhere whose images may be named, too.
-        ignored: What is left out of `root`.
-    """
-    path = storage.join(root, relative)
-    split = split_of_file(path, relative)
-    images = storage.absolute(image_root).rstrip("/") if image_root else None
-    names = [*filter(None, (image_set or stem(relative), split))]
-    homes = [place.format(split=split) for place in places if split or "{" not in place]
-    folders = []
-    for base in [images] if images else dict.fromkeys([base_of(path), parent(path), root]):
-        for inner in ("", "images", *homes):
-            folders += [storage.join(base, inner, name) for name in names]
-        folders += [*(storage.join(base, home) for home in homes), base]
-    return AnnotationFile(
-        path=path,
-        relative=relative,
-        split=split,
-        root=images or root,
-        folders=tuple(dict.fromkeys(folders)),
-        allowed=(root, *allowed),
-        ignored=NOTHING if images else ignored,
-    )
+    def _has(self, folder: str, name: str) -> bool:
+        try:
+            return storage.exists(self._file.locate(name, folder)[1])
+        except RecordError:  # outside the input, where nothing is read
+            return False
 
 
 def base_of(path: str) -> str:
@@ -119,10 +104,12 @@ def base_of(path: str) -> str:
     return parent(folder) if name_of(folder).lower() == "annotations" else folder
 
 
-def below_base(path: str) -> tuple[str, str]:
-    """(the dataset's folder, the path below it) of a file that is given directly."""
+def below_base(path: str, reads: Sequence[str]) -> list[tuple[str, str]]:
+    """(the dataset's folder, the path below it) of the files that a claim on a path reads."""
+    if storage.is_directory(path):
+        return [(path, each) for each in reads]
     base = base_of(path)
-    return base, unsigned(path).removeprefix(f"{unsigned(base)}/")
+    return [(base, unsigned(path).removeprefix(f"{unsigned(base)}/"))]
 
 
 def split_of_file(path: str, relative: str) -> str | None:

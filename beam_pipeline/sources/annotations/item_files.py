@@ -28,32 +28,25 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.running.gathering import Share
-from beam_pipeline.sources.annotations.image_files import (
-    AnnotationFile,
-    Images,
-    annotation_file,
-    below_base,
-)
+from beam_pipeline.sources.annotations.image_files import AnnotationFile, Images, below_base
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.json_items import items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import suffix, uncompressed
-from beam_pipeline.sources.tree import Tree, head, shown
-from tfrecord_dataset.store.urls import unsigned
+from beam_pipeline.sources.tree import Tree, shown
 
+# Size limit of a text that is read whole.
+MAX_TEXT_BYTES = 256 << 20
 _FILES_LOOKED_INTO = 20
 
 
 class Item(NamedTuple):
-    """What a file says of one image.
+    """What a file says of one image: features other than the image, and notes of what is not kept.
 
     Attributes:
         name: As it calls the image.
-        features: Other than the image.
-        notes: What is not kept.
-        group: Of images that must share a split.
-        split: Of the image, where the file says it of each.
+        group: Images of a group share a split.
+        split: The image's, where the file states it of each.
     """
 
     name: str
@@ -74,13 +67,12 @@ class ItemFiles(abc.ABC):
     """Annotation files of one format.
 
     Attributes:
-        suffix: Of their names, in lower case.
-        sign: What their first bytes have.
-        places: Further folders that may have images, in addition to those named after a split; with
-            "{split}" only of the file's split.
+        suffix: Suffix of the files, in lower case.
+        sign: Matches their first bytes.
+        places: Folders that may have images; "{split}" is the file's split.
         depth: Folders above a file, at most.
-        name: What all such files are called; "" where they have names of their own.
-        list_name: Of a JSON file, what the list of its items is called; "" of one that is a list.
+        name: The name of all such files; "" where they have names of their own.
+        list_name: The member of a JSON file with the list of items; "" of a file that is a list.
         noun: An item, for messages.
         gives_points: Whether `points` counts.
         points: What points in no group are: "objects" or "landmarks".
@@ -98,11 +90,11 @@ class ItemFiles(abc.ABC):
     points: str = OBJECTS
 
     def shapes(self) -> Shapes:
-        """Of one image, without any."""
+        """The shapes of one image, without any yet."""
         return Shapes(points=self.points)
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
-        """What a file states, item by item, and which item it is: "task 3"; classes come first.
+        """Yield the items of a file with their places, such as "task 3"; classes come first.
 
         Raises:
             RecordError: The file cannot be read.
@@ -121,7 +113,8 @@ class ItemFiles(abc.ABC):
     def may_be_one(self, path: str) -> bool:
         """Whether a file is called as these are."""
         is_called = self.name in ("", path.rpartition("/")[2])
-        return suffix(path) == self.suffix and is_called and path.count("/") <= self.depth
+        has_suffix = suffix(uncompressed(path)) == self.suffix
+        return has_suffix and is_called and path.count("/") <= self.depth
 
 
 @dataclasses.dataclass
@@ -129,11 +122,7 @@ class ReadItems(beam.PTransform):
     """The images that files name, with what they say of each.
 
     Yields a Record for every item; DeclaredClasses; a bad Rejected for every item, or file, that
-    cannot be used.
-
-    Attributes:
-        files: The files.
-        formats: What they may be, each with a suffix of its own.
+    cannot be used. Each format has its own suffix.
     """
 
     files: Sequence[AnnotationFile]
@@ -149,7 +138,7 @@ class ReadItems(beam.PTransform):
 
 def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[Element]:
     """The elements of one file."""
-    ending = suffix(uncompressed(unsigned(file.path)))
+    ending = suffix(uncompressed(file.relative))
     format = next((each for each in formats if each.suffix == ending), formats[0])
     images, seen = Images(file), set[int]()
     try:
@@ -180,23 +169,13 @@ def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[E
     yield Consumed(paths=(file.path,))
 
 
-def annotation_files(
-    tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool = False
-) -> list[str]:
-    """The files of some formats at the top of a tree, sorted.
-
-    Args:
-        tree: The tree.
-        formats: The formats.
-        is_named: Whether a user names the layout: then a file's name is enough.
-    """
-    endings = sorted({each.suffix for each in formats})
-    likely = [
-        (path, each)
-        for path in sorted({path for ending in endings for path in tree.files_with(ending)})
-        for each in formats
-        if each.may_be_one(path)
-    ]
+def annotation_files(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool) -> list[str]:
+    """The files of some formats at the top of a tree, by their first bytes; sorted."""
+    if tree.is_folder:
+        paths = sorted({path for each in formats for path in tree.files_with(each.suffix)})
+    else:
+        paths = [*tree.files()] if tree.is_file else []
+    likely = [(path, each) for path in paths for each in formats if each.may_be_one(path)]
     files: list[str] = []
     for number, (path, each) in enumerate(likely):
         if not files and number == _FILES_LOOKED_INTO:
@@ -210,14 +189,7 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
     """The layout of files of such formats."""
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
-        is_named = config.layout == name
-        if tree.is_folder:
-            reads = annotation_files(tree, formats, is_named=is_named)
-        else:
-            path = uncompressed(unsigned(tree.input)) if tree.is_file else ""
-            fits = [each for each in formats if suffix(path) == each.suffix]
-            is_one = any(fit.sign.search(head(tree.input)) for fit in fits)
-            reads = [*tree.files()] if is_one or (fits and is_named) else []
+        reads = annotation_files(tree, formats, is_named=config.layout == name)
         if not reads:
             return None
         return Claim(
@@ -229,32 +201,14 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
         )
 
     def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadItems:
-        configured = tuple(dataclasses.replace(each, points=config.points) for each in formats)
-        return ReadItems(_files(claim, config, formats[0]), configured)
+        files = [
+            AnnotationFile.of(*each, config, places=formats[0].places)
+            for each in below_base(claim.path, claim.reads)
+        ]
+        return ReadItems(
+            files, tuple(dataclasses.replace(each, points=config.points) for each in formats)
+        )
 
     gives_points = any(each.gives_points for each in formats)
-    return Layout(
-        name=name,
-        sign=sign,
-        claim=claim,
-        read=read,
-        takes=("image_root", *(("points",) if gives_points else ())),
-    )
-
-
-def _files(claim: Claim, config: BuildConfig, format: ItemFiles) -> list[AnnotationFile]:
-    root, reads, ignored = claim.path, claim.reads, Ignored.of(config, claim.path)
-    if len(reads) == 1 and root.endswith(reads[0]):  # the file itself
-        root, relative = below_base(root)
-        reads = (relative,)
-    return [
-        annotation_file(
-            root,
-            each,
-            image_root=config.image_root,
-            places=format.places,
-            allowed=config.allow_outside,
-            ignored=ignored,
-        )
-        for each in reads
-    ]
+    takes = ("image_root", *(("points",) if gives_points else ()))
+    return Layout(name=name, sign=sign, claim=claim, read=read, takes=takes)

@@ -6,15 +6,23 @@ clockwise turns are about the upper left corner.
 
 import re
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
-from beam_pipeline.sources.annotations.shapes import Shapes, corners_of, number, stated_size
+from beam_pipeline.sources.annotations.shapes import (
+    Shapes,
+    as_object,
+    corners_of,
+    members,
+    number,
+    numbers_at,
+    stated_size,
+)
 from beam_pipeline.sources.json_items import csv_rows
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import has_image_suffix, suffix
+from beam_pipeline.sources.paths import has_image_suffix
 
 _LABELS = re.compile(r"(\w*)labels")
 _PLACES = ("data/upload/", "data/local-files/", "media/upload/", "upload/")
@@ -34,18 +42,13 @@ class LabelStudioFiles(ItemFiles):
     gives_points = True
 
     def item(self, stated: Any) -> Item:
-        if not isinstance(stated, dict):
-            raise malformed(f"{stated!r:.80} is not a task")
-        shapes, choices = self.shapes(), list[str]()
-        is_whole = isinstance(stated.get("data"), dict)
-        said = stated["data"] if is_whole else stated
-        for result in _results(stated, shapes.left) if is_whole else _of_min(stated):
+        shapes, choices, task = self.shapes(), list[str](), as_object(stated)
+        is_whole = isinstance(task.get("data"), dict)
+        for result in _results(task, shapes.left) if is_whole else _of_min(task):
             if result.get("type") == "relation":
                 shapes.left.append("relation")
                 continue
-            value = result.get("value")
-            if not isinstance(value, dict):
-                raise malformed(f"a result {result!r:.80} without a value")
+            (value,) = members(result, value=dict)
             if isinstance(value.get("choices"), list):
                 choices += map(str, value["choices"])
             else:
@@ -53,7 +56,7 @@ class LabelStudioFiles(ItemFiles):
         features, notes = shapes.parsed()
         if choices:
             features = {"label": label_of(choices), **(features if len(shapes) else {})}
-        return Item(_image(said), features, notes)
+        return Item(_image(task["data"] if is_whole else task), features, notes)
 
 
 class LabelStudioCsv(LabelStudioFiles):
@@ -68,18 +71,13 @@ class LabelStudioCsv(LabelStudioFiles):
         return ((f"row {place}", row) for place, row in enumerate(csv_rows(file.path), start=1))
 
 
-def _results(task: Mapping[str, Any], left: list[str]) -> list[dict[str, Any]]:
+def _results(task: Mapping[str, Any], left: list[str]) -> Iterator[dict[str, Any]]:
     """The results of the first annotator who finished; the others are counted."""
-    annotations = task.get("annotations")
-    if not isinstance(annotations, list):
-        raise malformed("a task without annotations")
-    those = (annotation for annotation in annotations if isinstance(annotation, dict))
-    whole = [each for each in those if not each.get("was_cancelled")]
-    left += ["annotation of another"] * (len(whole) - 1)
-    results = whole[0].get("result") if whole else []
-    if not isinstance(results, list) or not all(isinstance(each, dict) for each in results):
-        raise malformed(f"a result {results!r:.80} that is not a list")
-    return results
+    (annotations,) = members(task, annotations=list)
+    finished = [each for each in map(as_object, annotations) if not each.get("was_cancelled")]
+    left += ["annotation of another"] * (len(finished) - 1)
+    for annotation in finished[:1]:
+        yield from map(as_object, *members(annotation, result=list))
 
 
 def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -94,15 +92,12 @@ def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:
-    """Adds one shape to the others, or says what is not kept."""
+    """Add one shape to the others, or yield what is not kept."""
     kind, labels = next(
         ((match[1], value[name]) for name in value if (match := _LABELS.fullmatch(name))), ("", [])
     )
-    if (
-        kind not in ("rectangle", "polygon", "keypoint")
-        or not isinstance(labels, list)
-        or not labels
-    ):
+    is_labelled = isinstance(labels, list) and bool(labels)
+    if kind not in ("rectangle", "polygon", "keypoint") or not is_labelled:
         yield str(kind or result.get("type") or "shape without label")
         return
     yield from ["second label"] * (len(labels) - 1)
@@ -112,7 +107,7 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
     shapes.size = size
     across, down = size.width / 100, size.height / 100
     if kind == "keypoint":
-        x, y = number(value.get("x"), "x"), number(value.get("y"), "y")
+        x, y = numbers_at(value, "x", "y")
         shapes.loose_points(labels[0], [(x * across, y * down, 2.0)], _text(result, "parentID"))
         return
     if kind == "polygon":
@@ -120,7 +115,7 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
         ring = [corner * (down if at % 2 else across) for at, corner in enumerate(corners)]
         shapes.polygon(labels[0], [ring])
     else:
-        x, y, width, height = (number(value.get(side), side) for side in _SIDES)
+        x, y, width, height = numbers_at(value, "x", "y", "width", "height")
         box = (x * across, y * down, (x + width) * across, (y + height) * down)
         turn = number(value.get("rotation") or 0, "rotation")
         shapes.box(labels[0], box, degrees=turn, about=box[:2])
@@ -132,23 +127,17 @@ def _text(result: Mapping[str, Any], name: str) -> str | None:
     return said if isinstance(said, str) and said else None
 
 
-_SIDES: Sequence[str] = ("x", "y", "width", "height")
-
-
 def _image(said: Mapping[str, Any]) -> str:
     """The path of the image below a folder of uploads, a bucket or a host."""
-    texts = [each for each in said.values() if isinstance(each, str)]
-    for text in texts:
+    for text in (each for each in said.values() if isinstance(each, str)):
         parts = urllib.parse.urlsplit(text)
         inner = urllib.parse.parse_qs(parts.query).get("d", [parts.path])[0]
         path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text)
         path = _ABOVE.sub("", path, count=1)
         if has_image_suffix(path):
             return next((path[len(at) :] for at in _PLACES if path.startswith(at)), path)
-    names = ", ".join(sorted({suffix(text) for text in texts if "." in text} - {""}))
     raise malformed(
-        "a task without an image" + (f", but with {names}" if names else "") + "; tasks of texts "
-        "and audio are read as a table: export them as CSV"
+        "a task without an image; tasks of texts and audio are read as a table: export them as CSV"
     )
 
 

@@ -9,21 +9,23 @@ import posixpath
 import re
 from typing import Any
 
+from beam_pipeline.errors import naming
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.sources.annotations.shapes import (
     OBJECTS,
     Parsed,
     Shapes,
     around,
+    as_object,
     corners_of,
     drawn_mask,
-    naming,
+    members,
+    parse_json,
     stated_size,
 )
 from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, joined, place_of, split_at
-from tfrecord_dataset.json_file import JsonError, parse_object
 
 _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
@@ -39,7 +41,6 @@ class LabelMeFiles(SideFiles):
     suffix = "json"
     noun = "JSON file"
     naming = "imagePath"
-    is_anywhere = True  # paths are those of the machine that drew the shapes
     max_bytes = 8 * MAX_BYTES  # with imageData
 
     points: str = OBJECTS
@@ -57,30 +58,25 @@ class LabelMeFiles(SideFiles):
         return name.replace("\\", "/") if isinstance(name, str) else ""
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
-        """The shapes of one file that have an area, and what is not kept.
-
-        Raises:
-            RecordError: "malformed annotation", with the shape's number (from 1) and value.
-        """
         value = _parsed(data)
-        check_number(len(value["shapes"]))
-        sides: list[Any] = [value.get("imageWidth"), value.get("imageHeight")]
+        (stated,) = members(value, shapes=list)
+        check_number(len(stated))
+        sides = [value.get("imageWidth"), value.get("imageHeight")]
         are_whole = all(type(side) is int for side in sides)
         shapes = Shapes(stated_size(*sides) if are_whole else None, points=self.points)
         shapes.left += ["flags"] * _says(value.get("flags"))
-        groups = {_group(each) for each in value["shapes"] if _kind(each) == "point"} - {None}
-        for place, shape in enumerate(value["shapes"], start=1):
-            if not isinstance(shape, dict):
-                raise malformed(f"shape {place} is {shape!r:.80}, not an object")
-            kind, label, group = _kind(shape), shape.get("label", ""), _group(shape)
+        of_points = {_group(each) for each in map(as_object, stated) if _kind(each) == "point"}
+        for place, shape in enumerate(map(as_object, stated), start=1):
+            kind, group = _kind(shape), _group(shape)
             if kind not in _FEWEST:
                 shapes.left.append(kind)
                 continue
-            with naming(f"shape {place} ({label!s:.80})"):
+            is_grouped = group is not None and group in of_points
+            with naming(f"shape {place} ({shape.get('label')!s:.80})"):
                 _add(shapes, kind, shape, group)
-            if group in groups and kind != "point":
+            if is_grouped and kind != "point":
                 shapes.group(group)
-            kept = _KEPT | {"group_id"} if group in groups else _KEPT
+            kept = _KEPT | {"group_id"} if is_grouped else _KEPT
             shapes.left += (
                 name for name, said in shape.items() if name not in kept and _says(said)
             )
@@ -92,21 +88,15 @@ def _parsed(data: bytes) -> dict[str, Any]:
     data = _IMAGE_DATA.sub(b'"imageData":null', data.removeprefix(b"\xef\xbb\xbf"))
     if len(data) > MAX_BYTES:
         raise malformed(f"over {MAX_BYTES:,} bytes without imageData")
-    try:
-        value = parse_object(data)
-    except JsonError as error:
-        raise malformed(str(error)) from error
-    if not isinstance(value.get("shapes"), list):
-        raise malformed("no list of shapes, as LabelMe writes it")
-    return value
+    return parse_json(data)
 
 
-def _kind(shape: Any) -> str:
-    return str(shape.get("shape_type") or "polygon") if isinstance(shape, dict) else ""
+def _kind(shape: dict[str, Any]) -> str:
+    return str(shape.get("shape_type") or "polygon")
 
 
-def _group(shape: Any) -> int | str | None:
-    group = shape.get("group_id") if isinstance(shape, dict) else None
+def _group(shape: dict[str, Any]) -> int | str | None:
+    group = shape.get("group_id")
     return group if isinstance(group, int | str) and group != "" else None
 
 
@@ -123,7 +113,11 @@ def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | No
         shapes.turned_box(label, corners)
     elif kind == "mask":  # of the window whose first and last pixel are the points
         left, top, *_ = box = around([corners])
-        mask, drawn = drawn_mask(_decoded(shape.get("mask")), int(left), int(top), shapes.size)
+        try:
+            png = base64.b64decode(shape.get("mask") or "")
+        except (TypeError, ValueError) as error:
+            raise malformed(f"the mask is not in base64: {error}") from error
+        mask, drawn = drawn_mask(png, int(left), int(top), shapes.size)
         if drawn[2:] != (int(box[2]) + 1, int(box[3]) + 1):
             raise malformed(f"a mask at {drawn} is not that of its points {shape['points']}")
         shapes.mask(label, mask, box)
@@ -131,22 +125,10 @@ def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | No
         shapes.box(label, around([corners]))
 
 
-def _decoded(text: Any) -> bytes:
-    try:
-        return base64.b64decode(text)
-    except (TypeError, ValueError) as error:
-        raise malformed(f"the mask is not in base64: {error}") from error
-
-
 def _says(value: Any) -> bool:
     """Whether a member says something: a flag that is set, a group, a description."""
     return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
 
 
-LAYOUT = side_file_layout(
-    name="labelme",
-    sign=".json files of LabelMe next to their images",
-    files=LabelMeFiles(),
-    begins=_SHAPES,
-    takes=("points",),
-)
+_SIGN = ".json files of LabelMe next to their images"
+LAYOUT = side_file_layout("labelme", _SIGN, LabelMeFiles(), _SHAPES, ["points"])

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from beam_pipeline.errors import naming
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
-from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.shapes import number
+from beam_pipeline.sources.annotations.item_files import MAX_TEXT_BYTES, Item, ItemFiles, layout_of
+from beam_pipeline.sources.annotations.shapes import number, numbers, sized
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of, parent
 
@@ -20,7 +21,6 @@ _CLASSES = (
     *("static person", "distractor", "occluder", "occluder on the ground", "occluder full"),
     *("reflection", "crowd"),
 )
-_MAX_BYTES = 256 << 20
 
 
 class MotFiles(ItemFiles):
@@ -33,7 +33,7 @@ class MotFiles(ItemFiles):
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         frames: dict[int, list[tuple[int, list[str]]]] = {}
-        for place, line in enumerate(storage.read_text(file.path, _MAX_BYTES).splitlines(), 1):
+        for place, line in enumerate(storage.read_text(file.path, MAX_TEXT_BYTES).splitlines(), 1):
             if line.strip():
                 fields = line.split(",")
                 frame = int(number(fields[0], f"line {place}: a frame"))
@@ -46,17 +46,12 @@ class MotFiles(ItemFiles):
         sequence, frame, rows = stated
         shapes = self.shapes()
         for place, fields in rows:
-            numbers = [number(field, f"line {place}: a column") for field in fields]
-            if len(numbers) != 9 or not 1 <= numbers[7] <= len(_CLASSES):
-                raise malformed(
-                    f"line {place}: {len(numbers)} columns; 9 with a class are expected"
-                )
-            _, track, x, y, width, height, counts, category, visibility = numbers
-            shapes.box(
-                _CLASSES[int(category) - 1],
-                (x, y, x + width, y + height),
-                {"track/label": int(track), "counts": int(counts), "visibility": visibility},
-            )
+            with naming(f"line {place}"):
+                _, track, *sides, counts, category, visibility = numbers(fields, 9)
+                if not 1 <= category <= len(_CLASSES):
+                    raise malformed(f"class {category} is not one of {len(_CLASSES)}")
+                more = {"track/label": int(track), "counts": int(counts), "visibility": visibility}
+                shapes.box(_CLASSES[int(category) - 1], sized(*sides), more)
         return Item(f"../img1/{frame:06d}.jpg", *shapes.parsed(), group=sequence)
 
 

@@ -1,32 +1,36 @@
-"""What tools draw on an image, gathered shape by shape into the columns of `Objects`."""
+"""Shapes that tools draw on an image, gathered into the columns of `Objects`.
 
-import contextlib
+Also the numbers, corners and members of annotations that shapes are made of. All functions raise
+RecordError "malformed annotation" for what they cannot use.
+"""
+
 import io
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image as Pixels
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.points import MOST_NAMES, check_points, in_order, mirrored
+from beam_pipeline.outlines import Box, Ring
 from beam_pipeline.records import Mask, Objects, Value, composed
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.json_file import JsonError, parse_object
 
-Ring = tuple[float, ...]
-Box = tuple[float, float, float, float]
 Label = str | None
 Attribute = int | float | str
 Attributes = Mapping[str, Attribute]
 Point = tuple[float, float, float]
 Parsed = tuple[dict[str, Value], Counter[str]]
 """The features of an image except the image itself, and notes of what is not kept."""
+_T = TypeVar("_T")
 
 NONE: Attributes = {}
 # What is counted.
@@ -40,8 +44,18 @@ _MOST = 1e9  # pixels
 _MOST_PIXELS = 1 << 27  # of a PNG
 
 
+class _Shape(NamedTuple):
+    label: Label
+    box: Box
+    attributes: Attributes
+    rings: tuple[Ring, ...]
+    rotated: Ring
+    mask: Mask | None
+    points: dict[str, Point]
+
+
 class Shapes:
-    """The objects of one image: each has a box, and perhaps rings or a mask.
+    """The objects of one image: each has a box, and perhaps rings, a mask or points.
 
     Polygons become masks where there are any but those of turned boxes. A label is a class's name,
     None where shapes have no classes.
@@ -53,7 +67,6 @@ class Shapes:
             without any, of one object without a class.
         point_names: Declared names of points; others follow, sorted.
         left: The names of what is said of the image and not kept.
-        notes: What is counted of points, once `objects` are made.
     """
 
     def __init__(
@@ -63,17 +76,10 @@ class Shapes:
         self.are_landmarks = points == LANDMARKS
         self.point_names: tuple[str, ...] = ()
         self.left: list[str] = []
-        self.notes = Counter[str]()
-        self._boxes: list[Box] = []
-        self._labels: list[str | None] = []
-        self._rings: list[tuple[Ring, ...]] = []
-        self._rotated: list[Ring] = []
-        self._masks: list[Mask | None] = []
-        self._points: list[dict[str, Point]] = []
+        self._notes = Counter[str]()
+        self._shapes: list[_Shape] = []
         self._owners: dict[object, dict[str, Point]] = {}
         self._grouped: list[tuple[str, Sequence[Point], object]] = []
-        self._attributes: list[Attributes] = []
-        self._are_segments = False
 
     def box(
         self,
@@ -83,49 +89,46 @@ class Shapes:
         degrees: float = 0.0,
         about: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """Adds xmin, ymin, xmax, ymax, which may be turned clockwise about a point."""
+        """Add xmin, ymin, xmax, ymax, which may be turned clockwise about a point."""
         if degrees:
             self.turned_box(label, turned_corners(box, degrees, about), more)
-            return
-        self._add(label, _numbers(box, 4), (), None, more)
+        else:
+            self._add(label, numbers(box, 4), more)
 
     def turned_box(self, label: Label, corners: Sequence[Any], more: Attributes = NONE) -> None:
-        """Adds a box that is not upright, by x, y of its four corners."""
-        ring = _numbers(corners, 8)
-        self._add(label, around([ring]), (ring,), None, more, ring)
+        """Add a box that is not upright, by x, y of its four corners."""
+        ring = numbers(corners, 8)
+        self._add(label, around([ring]), more, (ring,), ring)
 
     def polygon(
         self, label: Label, rings: Sequence[Sequence[Any]], more: Attributes = NONE
     ) -> None:
-        """Adds what rings surround, each x, y of one corner after the other."""
-        known = tuple(map(_numbers, rings))
+        """Add what rings surround, each x, y of one corner after the other."""
+        known = tuple(map(numbers, rings))
         for ring in known:
             if len(ring) < 6 or len(ring) % 2:
                 raise malformed(f"a polygon of {len(ring)} numbers; x, y of 3 corners are fewest")
-        self._are_segments = True
-        self._add(label, around(known), known, None, more)
+        self._add(label, around(known), more, known)
 
     def mask(self, label: Label, mask: Mask, box: Sequence[float], more: Attributes = NONE) -> None:
-        """Adds pixels, and the box around them."""
-        self._are_segments = True
-        self._add(label, _numbers(box, 4), (), mask, more)
+        """Add pixels, and the box around them."""
+        self._add(label, numbers(box, 4), more, mask=mask)
 
     def points(self, label: Label, named: Mapping[str, Point], more: Attributes = NONE) -> None:
-        """Adds an object of points (x, y, visibility) by name, with the box around them."""
+        """Add an object of points (x, y, visibility) by name, with the box around them."""
         xmin, ymin, xmax, ymax = around([[each for point in named.values() for each in point[:2]]])
         width, height = (self.size.width, self.size.height) if self.size else (_MOST, _MOST)
         xs, ys = _side(xmin, xmax, width), _side(ymin, ymax, height)
-        self._add(label, (xs[0], ys[0], xs[1], ys[1]), (), None, more)
-        self._points[-1].update(named)
+        self._add(label, (xs[0], ys[0], xs[1], ys[1]), more, points=named)
 
     def group(self, group: object) -> None:
-        """Says in which group the last shape is: of several the first has the group's points."""
-        self._owners.setdefault(group, self._points[-1])
+        """Put the last shape in a group, whose points the first of its shapes has."""
+        self._owners.setdefault(group, self._shapes[-1].points)
 
     def loose_points(
         self, label: Label, points: Sequence[Point], group: object, more: Attributes = NONE
     ) -> None:
-        """Adds points that are called after their label: "tip", "tip 2", ….
+        """Add points that are called after their label: "tip", "tip 2", ….
 
         They are points of the shape of their group, wherever that comes; without such a shape all
         points of the group are an object without a class. Where the group is None, these points
@@ -136,83 +139,78 @@ class Shapes:
         if group is not None:
             self._grouped.append((name, points, group))
         else:
-            self.notes[OF_A_POINT] += 1
+            self._notes[OF_A_POINT] += 1
             self.points(label, _named({}, name, points), more)
 
     def _add(
         self,
         label: Label,
         box: Ring,
-        rings: tuple[Ring, ...],
-        mask: Mask | None,
         more: Attributes,
+        rings: tuple[Ring, ...] = (),
         rotated: Ring = (),
+        mask: Mask | None = None,
+        points: Mapping[str, Point] | None = None,
     ) -> None:
-        if self._labels and (label is None) != (self._labels[0] is None):
+        if self._shapes and (label is None) != (self._shapes[0].label is None):
             raise malformed(
                 "some shapes have a class, others, as groups of points without a box, have none"
             )
-        check_number(len(self._boxes) + 1)
+        check_number(len(self._shapes) + 1)
+        label = None if label is None else _checked(label)
         xmin, ymin, xmax, ymax = box
-        self._boxes.append((xmin, ymin, xmax, ymax))
-        self._labels.append(None if label is None else _checked(label))
-        self._rings.append(rings)
-        self._rotated.append(rotated)
-        self._masks.append(mask)
-        self._points.append({})
-        self._attributes.append(more)
+        own = (xmin, ymin, xmax, ymax)
+        self._shapes.append(_Shape(label, own, more, rings, rotated, mask, {**(points or {})}))
 
     def __len__(self) -> int:
-        return len(self._boxes)
+        return len(self._shapes)
 
     def parsed(self) -> Parsed:
         """The feature that all of them are, and the notes of what of the image is not kept."""
-        return {"boxes": self.objects()}, not_kept(self.left) + self.notes
+        return {"boxes": self.objects()}, not_kept(self.left) + self._notes
 
     def objects(self) -> Objects:
         """All of them; an attribute that some lack is -1 there, or "" among texts."""
         self._join_groups()
-        names = sorted({name for attribute in self._attributes for name in attribute})
-        others = {name for named in self._points for name in named}.difference(self.point_names)
-        point_names = (*self.point_names, *in_order(others)) if any(self._points) else ()
-        check_points(len(self._points), point_names)
+        shapes = self._shapes
+        names = in_order({name for shape in shapes for name in shape.points} - {*self.point_names})
+        has_points = any(shape.points for shape in shapes)
+        point_names = (*self.point_names, *names) if has_points else ()
+        check_points(len(shapes), point_names)
+        rings, rotated = [shape.rings for shape in shapes], [shape.rotated for shape in shapes]
+        has_masks = any(each.mask or (each.rings and not each.rotated) for each in shapes)
         return Objects(
-            boxes=tuple(self._boxes),
+            boxes=tuple(shape.box for shape in shapes),
             format=self.format,
-            labels=tuple(label for label in self._labels if label),
-            attributes={name: self._column(name) for name in names},
-            keypoints=tuple(_row(named, point_names) for named in self._points)
-            if point_names
+            labels=tuple(shape.label for shape in shapes if shape.label),
+            attributes=_columns([shape.attributes for shape in shapes]),
+            keypoints=tuple(_row(shape.points, point_names) for shape in shapes)
+            if has_points
             else (),
             keypoint_names=point_names,
             keypoint_flips=mirrored(point_names),
-            polygons=tuple(self._rings) if any(self._rings) else (),
-            rotated=tuple(self._rotated) if any(self._rotated) else (),
-            masks=tuple(self._masks) if self._are_segments else (),
+            polygons=tuple(rings) if any(rings) else (),
+            rotated=tuple(rotated) if any(rotated) else (),
+            masks=tuple(shape.mask for shape in shapes) if has_masks else (),
             image_size=self.size,
         )
 
     def _join_groups(self) -> None:
         groups: dict[object, dict[str, Point]] = {}
-        if any(group is _LOOSE for _, _, group in self._grouped) and self._points:
-            if len(self._points) > 1:
+        if any(group is _LOOSE for _, _, group in self._grouped) and self._shapes:
+            if len(self._shapes) > 1:
                 raise malformed(
-                    f"points in no group, and {len(self._points)} objects whose landmarks they may "
+                    f"points in no group, and {len(self._shapes)} objects whose landmarks they may "
                     "be; group them with theirs, or leave points: landmarks out"
                 )
-            self._owners[_LOOSE] = self._points[0]
+            self.group(_LOOSE)
         for label, points, group in self._grouped:
             _named(self._owners.get(group, groups.setdefault(group, {})), label, points)
         self._grouped = []
         for group, named in groups.items():
             if named:
-                self.notes[OF_A_GROUP] += group is not _LOOSE
+                self._notes[OF_A_GROUP] += group is not _LOOSE
                 self.points(None, named)
-
-    def _column(self, name: str) -> tuple[Attribute, ...]:
-        given = [attribute.get(name) for attribute in self._attributes]
-        absent = "" if any(isinstance(each, str) for each in given) else -1
-        return tuple(absent if each is None else each for each in given)
 
 
 def turned_corners(box: Sequence[float], degrees: float, about: tuple[float, float]) -> list[float]:
@@ -229,41 +227,75 @@ def turned_corners(box: Sequence[float], degrees: float, about: tuple[float, flo
     return corners
 
 
-def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple[Mask, Box]:
-    """The mask that a PNG draws at a place of an image, and the box around the PNG.
+def sized(x: float, y: float, width: float, height: float) -> Box:
+    """xmin, ymin, xmax, ymax of a box by its upper left corner and its size."""
+    return x, y, x + width, y + height
 
-    Raises:
-        RecordError: "malformed annotation".
-    """
-    if size is None:
-        raise malformed("a mask of an image whose width and height are not stated")
+
+def around(rings: Sequence[Sequence[float]]) -> Box:
+    """xmin, ymin, xmax, ymax of rings, each x, y of one corner after the other."""
+    xs = [x for ring in rings for x in ring[::2]]
+    ys = [y for ring in rings for y in ring[1::2]]
+    if not xs:
+        raise malformed("a shape without corners")
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple[Mask, Box]:
+    """The mask that a PNG draws at a place of an image, and the box around the PNG."""
     try:
         with Pixels.open(io.BytesIO(png), formats=["PNG"]) as opened:
-            right, bottom = left + opened.width, top + opened.height
-            if min(left, top) < 0 or right > size.width or bottom > size.height:
-                found = f"{opened.width}x{opened.height} at {left}, {top}"
-                raise malformed(f"a mask of {found} in an image of {size}")
-            if opened.width * opened.height > _MOST_PIXELS:
-                raise malformed(f"a mask of over {_MOST_PIXELS:,} pixels")
+            size = checked_window(left, top, opened.width, opened.height, size)
             drawn = opened.getchannel("A") if "A" in opened.getbands() else opened.convert("L")
-            return mask_of(np.asarray(drawn), top, left, size), (left, top, right, bottom)
+            box = (left, top, left + opened.width, top + opened.height)
+            return mask_of(np.asarray(drawn), top, left, size), box
     except RecordError:
         raise
     except Exception as error:  # decoders raise many kinds
-        raise malformed(f"a mask that is not a PNG: {error}") from error
+        raise malformed("a mask that is not a PNG") from error
+
+
+def checked_window(
+    left: int, top: int, width: int, height: int, size: ImageSize | None
+) -> ImageSize:
+    """The size of an image that contains the window of a mask, small enough to be unpacked."""
+    if size is None:
+        raise malformed("a mask of an image whose width and height are not stated")
+    is_inside = 0 <= left <= left + width <= size.width and 0 <= top <= top + height <= size.height
+    if not is_inside or width * height > _MOST_PIXELS:
+        raise malformed(f"a mask of {width}x{height} at {left}, {top} in an image of {size}")
+    return size
+
+
+def number(value: Any, what: str = "a value") -> float:
+    """A finite number of a sensible size."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        result = math.nan
+    if not abs(result) < _MOST:
+        fault = "missing" if value is None else f"{value!r:.80}, not a number"
+        raise malformed(f"{what} is {fault}")
+    return result
+
+
+def numbers(values: Sequence[Any], count: int | None = None) -> Ring:
+    """So many numbers, or any."""
+    if not isinstance(values, list | tuple) or count not in (None, len(values)):
+        raise malformed(f"{values!r:.80} are not {count or 'a list of'} numbers")
+    return tuple(map(number, values))
+
+
+def numbers_at(stated: Any, *names: str) -> list[float]:
+    """The numbers of some members of an object, or attributes of an XML element."""
+    return [number(stated.get(name), name) for name in names]
 
 
 def corners_of(points: Any) -> list[float]:
-    """x, y of one corner after the other, from a list of [x, y].
-
-    Raises:
-        RecordError: "malformed annotation".
-    """
-    if not isinstance(points, list) or not all(
-        isinstance(point, list) and len(point) == 2 for point in points
-    ):
+    """x, y of one corner after the other, from a list of [x, y]."""
+    if not isinstance(points, list):
         raise malformed(f"the points {points!r:.80} are not a list of [x, y]")
-    return [number(each, "a point") for corner in points for each in corner]
+    return [each for point in points for each in numbers(point, 2)]
 
 
 def stated_size(width: Any, height: Any) -> ImageSize | None:
@@ -275,35 +307,46 @@ def stated_size(width: Any, height: Any) -> ImageSize | None:
     return size if min(size) > 0 else None
 
 
-def number(value: Any, what: str) -> float:
-    """A finite number of a sensible size.
+def as_object(value: Any) -> dict[str, Any]:
+    """A JSON object; an empty one in the place of any other value."""
+    return value if isinstance(value, dict) else {}
 
-    Raises:
-        RecordError: "malformed annotation".
-    """
+
+def members(stated: Any, **kinds: type) -> list[Any]:
+    """The members of a JSON object that it must have, by name and type; texts are not empty."""
+    values = [as_object(stated).get(name) for name in kinds]
+    if not all(map(isinstance, values, kinds.values())) or "" in values:
+        raise malformed(f"needs {' and '.join(kinds)}, has {stated!r:.80}")
+    return values
+
+
+def parse_json(data: bytes) -> dict[str, Any]:
+    """The JSON object of a file."""
     try:
-        result = float(value)
-    except (TypeError, ValueError, OverflowError):
-        result = math.nan
-    if not abs(result) < _MOST:
-        fault = "missing" if value is None else f"{value!r:.80}, not a number"
-        raise malformed(f"{what} is {fault}")
-    return result
+        return parse_object(data)
+    except JsonError as error:
+        raise malformed(str(error)) from error
 
 
-@contextlib.contextmanager
-def naming(where: str) -> Iterator[None]:
-    """Name the object or the line of a file in the errors of what is read of it."""
-    try:
-        yield
-    except RecordError as error:
-        raise malformed(f"{where}: {error.detail}") from None
+def parse_lines(
+    text: str, parse: Callable[[list[str]], _T], separator: str | None = None
+) -> list[_T]:
+    """Parse the fields of each line that has some; errors name the line."""
+    parsed = []
+    for place, line in enumerate(text.splitlines(), start=1):
+        if fields := [field for field in line.split(separator) if field.strip()]:
+            with naming(f"line {place}"):
+                parsed.append(parse(fields))
+    return parsed
 
 
-def _numbers(values: Sequence[Any], count: int | None = None) -> Ring:
-    if not isinstance(values, list | tuple) or count not in (None, len(values)):
-        raise malformed(f"{values!r:.80} are not the numbers of a shape")
-    return tuple(number(value, "a coordinate") for value in values)
+def _columns(stated: Sequence[Attributes]) -> dict[str, tuple[Attribute, ...]]:
+    columns: dict[str, tuple[Attribute, ...]] = {}
+    for name in sorted({name for attributes in stated for name in attributes}):
+        given = [attributes.get(name) for attributes in stated]
+        absent = "" if any(isinstance(each, str) for each in given) else -1
+        columns[name] = tuple(absent if each is None else each for each in given)
+    return columns
 
 
 def _checked(label: Any) -> str:
@@ -313,7 +356,7 @@ def _checked(label: Any) -> str:
 
 
 def _named(named: dict[str, Point], label: str, points: Sequence[Point]) -> dict[str, Point]:
-    """Adds points of a label to those of an object."""
+    """Add points of a label to those of an object."""
     name = label = composed(label)
     number = 1
     for point in points:
@@ -334,17 +377,8 @@ def _row(named: Mapping[str, Point], names: Sequence[str]) -> Ring:
 
 
 def _side(least: float, most: float, size: float) -> tuple[float, float]:
-    """Of a box around points: at least a pixel, in the image where they are."""
+    """Side of a box around points: at least a pixel, in the image where they are."""
     if least < most:
         return least, most
     start = min(max(least - 0.5, 0.0), size - 1.0) if 0 <= least <= size else least
     return start, start + 1
-
-
-def around(rings: Sequence[Sequence[float]]) -> Box:
-    """xmin, ymin, xmax, ymax of rings, each x, y of one corner after the other."""
-    xs = [x for ring in rings for x in ring[::2]]
-    ys = [y for ring in rings for y in ring[1::2]]
-    if not xs:
-        raise malformed("a shape without corners")
-    return min(xs), min(ys), max(xs), max(ys)

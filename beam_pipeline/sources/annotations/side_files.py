@@ -5,10 +5,11 @@ Each file is listed once; files of one name meet in a bucket, are paired and rea
 
 import abc
 import dataclasses
+import functools
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import apache_beam as beam
@@ -20,7 +21,7 @@ from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, R
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import fast_pickle, pack, unpack
-from beam_pipeline.sources.annotations.shapes import Parsed
+from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, parse_lines
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names, paths_in
@@ -37,6 +38,7 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.fitting import OF_FILE
@@ -48,8 +50,8 @@ from tfrecord_dataset.store.threads import run_in_threads
 MAX_BYTES = 16 << 20
 
 _READ_THREADS = 16
-_NOWHERE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _MANY_FILES = 10_000_000
+_Bucket = tuple[int, Iterable[bytes]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class TreeFacts:
         in_splits: Whether every annotation is in the folder of a split; or every image, where
             these need none.
         has_lists: Whether lists tell the splits.
-        number: How many files there are, about.
+        number: Estimated number of files.
     """
 
     is_at_home: bool = False
@@ -86,21 +88,19 @@ class SideFiles(abc.ABC):
     """Files that belong to an image by their names, and what they say.
 
     A subclass states a suffix, a noun and `parse`, and refines the rest. Paths are relative to the
-    root, with forward slashes.
+    root, with forward slashes; suffixes and folders are in lower case.
 
     Attributes:
-        suffix: Of an annotation, in lower case.
+        suffix: Suffix of annotations.
         noun: An annotation, for messages: "XML file".
         media: What annotations belong to: "image" or "audio", of which the same holds.
-        home: The folder of annotations, in lower case.
-        image_home: The folder of images, in lower case, in the place of `home`; "" for none.
-        naming: The part of an annotation that names its image, perhaps otherwise; "" for none.
-        is_anywhere: Whether the named image may be in any folder, if only one has its name.
-        max_bytes: Of an annotation; 0 where `parse` needs nothing but its path.
+        home: The folder of annotations.
+        image_home: The folder of images in the place of `home`; "" for none.
+        naming: The part of an annotation that names its image, wherever this is; "" for none.
+        max_bytes: Size limit of an annotation; 0 where `parse` needs nothing but its path.
         is_shared: Whether one annotation is of all images that have its name.
         is_needed: Whether an image without annotation is rejected.
-        set_folders: The folders of an ImageSets/ with lists of splits, likeliest first, in lower
-            case; none where such lists mean nothing.
+        set_folders: Folders of an ImageSets/ with lists of splits, likeliest first.
         unlabelled: A folder of images without annotations, which lists of test then name.
     """
 
@@ -110,7 +110,6 @@ class SideFiles(abc.ABC):
     home: ClassVar[str] = ""
     image_home: ClassVar[str] = ""
     naming: ClassVar[str] = ""
-    is_anywhere: ClassVar[bool] = False
     max_bytes: ClassVar[int] = MAX_BYTES
     is_shared: ClassVar[bool] = False
     is_needed: ClassVar[bool] = True
@@ -151,12 +150,7 @@ class SideFiles(abc.ABC):
         return place_of(image, self.image_home)
 
     def image_keys(self, annotation: str, name: str) -> Iterable[str]:
-        """Where the image of an annotation may be, likeliest first: the keys of images.
-
-        Args:
-            annotation: Its path.
-            name: Its own, without folders; or what it calls its image.
-        """
+        """Keys of the image of an annotation that has or states a name, likeliest first."""
         return [place_of(annotation, self.home)]
 
     def owners(self, annotations: Sequence[str]) -> Sequence[str]:
@@ -181,72 +175,78 @@ class SideFiles(abc.ABC):
         return self.split_of_folder(path) if known.in_splits else None
 
 
-class Paired(NamedTuple):
-    """What files of some names are: pairs, rejects, and what has no partner."""
+class LineFiles(SideFiles):
+    """Text files of a line per object, whose fields are between spaces or another separator."""
 
-    pairs: list[Pair]
-    rejected: list[Rejected]
-    images: list[str]
-    annotations: list[str]
+    suffix = "txt"
+    noun = "label file"
+    separator: ClassVar[str | None] = None
+
+    @abc.abstractmethod
+    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
+        """Add the object of a line.
+
+        Raises:
+            RecordError: The line cannot be used.
+        """
+
+    def parse(self, data: bytes, annotation: str) -> Parsed:
+        shapes = Shapes()
+        text = storage.decoded(data, annotation)
+        parse_lines(text, functools.partial(self.add, shapes), self.separator)
+        return shapes.parsed()
 
 
-def pair(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Paired:
-    """Pair images and annotations of the same names."""
-    images, annotations = [], []
-    for path in sorted(paths):
+def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Iterator[Pair]:
+    """The images and annotations among some files, each without the other."""
+    for path in paths:
         if files.annotates(path) and (not is_at_home or split_at(path, files.home)):
-            annotations.append(path)
+            yield Pair("", path)
         elif files.is_media(path):
-            images.append(path)
-    return _paired(images, {path: path.rpartition("/")[2] for path in annotations}, files)
+            yield Pair(path, "")
 
 
-def _paired(
-    images: Sequence[str],
-    names: Mapping[str, str],
-    files: SideFiles,
-    anywhere: Mapping[str, Sequence[str]] = _NOWHERE,
-) -> Paired:
-    """Pair images and annotations by what these call their images.
-
-    Args:
-        images: The images to pair.
-        names: What each annotation calls its image.
-        files: Which files belong together.
-        anywhere: All images by name, for annotations whose image is in none of its usual places.
-    """
-    by_key = defaultdict(list)
-    for image in images:
-        by_key[files.image_key(image)].append(image)
-    claims: dict[str, list[str]] = defaultdict(list)
-    alone = []
-    for annotation, name in names.items():
-        found = next(filter(None, map(by_key.get, files.image_keys(annotation, name))), [])
-        if not found and anywhere:
-            index = FileIndex(anywhere.get(shared_name(name), ()))
-            only = index.find(joined(folder(annotation), name)) or ""
-            found = [only] if only in by_key.get(files.image_key(only), ()) else []
-        if len(found) > 1 and not files.is_shared:
-            file_name = name.rpartition("/")[2]
-            found = ([each for each in found if each.rpartition("/")[2] == file_name] or found)[:1]
-        for image in found:
-            claims[image].append(annotation)
-        if not found:
-            alone.append(annotation)
-    pairs, rejected = [], dict[str, Rejected]()
-    for image, claimed in claims.items():
-        owners = files.owners(claimed)
-        if len(owners) == 1:
-            pairs.append(Pair(image, owners[0]))
+def pair(parts: Iterable[Pair], files: SideFiles) -> Iterator[Pair]:
+    """Pair images and annotations; those without the other stay as they are."""
+    parts = sorted(parts)
+    images = [part.image for part in parts if not part.annotation]
+    by_key = _grouped(images, files.image_key)
+    named = (part.image for part in parts if part.image and files.naming)
+    by_name = _grouped(named, shared_name)
+    paired = set[str]()
+    for part in parts:
+        if part.image:
+            yield from [part] * bool(part.annotation)
             continue
-        detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
-        rejected |= {
-            owner: Rejected(source=owner, reason="two annotations", detail=detail)
-            for owner in owners
-        }
-    return Paired(
-        pairs, [*rejected.values()], [each for each in images if each not in claims], alone
-    )
+        found = _find_images(part, files, by_key, by_name)
+        yield from [Pair(image, part.annotation) for image in found] or [part]
+        paired.update(found)
+    yield from (Pair(image, "") for image in images if image not in paired)
+
+
+def _grouped(paths: Iterable[str], key: Callable[[str], str]) -> Mapping[str, list[str]]:
+    groups = defaultdict[str, list[str]](list)
+    for path in paths:
+        groups[key(path)].append(path)
+    return groups
+
+
+def _find_images(
+    part: Pair,
+    files: SideFiles,
+    by_key: Mapping[str, list[str]],
+    by_name: Mapping[str, list[str]],
+) -> list[str]:
+    """The images of an annotation: in one of its usual places, else the only one of its name."""
+    name = part.named or name_of(part.annotation)
+    images = next(filter(None, map(by_key.get, files.image_keys(part.annotation, name))), [])
+    if len(images) > 1 and not files.is_shared:
+        return ([each for each in images if name_of(each) == name_of(name)] or images)[:1]
+    if part.named and not images:
+        index = FileIndex(by_name.get(shared_name(name), ()))
+        only = index.find(joined(folder(part.annotation), part.named)) or ""
+        return [only] if only in by_key.get(files.image_key(only), ()) else []
+    return images
 
 
 @dataclasses.dataclass
@@ -259,11 +259,8 @@ class ReadSideFiles(beam.PTransform):
 
     Attributes:
         root: The absolute folder, local or remote, that keys are relative to.
-        files: Which files belong together, and what they say.
-        known: What the folders tell.
-        ignored: What is left out.
         folders: The folders that are listed, below `root`.
-        names: What `listing` yields, where the pipeline has it already.
+        names: What `listing` yields, if the pipeline has it already.
     """
 
     root: str
@@ -294,20 +291,18 @@ class ReadSideFiles(beam.PTransform):
         buckets = buckets_of_names(known.number, least_buckets(pipeline))
         grouped = (
             (self.names or pipeline | self.listing)  # bytes
-            | "SendFiles" >> beam.FlatMap(send_files, files, buckets)  # (bucket, bytes)
+            | "SendFiles" >> beam.FlatMap(send_files, files, known, buckets)  # (bucket, bytes)
             | "GroupNames" >> beam.GroupByKey()
         )
         if files.naming:
-            pairs = (
+            grouped = (
                 grouped
-                | "FindNames" >> beam.FlatMap(send_by_image, files, known, self.root, buckets)
+                | "FindNames" >> beam.FlatMap(send_by_image, files, self.root, buckets)
                 | "GroupImages" >> beam.GroupByKey()  # (bucket, bytes)
-                | "PairImages" >> beam.FlatMap(pair_by_image, files, known)
-            )  # bytes
-        else:
-            pairs = grouped | "PairFiles" >> beam.FlatMap(pair_by_name, files, known)  # bytes
+            )
         read = (
-            pairs  # bytes
+            grouped
+            | "PairFiles" >> beam.FlatMap(pair_bucket, files, known)  # bytes
             | "ReadAnnotations" >> beam.FlatMap(read_pairs, files, known, self.root)  # Element
         )
         if not (declared := [*files.declared()]):
@@ -315,97 +310,66 @@ class ReadSideFiles(beam.PTransform):
         return (read, pipeline | "Classes" >> beam.Create(declared)) | beam.Flatten()
 
 
-_Bucket = tuple[int, Iterable[bytes]]
-
-
-def send_files(batch: bytes, files: SideFiles, buckets: Buckets) -> Iterator[tuple[int, bytes]]:
-    """The files of a batch of names, to the buckets of their names."""
-    paths = paths_in(unpack(batch))
-    used = (path for path in paths if files.annotates(path) or files.is_media(path))
-    return buckets.send((files.common_name(path), path) for path in used)
-
-
-def send_by_image(
-    bucket: _Bucket, files: SideFiles, known: TreeFacts, root: str, buckets: Buckets
+def send_files(
+    batch: bytes, files: SideFiles, known: TreeFacts, buckets: Buckets
 ) -> Iterator[tuple[int, bytes]]:
-    """The pairs of one bucket, and what has no partner to the buckets of images' names."""
-    paired = pair(gather(bucket[1]), files, is_at_home=known.is_at_home)
-
-    def name_of(path: str) -> Pair | Rejected:
-        try:
-            return Pair("", path, files.named_image(_read(root, path, files)))
-        except RecordError as error:
-            return Rejected.of(path, error)
-
-    alone = run_in_threads(name_of, paired.annotations, _READ_THREADS)
-    images = [Pair(image, "") for image in paired.images]
-    for each in (*paired.pairs, *paired.rejected, *images, *alone):
-        name = shared_name(each.image or each.named) if isinstance(each, Pair) else ""
-        yield from buckets.divide([(name, each)])
-
-
-def pair_by_image(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
-    """What the files of one bucket are, once annotations have named their images."""
-    values = [*gather(bucket[1])]
-    pairs = [value for value in values if isinstance(value, Pair)]
-    images = sorted(each.image for each in pairs if not each.annotation)
-    names = {each.annotation: each.named for each in sorted(pairs) if not each.image and each.named}
-    anywhere: dict[str, list[str]] = {}
-    for each in pairs if files.is_anywhere else ():
-        if each.image:
-            anywhere.setdefault(shared_name(each.image), []).append(each.image)
-    paired = _paired(images, names, files, anywhere)
-    alone = [each.annotation for each in pairs if not each.image and not each.named]
-    whole = [each for each in pairs if each.image and each.annotation]
-    rejected = [value for value in values if isinstance(value, Rejected)]
-    return _judged(
-        Paired(
-            [*whole, *paired.pairs],
-            [*rejected, *paired.rejected],
-            paired.images,
-            [*alone, *paired.annotations],
-        ),
-        files,
-        known,
+    """The images and annotations of a batch of names, to the buckets of their names."""
+    parts = parts_of(paths_in(unpack(batch)), files, is_at_home=known.is_at_home)
+    return buckets.send(
+        (files.common_name(part.image or part.annotation), tuple(part)) for part in parts
     )
 
 
-def pair_by_name(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
-    """What the files of one bucket are, if no annotation names an image of another."""
-    paired = pair(gather(bucket[1]), files, is_at_home=known.is_at_home)
-    return _judged(paired, files, known)
+def send_by_image(
+    bucket: _Bucket, files: SideFiles, root: str, buckets: Buckets
+) -> Iterator[tuple[int, bytes]]:
+    """The pairs of one bucket, and what has no partner to the buckets of images' names."""
+    parts = [*pair(itertools.starmap(Pair, gather(bucket[1])), files)]
+
+    def find_name(part: Pair) -> tuple[str, tuple[str, ...] | Rejected]:
+        try:
+            named = files.named_image(_read(root, part.annotation, files))
+        except RecordError as error:
+            return "", Rejected.of(part.annotation, error)
+        return shared_name(named), ("", part.annotation, named)
+
+    unpaired = [part for part in parts if not part.image]
+    sent = [(shared_name(part.image), tuple(part)) for part in parts if part.image]
+    return buckets.send([*sent, *run_in_threads(find_name, unpaired, _READ_THREADS)])
 
 
-def _judged(paired: Paired, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
-    """Pairs and rejects, in packed batches."""
-    missing = f"no {files.media} has the {files.noun}'s name"
-    if files.is_anywhere:
-        missing = (
-            f"no {files.media} next to the {files.noun} has its name, and none or several have "
-            f"the one in its {files.naming}"
-        )
-    elif files.naming:
-        missing += f", nor the one in its {files.naming}"
-    expected = [image for image in paired.images if files.is_expected(image, known)]
-    without = [] if files.is_needed else [Pair(image, "") for image in expected]
-    rejected = [
-        Rejected(
-            source=path,
-            reason=f"missing {files.media}",
-            detail=missing,
-        )
-        for path in paired.annotations
-    ] + [
-        Rejected(
-            source=image,
-            reason="no annotation",
-            detail=f"no {files.noun} describes the {files.media}",
-            bad=not known.has_lists,
-        )
-        for image in expected
-        if files.is_needed
-    ]
-    return map(pack, in_batches([*paired.pairs, *without, *paired.rejected, *rejected]))
+def pair_bucket(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
+    """The pairs and rejects of one bucket, in packed batches."""
+    values = [*gather(bucket[1])]
+    rejected = [value for value in values if isinstance(value, Rejected)]
+    parts = (Pair(*value) for value in values if isinstance(value, tuple))
+    return map(pack, in_batches([*rejected, *judged(pair(parts, files), files, known)]))
+
+
+def judged(parts: Iterable[Pair], files: SideFiles, known: TreeFacts) -> Iterator[Pair | Rejected]:
+    """The pairs of images with one annotation, and rejects of others that should have one."""
+    named = f", and none, or several, have the one in its {files.naming}" if files.naming else ""
+    missing = f"no {files.media} has the {files.noun}'s name{named}"
+    contested: dict[str, Rejected] = {}
+    by_image: dict[str, list[str]] = {}
+    for image, annotation, _ in parts:
+        if image:
+            by_image.setdefault(image, []).append(annotation)
+        else:
+            yield Rejected(source=annotation, reason=f"missing {files.media}", detail=missing)
+    for image, annotations in by_image.items():
+        owners = files.owners(annotations)
+        if len(owners) > 1:
+            detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
+            for each in owners:
+                contested[each] = Rejected(source=each, reason="two annotations", detail=detail)
+        elif owners[0] or (not files.is_needed and files.is_expected(image, known)):
+            yield Pair(image, owners[0])
+        elif files.is_expected(image, known):
+            detail = f"no {files.noun} describes the {files.media}"
+            is_bad = not known.has_lists
+            yield Rejected(source=image, reason="no annotation", detail=detail, bad=is_bad)
+    yield from contested.values()
 
 
 def read_pairs(batch: bytes, files: SideFiles, known: TreeFacts, root: str) -> Iterator[Element]:
@@ -451,17 +415,19 @@ def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:
     annotations = sorted(filter(files.annotates, paths))
     proper = [path for path in annotations if split_at(path, files.home)]
     annotations = proper or ([] if files.image_home else annotations)
-    paired = pair(paths, files, is_at_home=bool(proper))
+    parts = pair(parts_of(paths, files, is_at_home=bool(proper)), files)
+    pairs = [part for part in parts if part.image]
     known = TreeFacts(
         is_at_home=bool(proper) or bool(files.image_home),
-        folders=frozenset(folder(each.image) for each in paired.pairs),
+        folders=frozenset(folder(each.image) for each in pairs if each.annotation),
         has_lists=bool(split_lists_of(tree, files)),
         number=len(paths) if tree.is_known else _MANY_FILES,
     )
     expected = annotations
     if not files.is_needed:
-        others = (image for image in paired.images if files.is_expected(image, known))
-        expected = [*(each.image for each in paired.pairs), *others]
+        expected = [
+            each.image for each in pairs if each.annotation or files.is_expected(each.image, known)
+        ]
     in_splits = bool(expected) and all(map(files.split_of_folder, expected))
     return dataclasses.replace(known, in_splits=in_splits), annotations
 
@@ -474,7 +440,7 @@ def split_lists_of(tree: Tree, files: SideFiles) -> tuple[str, ...]:
             home, task = around
             by_home.setdefault(home, {}).setdefault(task.lower(), []).append(path)
     lists = []
-    folders = {each.rpartition("/")[2].lower() for each in tree.walked}
+    folders = {name_of(each).lower() for each in tree.walked}
     is_unlabelled = bool(files.unlabelled) and files.unlabelled in folders
     for tasks in by_home.values():
         of_task = next(filter(None, map(tasks.get, files.set_folders)), [])
@@ -497,44 +463,33 @@ def side_file_layout(
     """The layout of annotations next to images.
 
     Args:
-        name: What `--layout` calls it.
-        sign: What tells it, as an error says it.
+        name: Value of `--layout`.
+        sign: Files that identify it, for errors.
         files: What belongs to an image, and how it is read.
-        begins: What the first bytes of an annotation must have.
+        begins: Matches the first bytes of annotations.
         takes: Fields of `files` that options of the same name set.
     """
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
-        return side_file_claim(name, tree, config, files, begins)
+        if not tree.is_folder or not tree.files_with(files.suffix):
+            return None
+        _, annotations = tree_facts(tree, files)
+        counts = tree.counted(annotations, None if config.layout == name else begins)
+        if not counts:
+            return None
+        lists = split_lists_of(tree, files)
+        splits = ", ".join(each.partition("=")[0] for each in lists)
+        what = tree.describe_counts(counts, files.noun)
+        return Claim(
+            layout=name,
+            rank=Rank.ANNOTATIONS,
+            path=tree.input,
+            understood=(("files", what + (f", image sets {splits}" if splits else "")),),
+            options={"split_list": lists} if lists else {},
+        )
 
     def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
         configured = dataclasses.replace(files, **{name: getattr(config, name) for name in takes})
         return ReadSideFiles.of(claim.path, configured, Ignored.of(config, claim.path))
 
     return Layout(name=name, sign=sign, claim=claim, read=read, takes=tuple(takes))
-
-
-def side_file_claim(
-    name: str,
-    tree: Tree,
-    config: BuildConfig,
-    files: SideFiles,
-    begins: re.Pattern[bytes] | None = None,
-) -> Claim | None:
-    """The claim of a tree with annotations next to images; as `side_file_layout`."""
-    if not tree.is_folder or not tree.files_with(files.suffix):
-        return None
-    _, annotations = tree_facts(tree, files)
-    counts = tree.counted(annotations, None if config.layout == name else begins)
-    if not counts:
-        return None
-    lists = split_lists_of(tree, files)
-    splits = ", ".join(each.partition("=")[0] for each in lists)
-    what = tree.describe_counts(counts, files.noun) + (f", image sets {splits}" if splits else "")
-    return Claim(
-        layout=name,
-        rank=Rank.ANNOTATIONS,
-        path=tree.input,
-        understood=(("files", what),),
-        options={"split_list": lists} if lists else {},
-    )

@@ -10,13 +10,18 @@ from typing import Any
 
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.shapes import Shapes, number
+from beam_pipeline.sources.annotations.shapes import (
+    Shapes,
+    as_object,
+    members,
+    numbers_at,
+    sized,
+)
 from beam_pipeline.sources.json_items import csv_rows, walk
 from beam_pipeline.sources.malformed import malformed
 
 # What people call the class of a region, where regions have several attributes.
 _CLASSES = ("class", "label", "name", "type", "category")
-_SIDES = ("x", "y", "width", "height")
 
 
 class ViaFiles(ItemFiles):
@@ -32,14 +37,14 @@ class ViaFiles(ItemFiles):
                 yield f"image {name[:80]}", image
 
     def item(self, stated: Any) -> Item:
-        regions = stated.get("regions") if isinstance(stated, dict) else None
-        regions = [*regions.values()] if isinstance(regions, dict) else regions  # VIA 1
-        if not isinstance(regions, list) or not isinstance(stated.get("filename"), str):
-            raise malformed(f"needs a filename and regions, has {stated!r:.80}")
+        regions = as_object(stated).get("regions")
+        if isinstance(regions, dict):  # VIA 1
+            stated = {**stated, "regions": [*regions.values()]}
+        name, regions = members(stated, filename=str, regions=list)
         shapes = self.shapes()
         for region in regions:
-            _add(shapes, region)
-        return Item(stated["filename"], *shapes.parsed())
+            _add(shapes, *members(region, shape_attributes=dict, region_attributes=dict))
+        return Item(name, *shapes.parsed())
 
 
 class ViaCsv(ViaFiles):
@@ -62,12 +67,7 @@ def _file_name(row: Mapping[str, Any]) -> Any:
     return row.get("filename", row.get("#filename"))  # VIA 1
 
 
-def _add(shapes: Shapes, region: Any) -> None:
-    """Adds one region to the shapes of its image."""
-    stated = region if isinstance(region, dict) else {}
-    shape, said = stated.get("shape_attributes"), stated.get("region_attributes")
-    if not isinstance(shape, dict) or not isinstance(said, dict):
-        raise malformed(f"a region {region!r:.80} without shape and attributes")
+def _add(shapes: Shapes, shape: Mapping[str, Any], said: Mapping[str, Any]) -> None:
     kind = str(shape.get("name"))
     if kind not in ("rect", "polygon", "point"):
         shapes.left.append(kind)
@@ -75,16 +75,13 @@ def _add(shapes: Shapes, region: Any) -> None:
     label = _label(said)
     shapes.left += [f"region {name}" for name in said if said[name] not in (label, "", None)]
     if kind == "point":
-        x, y = number(shape.get("cx"), "cx"), number(shape.get("cy"), "cy")
+        x, y = numbers_at(shape, "cx", "cy")
         shapes.loose_points(label, [(x, y, 2.0)], None)
     elif kind == "rect":
-        x, y, width, height = (number(shape.get(side), side) for side in _SIDES)
-        shapes.box(label, (x, y, x + width, y + height))
+        shapes.box(label, sized(*numbers_at(shape, "x", "y", "width", "height")))
     else:
-        xs, ys = shape.get("all_points_x"), shape.get("all_points_y")
-        if not isinstance(xs, list) or not isinstance(ys, list) or len(xs) != len(ys):
-            raise malformed(f"a polygon {shape!r:.80} without x and y of each corner")
-        corners = zip(xs, ys, strict=True)
+        xs, ys = members(shape, all_points_x=list, all_points_y=list)
+        corners = itertools.zip_longest(xs, ys)
         shapes.polygon(label, [[each for corner in corners for each in corner]])
 
 

@@ -14,22 +14,15 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import naming
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
-    naming,
     number,
     stated_size,
     turned_corners,
 )
-from beam_pipeline.sources.annotations.side_files import (
-    ReadSideFiles,
-    SideFiles,
-    side_file_claim,
-)
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.layout import Claim, Layout
+from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, shared_name, split_at
 
@@ -46,17 +39,13 @@ _TURNED = [
     for side in ("left_top", "right_top", "right_bottom", "left_bottom")
     for axis in "xy"
 ]
-_WORDS = {"no": 0, "yes": 1}  # of LabelMe's first form
+_WORDS = {"": 0, "no": 0, "yes": 1}  # of LabelMe's first form
 # What tools write where nobody has said anything.
 _UNSAID = frozenset({"", "unspecified", "unknown"})
 
 
 def parse_xml(data: bytes) -> Element:
-    """The root of an annotation's XML.
-
-    Raises:
-        RecordError: "malformed annotation": not well-formed, or with entities of its own.
-    """
+    """The root of an annotation's XML, which has no entities of its own."""
     try:
         element: Element = fromstring(data)
     except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
@@ -68,9 +57,7 @@ def parse_xml(data: bytes) -> Element:
 
 def _add(shapes: Shapes, name: str, item: Element) -> None:
     """Add an object: its upright box if it has one, else its turned box or polygon."""
-    more = {
-        attribute: _whole_number(item.findtext(attribute), attribute) for attribute in _ATTRIBUTES
-    }
+    more = {attribute: _whole_number(item, attribute) for attribute in _ATTRIBUTES}
     box, turned, corners = item.find("bndbox"), item.find("robndbox"), item.findall("polygon/pt")
     if box is None and turned is not None:
         shapes.turned_box(name, _turned(turned), more)
@@ -104,25 +91,17 @@ def _left_behind(item: Element) -> Iterator[str]:
             yield str(member.tag)
 
 
-def _whole_number(text: str | None, attribute: str) -> int:
-    if text is None or not text.strip():
-        return 0
-    if text.strip() in _WORDS:
-        return _WORDS[text.strip()]
+def _whole_number(item: Element, attribute: str) -> int:
+    text = (item.findtext(attribute) or "").strip()
     try:
-        return int(text)
+        return int(_WORDS.get(text, text))
     except ValueError:
         raise malformed(f"<{attribute}> is {text!r}, not a whole number") from None
 
 
 @dataclasses.dataclass(frozen=True)
 class VocFiles(SideFiles):
-    """XML files: only those below an Annotations/ where there is one.
-
-    Attributes:
-        box_format: Of the coordinates: VOC's own is in pixels; "rel_xyxy" where somebody wrote
-            fractions.
-    """
+    """XML files: only those below an Annotations/ if there is one."""
 
     suffix = "xml"
     noun = "XML file"
@@ -130,34 +109,23 @@ class VocFiles(SideFiles):
     set_folders = ("main", "")
     naming = "<filename>"
 
-    box_format: str = "xyxy"
+    box_format: str = ""  # VOC's own, "xyxy"
 
     def image_keys(self, annotation: str, name: str) -> Iterator[str]:
-        """Last in a folder of a class whose name the image's begins with, as NEU-DET's are."""
-        name = shared_name(name)
-        places = image_folders(folder(annotation))
-        yield from (f"{place}/{name}" for place in places)
-        classes = [name[: end.start()] for end in re.finditer("_", name)]
-        yield from (f"{place}/{each}/{name}" for place in places for each in classes)
+        return (f"{place}/{shared_name(name)}" for place in image_folders(folder(annotation)))
 
     def named_image(self, data: bytes) -> str:
-        """The file name that the annotation gives to its image, without folders, or ""."""
         name = (parse_xml(data).findtext("filename") or "").strip()
         return name.replace("\\", "/").rpartition("/")[2]
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
-        """The boxes of one VOC annotation, as it states them, and what of its objects is not kept.
-
-        Raises:
-            RecordError: "malformed annotation", with the object's number (from 1) and value.
-        """
         root = parse_xml(data)
         if root.find("object") is None and root.find("objects/object") is not None:
             raise malformed(
                 "its objects are in <objects>, as in FAIR1M; write them as DOTA's labelTxt"
             )
         size = [root.findtext(f"size/{side}") for side in ("width", "height")]
-        shapes = Shapes(stated_size(*size), self.box_format)
+        shapes = Shapes(stated_size(*size), self.box_format or "xyxy")
         for place, item in enumerate(root.findall("object"), start=1):
             if (item.findtext("deleted") or "").strip() == "1":  # of LabelMe's first form
                 continue
@@ -170,7 +138,7 @@ class VocFiles(SideFiles):
 
 @functools.lru_cache(maxsize=1024)
 def image_folders(annotation_folder: str) -> list[str]:
-    """The folders, in lower case, that may have the images of the annotations in a folder."""
+    """The folders, in lower case, of images whose annotations are in a folder."""
     own = annotation_folder.lower()
     if split := split_at(f"{own}/", "annotations"):
         home, inner = split
@@ -183,16 +151,10 @@ def _join(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
-def read_voc(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """What reads the XML files of a claim."""
-    files = VocFiles(config.box_format or "xyxy")
-    return ReadSideFiles.of(claim.path, files, Ignored.of(config, claim.path))
-
-
-LAYOUT = Layout(
-    name="voc",
-    sign="Annotations/*.xml, or .xml files next to their images",
-    claim=lambda tree, config: side_file_claim("voc", tree, config, VocFiles(), _ROOT),
-    read=read_voc,
-    takes=("box_format",),
+LAYOUT = side_file_layout(
+    "voc",
+    "Annotations/*.xml, or .xml files next to their images",
+    VocFiles(),
+    _ROOT,
+    ["box_format"],
 )

@@ -5,17 +5,19 @@ IRegion) and src/providers/export/vottJson.ts.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
 from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.shapes import number, stated_size
+from beam_pipeline.sources.annotations.shapes import (
+    as_object,
+    members,
+    numbers_at,
+    sized,
+    stated_size,
+)
 from beam_pipeline.sources.json_items import walk
-from beam_pipeline.sources.malformed import malformed
-
-_KINDS = ("RECTANGLE", "SQUARE", "POLYGON")
-_SIDES = ("left", "top", "width", "height")
 
 
 class VottFiles(ItemFiles):
@@ -32,34 +34,28 @@ class VottFiles(ItemFiles):
             yield f"asset {place}", asset
 
     def item(self, stated: Any) -> Item:
-        asset = _object(stated)
-        image, regions = _object(asset.get("asset")), asset.get("regions")
-        name, size = image.get("name"), _object(image.get("size"))
-        if not isinstance(name, str) or not name or not isinstance(regions, list):
-            raise malformed(f"needs an asset's name and regions, has {stated!r:.80}")
+        asset, regions = members(stated, asset=dict, regions=list)
+        (name,) = members(asset, name=str)
+        size = as_object(asset.get("size"))
         shapes = self.shapes()
         shapes.size = stated_size(size.get("width"), size.get("height"))
-        for region in map(_object, regions):
-            kind, tags = str(region.get("type")).upper(), region.get("tags")
+        for region in map(as_object, regions):
+            kind, tags = str(region.get("type")).lower(), region.get("tags")
             if not isinstance(tags, list) or not tags:
                 shapes.left.append("region without tag")
                 continue
-            if kind not in _KINDS:
-                shapes.left.append(kind.lower())
+            if kind not in ("rectangle", "square", "polygon"):
+                shapes.left.append(kind)
                 continue
             shapes.left += ["second tag"] * (len(tags) - 1)
-            if kind == "POLYGON" and isinstance(region.get("points"), list):
-                corners = map(_object, region["points"])
+            if kind == "polygon" and isinstance(region.get("points"), list):
+                corners = map(as_object, region["points"])
                 shapes.polygon(tags[0], [[corner.get(axis) for corner in corners for axis in "xy"]])
             else:
-                box = _object(region.get("boundingBox"))
-                x, y, width, height = (number(box.get(side), side) for side in _SIDES)
-                shapes.box(tags[0], (x, y, x + width, y + height))
+                box = as_object(region.get("boundingBox"))
+                sides = numbers_at(box, "left", "top", "width", "height")
+                shapes.box(tags[0], sized(*sides))
         return Item(name, *shapes.parsed())
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 LAYOUT = layout_of("vott", "VoTT's -export.json next to the images", VottFiles())

@@ -11,12 +11,11 @@ from typing import Any
 
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.image_files import AnnotationFile
-from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, layout_of
-from beam_pipeline.sources.annotations.shapes import number
+from beam_pipeline.sources.annotations.item_files import MAX_TEXT_BYTES, Item, ItemFiles, layout_of
+from beam_pipeline.sources.annotations.shapes import numbers, sized
 from beam_pipeline.sources.malformed import malformed
 
 _ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
-_MAX_BYTES = 256 << 20
 
 
 class WiderFaceFiles(ItemFiles):
@@ -27,7 +26,7 @@ class WiderFaceFiles(ItemFiles):
     places = ("WIDER_{split}/images", "images")
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        lines = enumerate(storage.read_text(file.path, _MAX_BYTES).splitlines(), start=1)
+        lines = enumerate(storage.read_text(file.path, MAX_TEXT_BYTES).splitlines(), start=1)
         for place, name in lines:
             if not name.strip():
                 continue
@@ -41,13 +40,9 @@ class WiderFaceFiles(ItemFiles):
         name, rows = stated
         shapes = self.shapes()
         for row in rows:
-            fields = row.split()
-            if len(fields) != 4 + len(_ATTRIBUTES):
-                raise malformed(f"a face {row!r:.80} of {len(fields)} numbers, not of 10")
-            x, y, width, height = (number(field, "a side") for field in fields[:4])
-            more = [int(number(field, "an attribute")) for field in fields[4:]]
-            box = (x, y, x + width, y + height)
-            shapes.box("face", box, dict(zip(_ATTRIBUTES, more, strict=True)))
+            values = numbers(row.split(), 4 + len(_ATTRIBUTES))
+            more = dict(zip(_ATTRIBUTES, map(int, values[4:]), strict=True))
+            shapes.box("face", sized(*values[:4]), more)
         return Item(name, *shapes.parsed())
 
 

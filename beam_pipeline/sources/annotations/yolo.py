@@ -3,22 +3,30 @@
 Source of the formats: https://docs.ultralytics.com/datasets/ (detect, segment, pose and obb).
 """
 
+import contextlib
 import dataclasses
+import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES
-from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, naming, number
+from beam_pipeline.sources.annotations.shapes import (
+    Parsed,
+    Shapes,
+    number,
+    numbers,
+    parse_lines,
+)
 from beam_pipeline.sources.annotations.side_files import (
     Pair,
     ReadSideFiles,
@@ -41,7 +49,7 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
-from beam_pipeline.sources.references import is_inside, last_parts, outside
+from beam_pipeline.sources.references import is_inside, last_parts, name_of, outside
 from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
@@ -63,30 +71,30 @@ class YoloConfig:
     Attributes:
         names: Class names by number; None where nothing names them.
         splits: For each split the absolute paths of its folders and lists (.txt) of images.
-        keypoint_shape: (keypoints, numbers a keypoint); None for polygons.
-        keypoint_names: Those that `kpt_names` gives the points of all classes.
-        keypoint_flips: Which point each is in a mirror: `flip_idx`, else as names of points tell.
+        keypoint_shape: (keypoints, numbers a keypoint); () for polygons.
+        keypoint_names: Names that `kpt_names` gives the points of all classes.
+        keypoint_flips: Which point each is in a mirror: `flip_idx`, else by the points' names.
         names_differ: Whether `kpt_names` names the points of classes differently.
         sources: The files that state it.
     """
 
     names: Mapping[int, str] | None = None
     splits: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    keypoint_shape: tuple[int, int] | None = None
+    keypoint_shape: tuple[int, ...] = ()
     keypoint_names: tuple[str, ...] = ()
     keypoint_flips: tuple[int, ...] = ()
     names_differ: bool = False
     sources: tuple[str, ...] = ()
 
     @property
-    def lists(self) -> list[str]:
+    def paths(self) -> list[tuple[str, str]]:
+        """(split, path) of the folders and lists of all splits."""
+        return [(split, path) for split, paths in self.splits.items() for path in paths]
+
+    @property
+    def lists(self) -> tuple[str, ...]:
         """The lists of images of splits, as `--split-list` has them."""
-        return [
-            f"{split}={path}"
-            for split, paths in self.splits.items()
-            for path in paths
-            if path.endswith(".txt")
-        ]
+        return tuple(f"{split}={path}" for split, path in self.paths if path.endswith(".txt"))
 
 
 # Descriptions.
@@ -95,18 +103,14 @@ class YoloConfig:
 def read_config(tree: Tree, allowed: Sequence[str] = ()) -> YoloConfig:
     """The description of a tree: its data.yaml, else lists of names and of the images of splits.
 
-    Args:
-        tree: The tree, or the data.yaml itself.
-        allowed: Folders elsewhere that the description may name, too.
+    It may name folders below the tree, and those `allowed`.
 
     Raises:
         ConfigError: The description is unusable.
     """
     root = tree.root
-    if not tree.is_folder:
-        return _read_yaml(tree.input, _Paths(root, [root], tree.input, allowed))
     if path := _find_yaml(tree):
-        return _read_yaml(path, _Paths(root, [root], path, allowed))
+        return _read_yaml(path, _Places(root, [root], allowed))
     source, names = _find_names(tree)
     lists = {
         stem(name): (below(root, name),)
@@ -118,45 +122,34 @@ def read_config(tree: Tree, allowed: Sequence[str] = ()) -> YoloConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Paths:
-    """Resolves paths of a description, which may be written for another machine."""
+class _Places:
+    """Folders from which a description, perhaps written for another machine, names others."""
 
     root: str
     bases: list[str]
-    source: str
     allowed: Sequence[str]
 
-    def candidates(self, written: str) -> Iterator[str]:
-        """Where a path may be, likeliest first."""
+    def find(self, written: str) -> tuple[str, str]:
+        """(the folder or list that exists, the first path outside the input); "" for none."""
         written = written.replace("\\", "/")
-        yield from (storage.join(base, written) for base in self.bases)
-        yield from (below(self.root, part) for part in last_parts(written))
-
-    def is_allowed(self, path: str) -> bool:
-        """Whether a path is in the input or an allowed folder."""
-        return is_inside(path, [self.root]) or is_inside(_home_of(path), self.allowed)
+        places = [storage.join(base, written) for base in self.bases]
+        places += (below(self.root, part) for part in last_parts(written))
+        elsewhere = ""
+        for path in dict.fromkeys(places):
+            if not (is_inside(path, [self.root]) or is_inside(_home_of(path), self.allowed)):
+                elsewhere = elsewhere or path  # nothing there is asked whether it exists
+            elif (storage.exists if path.endswith(".txt") else storage.is_directory)(path):
+                return path, ""
+        return "", elsewhere
 
     def resolve(self, written: str, key: str) -> str:
-        """The path that is there.
-
-        Raises:
-            ConfigError: It does not exist, or is outside the input.
-        """
-        elsewhere = []
-        for path in dict.fromkeys(self.candidates(written)):
-            if not self.is_allowed(path):  # nothing there is asked whether it exists
-                elsewhere.append(path)
-                continue
-            if (storage.exists if path.endswith(".txt") else storage.is_directory)(path):
-                return path
+        path, elsewhere = self.find(written)
         if elsewhere:
-            home = _home_of(elsewhere[0])
-            raise ConfigError(
-                f"{self.source}: {key}: {written!r} {outside(elsewhere[0], self.root, home)}"
-            )
-        raise ConfigError(
-            f"{self.source}: {key}: {written!r} does not exist; fix the path, or remove {key}:"
-        )
+            home = _home_of(elsewhere)
+            raise ConfigError(f"{key}: {written!r} {outside(elsewhere, self.root, home)}")
+        if not path:
+            raise ConfigError(f"{key}: {written!r} does not exist; fix the path, or remove it")
+        return path
 
 
 def _home_of(path: str) -> str:
@@ -167,19 +160,21 @@ def _home_of(path: str) -> str:
 
 
 def _find_yaml(tree: Tree) -> str:
-    """The path of a folder's data.yaml; "" where there is none."""
+    """The path of a folder's data.yaml, or of that file itself; "" without one."""
+    if not tree.is_folder:
+        return tree.input
     names = sorted(tree.look().files, key=lambda name: (name not in _YAML_NAMES, name))
     paths = [
         below(tree.root, name)
         for name in names
         if name.endswith((".yaml", ".yml")) and _YOLO_KEY.search(_text(below(tree.root, name)))
     ]
-    if len(paths) > 1 and paths[0].rpartition("/")[2] not in _YAML_NAMES:
+    if len(paths) > 1 and name_of(paths[0]) not in _YAML_NAMES:
         raise ConfigError(f"{tree.root} has several descriptions: {', '.join(paths)}; give one")
     return next(iter(paths), "")
 
 
-def _read_yaml(path: str, paths: _Paths) -> YoloConfig:
+def _read_yaml(path: str, places: _Places) -> YoloConfig:
     from beam_pipeline.schema.yaml_values import parse_yaml  # PyYAML: 18 ms of every build
 
     try:  # every scalar stays text, or a class `no` would become False
@@ -191,88 +186,69 @@ def _read_yaml(path: str, paths: _Paths) -> YoloConfig:
             f"{path} is not a YAML mapping; a YOLO data.yaml has train:, val: and names:"
         )
     if base := _said(values.get("path")):
-        places = [*paths.candidates(base)]
-        homes = (
-            place for place in places if paths.is_allowed(place) and storage.is_directory(place)
-        )
-        paths = dataclasses.replace(paths, bases=[next(homes, places[0]), paths.root])
+        home = places.find(base)[0] or storage.join(places.root, base)
+        places = dataclasses.replace(places, bases=[home, places.root])
     splits: dict[str, tuple[str, ...]] = {}
     for key in filter(is_split, values):
         stated = values[key] if isinstance(values[key], list) else [values[key]]
         if written := [*filter(None, map(_said, stated))]:
             try:
-                splits[key] = tuple(paths.resolve(each, key) for each in written)
+                splits[key] = tuple(places.resolve(each, f"{path}: {key}") for each in written)
             except ConfigError:
-                if key != "test" or not splits:  # Roboflow names it, whether there is one or not
+                if key != "test" or not splits:  # Roboflow always names it
                     raise
-    shape = _shape(values.get("kpt_shape"), path)
+    shape = _whole_numbers(
+        values.get("kpt_shape"),
+        lambda each: len(each) == 2 and each[0] > 0 and each[1] in (2, 3),
+        f"{path}: kpt_shape is {{}}; it is [keypoints, 2 or 3]",
+    )
+    flips = _whole_numbers(
+        values.get("flip_idx") if shape else None,
+        lambda each: sorted(each) == [*range(shape[0])],
+        f"{path}: flip_idx is {{}}; it has each number from 0 to {sum(shape[:1]) - 1} once",
+    )
     lists = values.get("kpt_names")
     named = [*lists.values()] if isinstance(lists, dict) else [lists]
+    is_common = bool(shape and named) and all(each == named[0] for each in named)
     points: tuple[str, ...] = ()
-    if shape and isinstance(named[0], list) and all(each == named[0] for each in named):
-        points = tuple(map(str, named[0])) if len(named[0]) == shape[0] else ()
+    if is_common and isinstance(named[0], list) and len(named[0]) == shape[0]:
+        points = tuple(map(str, named[0]))
     return YoloConfig(
         names=class_names(values.get("names"), _said(values.get("nc")), path),
         splits=_distinct(splits, path),
         keypoint_shape=shape,
         keypoint_names=points,
-        keypoint_flips=_flips(values.get("flip_idx"), shape, path) or mirrored(points),
+        keypoint_flips=flips or mirrored(points),
         names_differ=bool(lists) and not points,
         sources=(path,),
     )
 
 
-def _shape(stated: Any, source: str) -> tuple[int, int] | None:
-    """[keypoints, 2 or 3]."""
+def _whole_numbers(
+    stated: Any, fits: Callable[[tuple[int, ...]], bool], fault: str
+) -> tuple[int, ...]:
+    """Whole numbers that fit; () where none are stated."""
     if not stated:
-        return None
-    try:
-        count, size = map(int, stated)
-    except (TypeError, ValueError):
-        count = size = 0
-    if count < 1 or size not in (2, 3):
-        raise ConfigError(f"{source}: kpt_shape is {stated!r:.60}; it is [keypoints, 2 or 3]")
-    return count, size
-
-
-def _flips(stated: Any, shape: tuple[int, int] | None, source: str) -> tuple[int, ...]:
-    """For each keypoint the number of the one that it is in a mirror; () where none is stated."""
-    if not stated or not shape:
         return ()
-    try:
-        flips = tuple(map(int, stated))
-    except (TypeError, ValueError):
-        flips = ()
-    if sorted(flips) != list(range(shape[0])):
-        raise ConfigError(
-            f"{source}: flip_idx is {stated!r:.60}; it has each number from 0 to {shape[0] - 1} "
-            "once"
-        )
-    return flips
+    with contextlib.suppress(TypeError, ValueError):
+        numbers = tuple(map(int, stated))
+        if fits(numbers):
+            return numbers
+    raise ConfigError(fault.format(repr(stated)[:60]))
 
 
 def _find_names(tree: Tree) -> tuple[str, list[str]]:
-    """The path of the list of class names and what it says; ("", []) where there is none.
+    """The path of the list of class names and what it says; ("", []) without one.
 
     It is in the root, or, as LabelImg leaves it, in the folder of the label files.
-
-    Raises:
-        ConfigError: There are several, and they differ.
     """
-    places = [
-        place
-        for place in tree.walked
-        if all(
-            part.lower() == "labels" or is_split(part) for part in filter(None, place.split("/"))
-        )
-    ]
     found: dict[tuple[str, ...], str] = {}
-    for place in places:
-        for name in _NAME_LISTS:
-            if name in tree.look(place).files:
+    for place, listing in tree.walked.items():
+        if all(part.lower() in ("", "labels") or is_split(part) for part in place.split("/")):
+            for name in [name for name in _NAME_LISTS if name in listing.files][:1]:
                 path = tree.path(joined(place, name))
-                found.setdefault(tuple(_lines(path)), path)
-                break
+                lines = map(str.strip, _text(path).splitlines())
+                found.setdefault(tuple(filter(None, lines)), path)
     if len(found) > 1:
         raise ConfigError(f"the lists of class names {' and '.join(found.values())} differ")
     return next(((path, [*names]) for names, path in found.items()), ("", []))
@@ -298,7 +274,7 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
     """Class names by number from a list, or a mapping from numbers; bare numbers name themselves.
 
     Raises:
-        ConfigError: A number that is none, a name twice, or another count than stated (`nc`).
+        ConfigError: They are not, a name is there twice, or `nc` states another count.
     """
     if not names:
         if not count.isdecimal():
@@ -306,15 +282,15 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
         if len(count) > 9 or int(count) > _MAX_CLASSES:
             raise ConfigError(f"{source}: nc is {count[:20]}; name so many classes")
         return {number: str(number) for number in range(int(count))}
-    if not isinstance(names, dict | list):
-        raise ConfigError(f"{source}: names is {names!a:.80}; give a list of class names")
-    pairs = list(names.items() if isinstance(names, dict) else enumerate(names))
-    if not all(isinstance(name, str) for _, name in pairs):
-        raise ConfigError(f"{source}: names has lists or mappings in it; give one name a class")
+    pairs = names if isinstance(names, dict) else dict(enumerate(names))
     try:
-        named = {int(number): composed(name.strip()) for number, name in pairs}
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{source}: names: the keys are not class numbers ({error})") from None
+        named = {int(number): composed(name.strip()) for number, name in pairs.items()}
+    except (AttributeError, TypeError, ValueError):
+        named = {}
+    if not named or isinstance(names, str):
+        raise ConfigError(
+            f"{source}: names is {names!a:.80}; give a list of class names, or names by number"
+        )
     if count and count != str(len(named)):
         raise ConfigError(f"{source}: nc is {count} but names has {len(named)} classes; fix one")
     if twice := sorted(name for name, times in Counter(named.values()).items() if times > 1):
@@ -324,10 +300,6 @@ def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
 
 def _said(value: Any) -> str:
     return value if isinstance(value, str) and value not in ("null", "~") else ""
-
-
-def _lines(path: str) -> list[str]:
-    return [line for line in map(str.strip, _text(path).splitlines()) if line]
 
 
 def _text(path: str) -> str:
@@ -342,14 +314,7 @@ def _text(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class YoloFiles(SideFiles):
-    """Text files in a folder `labels` in the place of `images`, or next to their images.
-
-    An image needs none.
-
-    Attributes:
-        root: The absolute folder that paths are relative to.
-        config: The dataset's description.
-    """
+    """Text files in a folder `labels` in the place of `images`, or next to their images."""
 
     suffix = "txt"
     noun = "label file"
@@ -376,11 +341,9 @@ class YoloFiles(SideFiles):
         if self.config.splits and not self.config.lists:
             return True
         of_images = any(split_at(f"{home}/", "images") for home in known.folders)
-        return (
-            split_at(image, "images") is not None
-            if of_images
-            else super().is_expected(image, known)
-        )
+        if of_images:
+            return split_at(image, "images") is not None
+        return super().is_expected(image, known)
 
     def image_key(self, image: str) -> str:
         return _pair_key(image, "images")
@@ -434,18 +397,13 @@ def parse_labels(text: str, config: YoloConfig) -> Objects:
     not at 0, 0. A line of 7, 9, … numbers is `class x1 y1 x2 y2 …`: a polygon, and its box is the
     upright one around it. If all polygons have four corners they are oriented boxes.
 
-    Returns:
-        Boxes in "rel_center_xywh" as written, in "rel_xyxy" where there is a polygon.
+    Boxes are in "rel_center_xywh" as written, or in "rel_xyxy" if there is a polygon.
 
     Raises:
         RecordError: "malformed annotation", with the line's number (from 1).
     """
     check_number(text.count("\n"))
-    rows: list[tuple[str, list[float], tuple[float, ...]]] = []
-    for place, line in enumerate(text.splitlines(), start=1):
-        if fields := line.split():
-            with naming(f"line {place}"):
-                rows.append(_row(fields, config))
+    rows = parse_lines(text, functools.partial(_row, config=config))
     rings = [values for _, values, _ in rows if len(values) > 4]
     are_turned = all(len(ring) == _ORIENTED for ring in rings)
     shapes = Shapes(format="rel_xyxy" if rings else "rel_center_xywh")
@@ -484,12 +442,11 @@ def _row(fields: Sequence[str], config: YoloConfig) -> tuple[str, list[float], t
 
 def _class_name(field: str, names: Mapping[int, str] | None) -> str:
     index = number(field, "the class")
-    if index < 0 or not index.is_integer():
-        raise malformed(f"class {field!r} is not a number from 0")
-    if names is None:
+    if names is None and index >= 0 and index.is_integer():
         return str(int(index))
-    if int(index) not in names:
-        raise malformed(f"class {field} is not among the {counted(len(names), 'class')} named")
+    if names is None or index not in names:
+        among = f"the {counted(len(names), 'class')} named" if names else "whole numbers from 0"
+        raise malformed(f"class {field} is not among {among}")
     return names[int(index)]
 
 
@@ -500,16 +457,12 @@ def _fraction(field: str) -> float:
     return value
 
 
-def _keypoints(fields: Sequence[str], shape: tuple[int, int]) -> tuple[float, ...]:
+def _keypoints(fields: Sequence[str], shape: tuple[int, ...]) -> tuple[float, ...]:
     count, size = shape
-    if len(fields) != count * size:
-        raise malformed(
-            f"{len(fields)} numbers after the box, where kpt_shape [{count}, {size}] "
-            f"makes {count * size}"
-        )
-    values = [number(field, "a keypoint") for field in fields]
+    with naming(f"kpt_shape [{count}, {size}]"):
+        values = numbers(fields, count * size)
     if size == 3:
-        return tuple(values)
+        return values
     points = zip(values[::2], values[1::2], strict=True)
     return tuple(value for x, y in points for value in (x, y, 2.0 if (x, y) != (0, 0) else 0.0))
 
@@ -519,18 +472,16 @@ def _keypoints(fields: Sequence[str], shape: tuple[int, int]) -> tuple[float, ..
 
 def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
     """A data.yaml; or text files of YOLO's lines in labels/ or next to their images."""
-    is_named = config.layout == "yolo"
-    if not tree.is_folder and (
-        not tree.is_file or suffix(unsigned(tree.input)) not in ("yaml", "yml")
-    ):
+    is_yaml = tree.is_file and suffix(unsigned(tree.input)) in ("yaml", "yml")
+    if not (tree.is_folder or is_yaml):
         return None
-    has_yaml = not tree.is_folder or bool(_find_yaml(tree))
+    has_yaml = bool(_find_yaml(tree))
     files = YoloFiles(tree.root, YoloConfig())
     counts: dict[str, int] = {}
     if tree.is_folder and tree.files_with(files.suffix):
         known, labels = tree_facts(tree, files)
         labels = [path for path in labels if known.is_at_home or folder(path) in known.folders]
-        counts = tree.counted(labels, None if is_named else _LINE)
+        counts = tree.counted(labels, None if config.layout == "yolo" else _LINE)
         homes = {part for home in tree.walked for part in home.lower().split("/")}
         if "labeltxt" in homes and "labels" not in homes:  # DOTA's, of Roboflow
             return None
@@ -542,27 +493,16 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
     names = f", {counted(len(described.names), 'class')}" if described.names else ", no class names"
     splits = f", splits {', '.join(described.splits)}" if described.splits else ""
     what = tree.describe_counts(counts, files.noun) if counts else "a data.yaml"
-    lists = tuple(described.lists)
-    problem = None
-    if (
-        tree.is_folder
-        and tree.is_known
-        and not counts
-        and all(
-            is_inside(path, [tree.root]) for paths in described.splits.values() for path in paths
-        )
-    ):
-        problem = Problem(code="no label files", facts={"path": tree.input})
+    lists, inside = described.lists, functools.partial(is_inside, folders=[tree.root])
+    is_whole = tree.is_folder and tree.is_known and all(inside(path) for _, path in described.paths)
+    problem = Problem(code="no label files", facts={"path": tree.input})
+    reads = filter(inside, (*described.sources, *(each.partition("=")[2] for each in lists)))
     return Claim(
-        problem=problem,
+        problem=problem if is_whole and not counts else None,
         layout="yolo",
         rank=Rank.ANNOTATIONS,
         path=tree.input,
-        reads=tuple(
-            path[len(tree.root) + 1 :]
-            for path in (*described.sources, *(each.partition("=")[2] for each in lists))
-            if is_inside(path, [tree.root])
-        ),
+        reads=tuple(path[len(tree.root) + 1 :] for path in reads),
         understood=(("files", f"{what}{names}{splits}"),),
         options={"split_list": lists} if lists else {},
     )
@@ -573,7 +513,7 @@ def read_yolo(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
     ignored = Ignored.of(config, claim.path)
     tree = Tree.of(claim.path, ignored)
     described = read_config(tree, config.allow_outside)
-    paths = [path for paths in described.splits.values() for path in paths]
+    paths = [path for _, path in described.paths]
     root, folders = input_folder(tree.root), tuple[str, ...](("",))
     known = tree_facts(tree, YoloFiles(root, described))[0]
     if not all(is_inside(path, [root]) for path in paths):

@@ -64,4 +64,4 @@ def test_files_next_to_images_are_listed_once(make_tree):
     pipeline = beam.Pipeline()
     pipeline | source_of(config, find_input(config), "")
     pipeline.visit(Visitor())
-    assert labels.count("ListFiles") == labels.count("PairImages") == 1
+    assert labels.count("ListFiles") == labels.count("PairFiles") == 1

@@ -3,22 +3,25 @@
 import contextlib
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.annotations.image_files import (
     NEXT_TO_IMAGES,
     AnnotationFile,
-    annotation_file,
+    base_of,
     below_base,
 )
-from beam_pipeline.sources.ignored import Ignored
+from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.layout import Claim, Rank
-from beam_pipeline.sources.paths import joined, stem, suffix, uncompressed
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.paths import folder, stem, suffix, uncompressed
+from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_name
 from tfrecord_dataset.store.urls import unsigned
@@ -73,10 +76,9 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
     is_named = config.layout == "coco"
     if tree.is_folder:
         reads = _chosen(tree, is_named)
-    elif tree.is_file and suffix(uncompressed(unsigned(tree.input))) == "json":
-        reads = [*tree.files()] if is_named or is_coco(tree.input) else []
     else:
-        reads = []
+        is_json = tree.is_file and suffix(uncompressed(unsigned(tree.input))) == "json"
+        reads = [*tree.files()] if is_json and (is_named or is_coco(tree.input)) else []
     if not reads:
         return _claim_of_videos(tree)
     files = coco_files(tree.input, reads, config)
@@ -105,11 +107,15 @@ def _claim_of_videos(tree: Tree) -> Claim | None:
     return Claim(layout="coco", rank=Rank.TABLE, path=tree.input, reads=(path,), problem=problem)
 
 
-def _is_of_videos(path: str) -> bool:
+def _start(path: str) -> bytes:
     with contextlib.suppress(RecordError):
-        start = storage.read_start(path, _START_BYTES)
-        return bool(_VIDEOS.search(start)) and not _IMAGES.search(start)
-    return False
+        return storage.read_start(path, _START_BYTES)
+    return b""
+
+
+def _is_of_videos(path: str) -> bool:
+    start = _start(path)
+    return bool(_VIDEOS.search(start)) and not _IMAGES.search(start)
 
 
 def _described(file: CocoFile) -> str:
@@ -119,25 +125,24 @@ def _described(file: CocoFile) -> str:
 
 def is_coco(path: str) -> bool:
     """Whether a JSON file begins as COCO's do: an object with lists of images or annotations."""
-    with contextlib.suppress(RecordError):
-        start = storage.read_start(path, _START_BYTES)
-        if SENTENCES.search(start):
-            return False
-        is_object = start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{"
-        return is_object and bool(_IMAGES.search(start) or _ANNOTATIONS.search(start))
-    return False
+    start = _start(path)
+    is_object = start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
+    has_lists = bool(_IMAGES.search(start) or _ANNOTATIONS.search(start))
+    return is_object and has_lists and not SENTENCES.search(start)
 
 
 def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[CocoFile]:
     """The files of a claim; files of captions follow those of boxes whose images they are of."""
-    root, ignored = path, Ignored.of(config, path)
-    if not storage.is_directory(path):
-        root, relative = below_base(path)
-        reads = [relative]
-    files = [_coco_file(root, relative, config, ignored) for relative in reads]
+    files = [
+        dataclasses.replace(
+            CocoFile.of(root, relative, config, image_set=_image_set(relative)),
+            shows=_SHOWS[_kind(relative)],
+        )
+        for root, relative in below_base(path, reads)
+    ]
     captions = {_image_set(file.relative): file for file in files if file.shows == CAPTIONS}
     others = [file for file in files if file.shows != CAPTIONS]
-    if not others or len(reads) == 1:
+    if not others or len(files) == 1:
         return files
     paired = [(other, captions.get(_image_set(other.relative))) for other in others]
     return [
@@ -146,25 +151,10 @@ def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[Coc
     ]
 
 
-def _coco_file(root: str, relative: str, config: BuildConfig, ignored: Ignored) -> CocoFile:
-    file = annotation_file(
-        root,
-        relative,
-        image_root=config.image_root,
-        image_set=_image_set(relative),
-        allowed=config.allow_outside,
-        ignored=ignored,
-    )
-    known = {field.name: getattr(file, field.name) for field in dataclasses.fields(file)}
-    return CocoFile(**known, shows=_SHOWS[_kind(relative)])
-
-
 def _chosen(tree: Tree, is_named: bool) -> list[str]:
     """The files of the first kind; and captions, if those of all of their images are there."""
     candidates = _json_files(tree)
-    kinds = {
-        kind: [candidate for candidate in candidates if _kind(candidate) == kind] for kind in _SHOWS
-    }
+    kinds = {kind: [each for each in candidates if _kind(each) == kind] for kind in _SHOWS}
     for kind, found in kinds.items():
         files = found
         if not is_named or kind == _OTHER:
@@ -182,17 +172,8 @@ def _chosen(tree: Tree, is_named: bool) -> list[str]:
 
 def _json_files(tree: Tree) -> list[str]:
     """JSON files in `annotations/` if there, else in the root or one folder below it."""
-    folders = tree.first_folders()
-    for among in ([name for name in folders if name.lower() == "annotations"], ["", *folders]):
-        found = [
-            joined(folder, name)
-            for folder in among
-            for name in tree.look(folder).files
-            if suffix(name) == "json"
-        ]
-        if found:
-            return sorted(found)
-    return []
+    found = [path for path in tree.files_with("json") if path.count("/") < 2]
+    return [path for path in found if folder(path).lower() == "annotations"] or found
 
 
 def _kind(relative: str) -> str:
@@ -212,3 +193,67 @@ def _without_unions(files: list[str]) -> list[str]:
 def _image_set(relative: str) -> str:
     """The images that a file is of: "train2017"."""
     return _IMAGE_SET.sub("", stem(relative))
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class FileFacts:
+    """What one file says once.
+
+    Attributes:
+        file: The file.
+        shows: What it shows, as `CocoFile.shows`, by its annotations where its name does not tell.
+        maps: The folder of its panoptic maps; "" where it has none.
+        names: Of its categories, by id.
+        keypoints: The names of keypoints, by id of a category.
+        id_lists: The names of the lists of ids that its images have.
+        is_damaged: Whether it is not JSON to its end: then nothing of it is used.
+    """
+
+    file: CocoFile
+    shows: str
+    maps: str = ""
+    names: dict[int, str] = dataclasses.field(default_factory=dict)
+    keypoints: dict[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    id_lists: set[str] = dataclasses.field(default_factory=set)
+    is_damaged: bool = False
+
+    def add_category(self, category: Any) -> None:
+        """Add an item of "categories".
+
+        Raises:
+            RecordError: "malformed annotation".
+        """
+        number, name, points = map(as_object(category).get, ("id", "name", "keypoints"))
+        number = int(number) if isinstance(number, float) and number.is_integer() else number
+        if not isinstance(number, int) or not isinstance(name, str):
+            raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
+        name = name.strip()
+        if self.names.setdefault(number, name) != name:
+            raise malformed(f"categories {self.names[number]!r} and {name!r} both have id {number}")
+        if points and isinstance(points, list):
+            self.keypoints[number] = tuple(map(str, points))
+
+    def find_maps(self) -> None:
+        """Find the folder of panoptic maps.
+
+        Raises:
+            RecordError: There is none, or there are too many categories for maps.
+        """
+        if len(self.names) > IGNORED:
+            raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
+        name, path = stem(self.file.relative), self.file.path
+        folders = [
+            storage.join(each, name) for each in (parent(path), base_of(path), self.file.root)
+        ]
+        self.maps = next(filter(storage.is_directory, folders), "")
+        if not self.maps:
+            raise RecordError(
+                "missing maps", f"there is no folder {name}/ next to it; put its PNG files there"
+            )
+
+    @property
+    def class_names(self) -> Mapping[int, str]:
+        """The classes by number: maps number them in the order of their ids."""
+        if self.shows != PANOPTIC:
+            return self.names
+        return dict(enumerate(self.names[name] for name in sorted(self.names)))

@@ -7,15 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.kinds.columns import taken
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
 from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.media.maps import IGNORED
-from beam_pipeline.outlines import Boxes, Outlines, Ring, Rings, packed_ring
+from beam_pipeline.outlines import Box, Boxes, Outlines, Ring, Rings, packed_ring
 from beam_pipeline.records import (
     ClassLabel,
     Consumed,
@@ -31,15 +28,19 @@ from beam_pipeline.records import (
     composed,
 )
 from beam_pipeline.running.pickling import fast_pickle
-from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CAPTIONS, CLASSES, PANOPTIC
-from beam_pipeline.sources.annotations.coco.facts import FileFacts
-from beam_pipeline.sources.annotations.shapes import around, stated_size
+from beam_pipeline.sources.annotations.coco.coco_files import (
+    BOXES,
+    CAPTIONS,
+    CLASSES,
+    PANOPTIC,
+    FileFacts,
+)
+from beam_pipeline.sources.annotations.shapes import around, as_object, sized, stated_size
 from beam_pipeline.sources.left_behind import not_kept
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.shown_text import counted
 
 # Of LVIS: the classes that an image does not have, and those of which it may have more.
 ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
@@ -61,7 +62,6 @@ _MOST_PIXELS = 1 << 40
 _LARGEST_ID = (1 << 24) - 1  # of a segment, as colours have it
 _ID = re.compile(r"0|-?[1-9]\d{,18}")
 _CROWDS = (None, 0, 1)
-_Box = tuple[float, float, float, float]
 
 
 @fast_pickle
@@ -121,7 +121,7 @@ class Annotations(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """All of one image, at least one part."""
+        """All of some parts, at least one, in order."""
         if len(parts) == 1:
             return parts[0]
         columns: list[Sequence[Any]] = [
@@ -140,86 +140,53 @@ class Annotations(NamedTuple):
 
 @fast_pickle
 class Block(NamedTuple):
-    """Annotations of objects of some images, those of an image one after the other.
-
-    Attributes:
-        keys: Of the images.
-        counts: How many each has.
-        columns: They.
-    """
+    """Annotations of objects, each with the key of its image."""
 
     keys: tuple[str, ...]
-    counts: tuple[int, ...]
     columns: Annotations
-
-    @classmethod
-    def of(cls, images: Mapping[str, Sequence[Mapping[str, Any]]]) -> Self:
-        """The block of items by image."""
-        items = [*itertools.chain.from_iterable(images.values())]
-        return cls(tuple(images), tuple(map(len, images.values())), Annotations.of(items))
 
 
 def by_image(blocks: Sequence[Block]) -> dict[str, Annotations]:
     """The annotations of each image, from the blocks of a file in their order."""
     every = Annotations.joined([block.columns for block in blocks])
-    counts = [*itertools.chain.from_iterable(block.counts for block in blocks)]
-    keys = itertools.chain.from_iterable(block.keys for block in blocks)
-    parts = defaultdict[str, list[int]](list)
-    for number, key in enumerate(keys):
-        parts[key].append(number)
-    columns: tuple[Sequence[Any], ...] = every[:-2]
-    segments = every.segments
-    numbers = [*itertools.chain.from_iterable(parts.values())]
-    if numbers != [*range(len(counts))]:
-        ends = [0, *itertools.accumulate(counts)]
-        order = [at for each in numbers for at in range(ends[each], ends[each + 1])]
-        columns = tuple(_in_order(column, order) for column in columns)
-        segments = {at: segments[place] for at, place in enumerate(order) if place in segments}
-    outlines = every.polygons.divided(counts)
-    found, start = {}, 0
-    for key, own in parts.items():
-        end = start + sum(counts[each] for each in own)
-        cut = [column[start:end] for column in columns]
-        polygons = Outlines.joined([outlines[each] for each in own])
-        others = {at - start: segments[at] for at in range(start, end) if at in segments}
-        found[key] = Annotations._make([*cut, polygons, others])
-        start = end
+    places = defaultdict[str, list[int]](list)
+    for at, key in enumerate(itertools.chain.from_iterable(block.keys for block in blocks)):
+        places[key].append(at)
+    outlines = every.polygons.divided([1] * len(every.ids))
+    found = {}
+    for key, own in places.items():
+        columns = [_taken(column, own) for column in every[:-2]]
+        polygons = Outlines.joined([outlines[at] for at in own])
+        segments = {new: every.segments[at] for new, at in enumerate(own) if at in every.segments}
+        found[key] = Annotations._make([*columns, polygons, segments])
     return found
 
 
-def _in_order(column: Sequence[Any], order: Sequence[int]) -> Sequence[Any]:
-    """The values of a column at some places."""
+def _taken(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
     if isinstance(column, Boxes):
-        return Boxes(column.numbers[order].tobytes())
-    return tuple(map(column.__getitem__, order))
+        return Boxes(column.numbers[places].tobytes())
+    return tuple(map(column.__getitem__, places))
 
 
 @fast_pickle
-class Caption(NamedTuple):
-    """A caption of an image."""
+class Said(NamedTuple):
+    """What a file says of an image, other than its objects.
 
+    Attributes:
+        kind: CAPTIONS of a caption, PANOPTIC of the map of its segments, NAME of what a file of
+            captions that is read with another file calls it.
+        file: The file.
+        item: Which of the file's items it is: "annotation 7".
+        value: The text, the map's (file_name, segments_info), or the name.
+    """
+
+    kind: str
     file: str
-    caption_id: Any
-    text: Any
+    item: str
+    value: Any
 
 
-@fast_pickle
-class CaptionedImage(NamedTuple):
-    """What a file of captions that is read with another file calls one of its images."""
-
-    file: str
-    name: str
-
-
-@fast_pickle
-class MapItem(NamedTuple):
-    """The map of an image's segments."""
-
-    file: str
-    name: Any
-    segments: Any
-
-
+NAME = "name"
 _NONE = Annotations((), (), (), (), (), (), (), Outlines(), {})
 
 
@@ -254,6 +221,7 @@ def plain_id(value: Any) -> Any:
 def elements_of(
     key: str,
     values: Sequence[Any],
+    annotations: Annotations | None,
     facts: Mapping[str, FileFacts],
     box_format: str = "xywh",
     *,
@@ -263,9 +231,10 @@ def elements_of(
 
     Args:
         key: "<file>\\0<image id>".
-        values: What the files say of the image, in order.
+        values: `ImageItem` and `Said`, in the order of their files.
+        annotations: Its objects.
         facts: What files say once, by their names.
-        box_format: One of `boxes.FORMATS`.
+        box_format: Format of the boxes.
         keeps_ids: Whether ids are the records' own: no split has two files, whose ids may be equal.
     """
     file, _, image_id = key.partition("\0")
@@ -273,95 +242,69 @@ def elements_of(
     if own.is_damaged:
         return
     images = [value for value in values if isinstance(value, ImageItem)]
-    others = [value for value in values if not isinstance(value, ImageItem)]
+    said = [value for value in values if isinstance(value, Said)]
     source = f"{file}: image {image_id}"
     if not images:
-        yield from _of_no_image(own, image_id, others)
-    elif len(images) > 1:
-        names = ", ".join(image.key for image in images[:_SHOWN])
-        names += f", … ({len(images):,} images)" if images[_SHOWN:] else ""
-        fault = malformed(f"id {image_id} is given to {names}")
-        yield from (Rejected.of(source, fault) for _ in images)
-    else:
-        try:
-            for caption in filter(_has_no_text, others):
-                yield Rejected.of(
-                    f"{caption.file}: annotation {caption.caption_id}", _no_text(caption)
-                )
-            yield _record(source, images[0], others, own, box_format, keeps_ids)
-        except RecordError as error:
-            yield Rejected.of(source, error)
-            yield Consumed(paths=(images[0].path,))
+        fault = malformed(f"belongs to image {image_id}, which {file} does not describe")
+        named = [value for value in said if value.kind == NAME] or said
+        sources = [f"{value.file}: {value.item}" for value in named]
+        sources += (f"{file}: annotation {each}" for each in (annotations or _NONE).ids)
+        yield from (Rejected.of(each, fault) for each in sources)
+        return
+    for value in said:
+        if value.kind == CAPTIONS and not isinstance(value.value, str):
+            fault = malformed(f"has no caption, but {str(value.value)[:200]}")
+            yield Rejected.of(f"{value.file}: {value.item}", fault)
+    image, *others = images
+    try:
+        if others:
+            names = ", ".join(each.key for each in images[:_SHOWN])
+            more = f", … ({len(images):,} images)" if images[_SHOWN:] else ""
+            raise malformed(f"id {image_id} is given to {names}{more}")
+        features, notes = _features(image, annotations or _NONE, said, own, box_format)
+        yield Record(
+            key=image.key,
+            features=features,
+            split=image.split,
+            source=source,
+            source_id=_source_id(image.image_id) if keeps_ids else "",
+            notes=notes,
+        )
+    except RecordError as error:
+        yield from (Rejected.of(source, error) for _ in images)
+        yield Consumed(paths=tuple(each.path for each in images))
 
 
-def _has_no_text(value: Any) -> bool:
-    return isinstance(value, Caption) and not isinstance(value.text, str)
-
-
-def _no_text(caption: Caption) -> RecordError:
-    return malformed(f"has no caption, but {str(caption.text)[:200]}")
-
-
-def _of_no_image(facts: FileFacts, image_id: str, values: Sequence[Any]) -> Iterator[Rejected]:
-    """What is said of an image that a file does not describe."""
-    file, without = facts.file, facts.num_nameless
-    unlike = f"; {file} has {counted(without, 'image')} without an id" if without else ""
-    fault = malformed(
-        f"belongs to image {image_id}" + (unlike or f", which {file} does not describe")
-    )
-    for value in values:
-        match value:
-            case Annotations():
-                yield from (Rejected.of(f"{file}: annotation {each}", fault) for each in value.ids)
-            case CaptionedImage() | MapItem():
-                yield Rejected.of(f"{value.file}: image {image_id}", fault)
-            case Caption() if not any(isinstance(each, CaptionedImage) for each in values):
-                yield Rejected.of(f"{value.file}: annotation {value.caption_id}", fault)
-
-
-def _record(
-    source: str,
+def _features(
     image: ImageItem,
-    values: Sequence[Any],
+    annotations: Annotations,
+    said: Sequence[Said],
     facts: FileFacts,
     box_format: str,
-    keeps_ids: bool,
-) -> Record:
-    """One image with all that is said of it.
-
-    Raises:
-        RecordError: An annotation cannot be used; the message names it.
-    """
+) -> tuple[dict[str, Value], Counter[str]]:
+    """The features of an image with all that is said of it, and what is counted."""
     if image.fault:
         raise image.fault
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
     notes = Counter[str]()
-    parts = [value for value in values if isinstance(value, Annotations)]
-    annotations = Annotations.joined(parts or [_NONE])
+    gathering = _Gathering(image, annotations, facts, box_format)
     match facts.shows:
         case "boxes":
-            features[BOXES], notes = _Gathering(image, annotations, facts, box_format).objects()
+            features[BOXES], notes = gathering.objects()
         case "label":
-            features[CLASSES] = _class_of(image, annotations, facts)
+            features[CLASSES] = gathering.class_of_image()
             notes = not_kept(itertools.chain.from_iterable(annotations.others))
         case "segmentation":
-            features[PANOPTIC], num_boxes = _map_of(values, facts)
+            features[PANOPTIC], num_boxes = _map_of(said, facts)
             notes = not_kept(["bbox"] * num_boxes)
-    if facts.shows == CAPTIONS or facts.captions:
-        features[CAPTIONS] = _captions_of(image.path, values)
+    if facts.shows == CAPTIONS or facts.file.captions:
+        features[CAPTIONS] = _captions_of(image.path, said)
     lists = dict(image.lists)
     for name in ID_LISTS:
         if name in facts.id_lists:
             ids = lists.get(name, ())
             features[name] = array_of([*ids], (len(ids),), "int64")
-    return Record(
-        key=image.key,
-        features=features,
-        split=image.split,
-        source=source,
-        source_id=_source_id(image.image_id) if keeps_ids else "",
-        notes=notes + not_kept(image.others) if image.others else notes,
-    )
+    return features, notes + not_kept(image.others) if image.others else notes
 
 
 def _source_id(image_id: Any) -> str:
@@ -371,14 +314,7 @@ def _source_id(image_id: Any) -> str:
 
 
 class _Gathering:
-    """Gathers the objects of an image, column by column.
-
-    Args:
-        image: The image.
-        stated: Its annotations.
-        facts: Its file's.
-        box_format: One of `boxes.FORMATS`.
-    """
+    """Gathers the objects of an image, column by column."""
 
     def __init__(
         self, image: ImageItem, stated: Annotations, facts: FileFacts, box_format: str
@@ -390,11 +326,7 @@ class _Gathering:
         self._notes = Counter[str]()
 
     def objects(self) -> tuple[Objects, Counter[str]]:
-        """The objects, and what is counted of them.
-
-        Raises:
-            RecordError: An annotation cannot be used.
-        """
+        """The objects, and what is counted of them."""
         check_number(len(self._stated.ids))
         masks, polygons = self._masks(), self._polygons()
         boxes = self._boxes(masks, polygons)
@@ -403,20 +335,19 @@ class _Gathering:
             if not kept:
                 self._refuse_class()
             self._notes[NO_BOX] += len(boxes) - len(kept)
-            columns = [taken(column, kept) for column in self._stated[:-2]]
+            columns = [_taken(column, kept) for column in self._stated[:-2]]
             self._stated = Annotations._make([*columns, Outlines(), {}])
-            boxes, masks, polygons = taken(boxes, kept), taken(masks, kept), polygons.taken(kept)
-        labels = self._labels()
-        if labels and len(labels) < len(boxes):
-            raise malformed(f"{self._image.key}: some of its annotations have no category_id")
+            boxes, masks, polygons = _taken(boxes, kept), _taken(masks, kept), polygons.taken(kept)
         has_rings = bool(polygons.coordinates)
         points = self._points()
-        names = self._point_names(points)
+        names = self._point_names(points) if points else ()
+        self._check(self._stated.crowds, _CROWDS.__contains__, "iscrowd {} is not 0 or 1")
+        crowds = tuple([int(each or 0) for each in self._stated.crowds])
         objects = Objects(
             boxes=Boxes.of(boxes),
             format=self._format,
-            labels=labels,
-            attributes={"is_crowd": self._crowds(), "area": self._areas(boxes)},
+            labels=self._labels(),
+            attributes={"is_crowd": crowds, "area": self._areas(boxes)},
             keypoints=points,
             keypoint_names=names,
             keypoint_flips=mirrored(names) if names else (),
@@ -426,22 +357,32 @@ class _Gathering:
         )
         return objects, self._notes + not_kept(self._left) if self._left else self._notes
 
+    def class_of_image(self) -> ClassLabel:
+        """The class of a whole image, as iNaturalist and camera traps state it."""
+        stated = self._stated
+        if not stated.ids:
+            raise RecordError(
+                "no annotation", "no annotation states its class, as those of others do"
+            )
+        if any(stated.boxes) or stated.polygons.coordinates or stated.segments:
+            raise malformed("has a box, unlike the file's first annotation, which only has a class")
+        classes = sorted({*self._labels()})
+        if len(classes) != 1:
+            raise RecordError("several classes", f"it is of {' and '.join(classes[:2]) or 'none'}")
+        return ClassLabel(classes[0])
+
     def _fault(self, at: int, detail: str) -> RecordError:
         return malformed(f"{self._image.key}: annotation {self._stated.ids[at]}: {detail}")
 
-    def _unlike(
-        self, values: Sequence[Any], fits: Callable[[Any], bool], detail: str
-    ) -> RecordError:
-        """The error of the first value that does not fit."""
-        at = next(at for at, value in enumerate(values) if not fits(value))
-        return self._fault(at, detail.format(repr(values[at])[:200]))
+    def _check(self, values: Sequence[Any], fits: Callable[[Any], bool], detail: str) -> None:
+        """Raise the error of the first value that does not fit."""
+        if not all(map(fits, values)):
+            at = next(at for at, value in enumerate(values) if not fits(value))
+            raise self._fault(at, detail.format(repr(values[at])[:200]))
 
     def _masks(self) -> Sequence[Mask | None]:
         masks: list[Mask | None] = [None] * len(self._stated.ids)
         for at, segment in self._stated.segments.items():
-            if not isinstance(segment, dict):
-                detail = f"segmentation {repr(segment)[:200]} is not a list of polygons"
-                raise self._fault(at, detail)
             try:
                 masks[at] = _mask_of(segment)
             except RecordError as error:
@@ -453,8 +394,6 @@ class _Gathering:
         polygons = self._stated.polygons
         if not polygons.coordinates:
             return polygons
-        if not (np.abs(polygons.numbers) < _LARGEST).all():
-            raise self._unlike([*polygons], _are_small, "segmentation {} has a number beyond 1e30")
         lengths = polygons.ring_lengths
         if few := int((lengths < _FEWEST_NUMBERS).sum()):
             self._notes[FEW_CORNERS] += few
@@ -462,39 +401,23 @@ class _Gathering:
                 [[ring for ring in rings if len(ring) >= _FEWEST_NUMBERS] for rings in polygons]
             )
         if (polygons.ring_lengths % 2).any():
-            for at, rings in enumerate(polygons):
-                if odd := [len(ring) for ring in rings if len(ring) % 2]:
-                    raise self._fault(
-                        at, f"a polygon has {odd[0]} numbers, not x and y of each corner"
-                    )
+            self._check([*polygons], _are_even, "segmentation {} lacks a y")
         return polygons
 
     def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[Any]:
         """The boxes that are stated, else those around segments; None without either."""
         stated = self._stated.boxes
-        if isinstance(stated, Boxes) or (None not in stated and [] not in stated):
-            return self._stated_boxes(stated)
-        boxes = list[Any]()
-        for box, mask, rings in zip(stated, masks, polygons, strict=True):
-            has_one = box is not None and box != []
-            boxes += self._stated_boxes([box]) if has_one else [self._box_around(rings, mask)]
-        return boxes
+        if isinstance(stated, Boxes):
+            return stated
+        self._check(stated, _is_box, "bbox {} is not [x, y, width, height]")
+        parts = zip(stated, polygons, masks, strict=True)
+        return [box or self._box_around(rings, mask) for box, rings, mask in parts]
 
-    def _stated_boxes(self, stated: Sequence[Any]) -> Boxes:
-        boxes = _as_boxes(stated)
-        if isinstance(boxes, Boxes):
-            return boxes
-        raise self._unlike(
-            self._stated.boxes,
-            lambda box: not box or (_are_numbers(box) and len(box) == 4),
-            "bbox {} is not [x, y, width, height]",
-        )
-
-    def _box_around(self, rings: Rings, mask: Mask | None) -> _Box | None:
+    def _box_around(self, rings: Rings, mask: Mask | None) -> Box | None:
         """The box around a segment, as annotations of this file have it; None without one."""
         if rings:
             xmin, ymin, xmax, ymax = around(rings)
-            box: _Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
+            box: Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
         else:
             box = mask and box_of(mask)
         if box is None:
@@ -502,39 +425,33 @@ class _Gathering:
         self._notes[BOX_OF_POLYGON if rings else BOX_OF_MASK] += 1
         x, y, width, height = box
         if self._format.endswith("xyxy"):
-            return x, y, x + width, y + height
+            return sized(*box)
         if self._format.endswith("center_xywh"):
             return x + width / 2, y + height / 2, width, height
         return box
 
     def _labels(self) -> tuple[str, ...]:
         names, stated = self._facts.names, self._stated.categories
-        try:
-            return tuple([names[each] for each in stated if each is not None])
-        except (KeyError, TypeError):  # a list cannot be a key
-            raise self._unlike(
-                stated,
-                lambda each: each is None or plain_id(each) in [*names],
-                "category {} is not declared",
-            ) from None
+        with contextlib.suppress(KeyError, TypeError):  # a list cannot be a key
+            labels = tuple([names[each] for each in stated if each is not None])
+            if labels and len(labels) < len(stated):
+                raise malformed(f"{self._image.key}: some of its annotations have no category_id")
+            return labels
+        declared = [None, *names]
+        self._check(stated, lambda each: plain_id(each) in declared, "category {} is not declared")
+        return ()
 
-    def _crowds(self) -> tuple[int, ...]:
-        stated = self._stated.crowds
-        if not all(map(_CROWDS.__contains__, stated)):
-            raise self._unlike(stated, _CROWDS.__contains__, "iscrowd {} is not 0 or 1")
-        return tuple([int(each or 0) for each in stated])
-
-    def _areas(self, boxes: Sequence[_Box]) -> tuple[float, ...]:
+    def _areas(self, boxes: Sequence[Box]) -> tuple[float, ...]:
         """In pixels²; a box's where none is stated."""
         stated: Sequence[Any] = self._stated.areas
         if None in stated:
             pairs = zip(stated, boxes, strict=True)
             stated = [self._area(box) if each is None else each for each, box in pairs]
         if not _are_numbers([*stated]):
-            raise self._unlike(stated, lambda each: _are_numbers([each]), "area {} is not a number")
+            self._check(stated, lambda each: _are_numbers([each]), "area {} is not a number")
         return tuple(map(float, stated))
 
-    def _area(self, box: _Box) -> float:
+    def _area(self, box: Box) -> float:
         unit = self._size if self._format.startswith("rel_") else ImageSize(1, 1)
         if unit is None:
             at = self._stated.areas.index(None)
@@ -549,8 +466,7 @@ class _Gathering:
         stated = self._stated.keypoints
         if not any(stated):
             return ()
-        if not all(map(_are_triples, stated)):
-            raise self._unlike(stated, _are_triples, "keypoints {} are not triples of numbers")
+        self._check(stated, _are_triples, "keypoints {} are not triples of numbers")
         lengths = {len(points) for points in stated if points}
         if len(lengths) > 1:
             raise malformed(
@@ -559,25 +475,19 @@ class _Gathering:
         absent = (0.0,) * lengths.pop()
         return tuple(tuple(map(float, points)) if points else absent for points in stated)
 
-    def _point_names(self, points: tuple[Ring, ...]) -> tuple[str, ...]:
+    def _point_names(self, points: Sequence[Ring]) -> tuple[str, ...]:
         """The names of the points, if all categories of the file have the same."""
         known = self._facts.keypoints
-        if not known or not points:
-            return ()
-        skeleton: tuple[str, ...] = ()
         pairs = zip(self._stated.categories, self._stated.keypoints, strict=True)
-        for category, stated in pairs:
-            names = known.get(category, ())
-            if not names or not stated:
-                continue
-            if len({*known.values()}) > 1 or len(stated) != 3 * len(names):
-                self._left.append("keypoint names")
-            else:
-                skeleton = skeleton or names
-        return skeleton
+        number = sum(bool(stated and known.get(category)) for category, stated in pairs)
+        names, *others = {*known.values()} or [()]
+        if others or (number and 3 * len(names) != len(points[0])):
+            self._left += ["keypoint names"] * number
+            return ()
+        return names if number else ()
 
     def _refuse_class(self) -> None:
-        """Raises RecordError where an annotation without a box states a class."""
+        """Raise RecordError where an annotation without a box states a class."""
         category = self._stated.categories[0]
         if category is not None:
             raise RecordError(
@@ -587,21 +497,22 @@ class _Gathering:
             )
 
 
-def _mask_of(stated: Mapping[str, Any]) -> Mask:
+def _mask_of(stated: Any) -> Mask:
     """The mask of run lengths (pycocotools/mask.py)."""
+    if not isinstance(stated, dict):
+        raise malformed(f"segmentation {repr(stated)[:200]} is not a list of polygons")
     size, counts = stated.get("size"), stated.get("counts")
     try:
         height, width = size if isinstance(size, list) else [0, 0]
         image = ImageSize(int(height), int(width))
         if min(image) < 1 or image.height * image.width > _MOST_PIXELS:
             raise ValueError
-        if isinstance(counts, list):
-            return mask_of_runs(image, [int(count) for count in counts])
-        return checked((image, str(counts).encode()))
+        with naming("segmentation"):
+            if isinstance(counts, list):
+                return mask_of_runs(image, [int(count) for count in counts])
+            return checked((image, str(counts).encode()))
     except (TypeError, ValueError, OverflowError):
         raise malformed(f"segmentation {repr(stated)[:200]} has no size and counts") from None
-    except RecordError as error:
-        raise malformed(f"segmentation: {error.detail}") from None
 
 
 def _are_numbers(values: Any) -> bool:
@@ -615,83 +526,55 @@ def _are_numbers(values: Any) -> bool:
         return False
 
 
-def _are_small(rings: Rings) -> bool:
-    return all(_are_numbers([*ring]) for ring in rings)
+def _is_box(stated: Any) -> bool:
+    return not stated or (_are_numbers(stated) and len(stated) == 4)
+
+
+def _are_even(rings: Rings) -> bool:
+    return not any(len(ring) % 2 for ring in rings)
 
 
 def _are_triples(points: Any) -> bool:
     return not points or (_are_numbers(points) and len(points) % 3 == 0)
 
 
-def _class_of(image: ImageItem, stated: Annotations, facts: FileFacts) -> ClassLabel:
-    """The class of a whole image, as iNaturalist and camera traps state it.
-
-    Raises:
-        RecordError: There is none, or several, or an annotation cannot be used.
-    """
-    if not stated.ids:
-        raise RecordError("no annotation", "no annotation states its class, as those of others do")
-    classes = set()
-    for at, (number, category, box) in enumerate(zip(*stated[:3], strict=True)):
-        where = f"{image.key}: annotation {number}"
-        if box or stated.polygons.ring_counts[at] or at in stated.segments:
-            raise malformed(f"{where} has a box, unlike the file's first, which has only a class")
-        name = facts.names.get(plain_id(category))
-        if name is None:
-            raise malformed(f"{where}: category {repr(category)[:200]} is not declared")
-        classes.add(name)
-    if len(classes) > 1:
-        raise RecordError("several classes", f"it is of {' and '.join(sorted(classes)[:2])}")
-    return ClassLabel(classes.pop())
-
-
-def _captions_of(path: str, values: Sequence[Any]) -> tuple[str, ...]:
-    """The captions of an image in the order of its file, without blank ones.
-
-    Raises:
-        RecordError: The files call the image by different names.
-    """
-    own = composed(name_of(path))
-    for value in values:
-        if isinstance(value, CaptionedImage):
-            name = name_of(value.name.replace("\\", "/"))
-            if composed(name) != own:
-                raise malformed(
-                    f"{value.file} calls it {name}, so its captions are of another image; leave "
-                    "that file out by --ignore"
-                )
-    texts = (value.text for value in values if isinstance(value, Caption))
+def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
+    """The captions of an image in the order of its file, without blank ones."""
+    for file, name in ((each.file, each.value) for each in said if each.kind == NAME):
+        called = name_of(name.replace("\\", "/"))
+        if composed(called) != composed(name_of(path)):
+            raise malformed(
+                f"{file} calls it {called}, so its captions are of another image; leave that file "
+                "out by --ignore"
+            )
+    texts = (each.value for each in said if each.kind == CAPTIONS)
     return tuple(text for text in texts if isinstance(text, str) and text.strip())
 
 
-def _map_of(values: Sequence[Any], facts: FileFacts) -> tuple[Map, int]:
+def _map_of(said: Sequence[Said], facts: FileFacts) -> tuple[Map, int]:
     """The panoptic map of an image, and how many of its segments state a box, which is not kept.
 
     A pixel's id is R + 256 G + 65536 B; 0 is of no segment.
-
-    Raises:
-        RecordError: There is none, or several, or it cannot be used.
     """
-    maps = [value for value in values if isinstance(value, MapItem)]
+    maps = [each.value for each in said if each.kind == PANOPTIC]
     if not maps:
         raise RecordError("no annotation", "has no map in the panoptic annotations")
     if len(maps) > 1:
         raise RecordError("two annotations", f"has {len(maps)} maps, where one is expected")
-    _, name, segments = maps[0]
+    name, segments = maps[0]
     if not isinstance(name, str) or not isinstance(segments, list):
-        raise malformed(f"needs a file_name and segments_info, has {str(maps[0][1:])[:200]}")
+        raise malformed(f"needs a file_name and segments_info, has {str(maps[0])[:200]}")
     numbers = {each: number for number, each in enumerate(sorted(facts.names))}
     classes = {0: IGNORED}
-    for segment in segments:
-        stated = segment if isinstance(segment, dict) else {}
-        own, category = plain_id(stated.get("id")), plain_id(stated.get("category_id"))
+    for segment in map(as_object, segments):
+        own, category = plain_id(segment.get("id")), plain_id(segment.get("category_id"))
         if type(own) is not int or not 0 < own <= _LARGEST_ID or own in classes:
             raise malformed(f"segment {str(segment)[:200]} needs an id of its own, from 1 on")
         if type(category) is not int or category not in numbers:
             raise malformed(f"category {str(category)[:200]} is not declared")
         classes[own] = numbers[category]
     value = Map(
-        file=FileRef(path=facts.map_path(name)),
+        file=FileRef(path=facts.file.locate(name, facts.maps)[1]),
         colors=b"".join(each.to_bytes(3, "little") for each in classes),
         classes=bytes(classes.values()),
         num_classes=len(facts.names),

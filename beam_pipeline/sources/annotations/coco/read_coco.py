@@ -6,7 +6,7 @@ what it says of images.
 
 import dataclasses
 import operator
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -28,25 +28,25 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     PANOPTIC,
     UNKNOWN,
     CocoFile,
+    FileFacts,
     claim_coco,
     coco_files,
 )
 from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
+    NAME,
     Annotations,
     Block,
-    Caption,
-    CaptionedImage,
     ImageItem,
-    MapItem,
+    Said,
     by_image,
     elements_of,
     other_names,
     plain_id,
 )
-from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.image_files import Images
-from beam_pipeline.sources.gather import Entry, gathered, in_batches
+from beam_pipeline.sources.annotations.shapes import as_object
+from beam_pipeline.sources.gather import Entry, gathered
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.malformed import malformed
@@ -77,14 +77,10 @@ class ReadCoco(beam.PTransform):
     file; a bad Rejected for every image with an annotation that cannot be used, for every
     annotation of an unknown image, and for a file that is not JSON to its end, of which nothing is
     used.
-
-    Attributes:
-        files: The files.
-        box_format: One of `boxes.FORMATS`; "" is COCO's own, "xywh".
     """
 
     files: Sequence[CocoFile]
-    box_format: str = ""
+    box_format: str = ""  # COCO's own, "xywh"
     yields_buckets: ClassVar[bool] = True
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
@@ -112,12 +108,6 @@ def read_file(
     entries = ((bucket, tuple(entry)) for bucket, entry in reader.entries())
     for bucket, batch in send(entries, size=operator.itemgetter(3)):
         yield bucket, spill.put(batch)
-    once = (
-        Entry(f"{_FINISHED}{number % buckets.number}", (), element)
-        for number, element in enumerate(reader.elements())
-    )
-    for bucket, batch in in_batches(once, buckets):
-        yield bucket, spill.put(batch)
     facts = spill.put(pack([tuple(Entry(_FACTS, (), reader.facts))]))
     yield from ((number, facts) for number in range(buckets.number))
 
@@ -133,37 +123,32 @@ def join_bucket(
     objects: dict[str, Annotations] = {}
     for key, values in gathered(spill.all(group[1])):
         if key == _FACTS:
-            facts = {value.file: value for value in values}
+            facts = {value.file.relative: value for value in values}
         elif key == _BLOCKS:
             objects = by_image([*values])
-        elif key.startswith(_FINISHED):
+        elif key == _FINISHED:
             yield from values
         else:
-            every = [*values, *filter(None, [objects.pop(key, None)])]
-            yield from elements_of(key, every, facts, box_format, keeps_ids=keeps_ids)
-    for key, one in objects.items():  # of images that are not described
-        yield from elements_of(key, [one], facts, box_format, keeps_ids=keeps_ids)
+            own = objects.pop(key, None)
+            yield from elements_of(key, [*values], own, facts, box_format, keeps_ids=keeps_ids)
+    for key, own in objects.items():  # of images that are not described
+        yield from elements_of(key, [], own, facts)
 
 
 class _Reader:
-    """Goes through one file.
-
-    Attributes:
-        facts: What it says once, as far as it was read.
-    """
+    """Reads one file; `facts` is what it says once, as far as it was read."""
 
     def __init__(self, file: CocoFile, buckets: Buckets) -> None:
-        self.facts = FileFacts.of(file)
+        self.facts = FileFacts(file=file, shows=file.shows)
         self._file, self._buckets = file, buckets
         self._images = Images(file)
-        self._keys: set[int] = set()  # hashes: millions of names would fill the memory
-        self._repeats: dict[str, int] = {}
+        self._times = Counter[int]()  # by hashes: millions of names would fill the memory
         self._num_images = self._num_annotations = 0
         self._rejects: list[Rejected] = []
         self._items: dict[int | str, list[dict[str, Any]]] = {}
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        """What it says of images, each on its way to the bucket of its image."""
+        """What it says of images, in the buckets of these, and once, in any."""
         try:
             for member, name, value in walk(self._file.path):
                 entry = None
@@ -184,6 +169,8 @@ class _Reader:
         except RecordError as error:
             self.facts.is_damaged = True
             self._rejects = [Rejected.of(self._file.relative, error)]
+        for number, element in enumerate(self._elements()):
+            yield number % self._buckets.number, Entry(_FINISHED, (), element)
 
     def _end(self) -> None:
         if self.facts.shows == UNKNOWN:
@@ -191,9 +178,10 @@ class _Reader:
             self.facts.shows = NOTHING if is_of_a_test else BOXES
         if not self._num_images:
             raise malformed('has no "images": not a COCO instances file, or an empty one')
-        self.facts.complete()
+        if self.facts.shows == PANOPTIC:
+            self.facts.find_maps()
 
-    def elements(self) -> Iterator[Element]:
+    def _elements(self) -> Iterator[Element]:
         """What it says once, for all of the pipeline."""
         yield from self._rejects
         facts = self.facts
@@ -204,83 +192,81 @@ class _Reader:
         return f"{self._file.captions_of or self._file.relative}\0{plain_id(image_id)}"
 
     def _image(self, number: int, image: Any) -> Entry | None:
-        image_id, name = (image.get("id"), _file_name(image)) if type(image) is dict else ("", "")
-        fault = None
-        if not isinstance(image_id, int | float | str) or not name:
-            fault = malformed(f"needs an id and a file_name, has {str(image)[:200]}")
-            if not isinstance(image_id, int | float | str) or image_id == "":
-                source = f"{self._file.relative}: image number {number}"
-                self._rejects.append(Rejected.of(source, fault))
-                self.facts.num_nameless += 1
-                return None
-        if self._file.captions_of:
-            captioned = CaptionedImage(self._file.relative, name)
-            return Entry(self._key(image_id), (1, number), captioned)
+        stated, file = as_object(image), self._file
+        image_id, name = stated.get("id"), _file_name(stated)
+        has_id = isinstance(image_id, int | float | str) and image_id != ""
+        if not has_id:
+            source = f"{file.relative}: image number {number}"
+            self._rejects.append(Rejected.of(source, _unnamed(image)))
+            return None
+        place = self._key(image_id)
+        if file.captions_of:
+            said = Said(NAME, file.relative, f"image {plain_id(image_id)}", name)
+            return Entry(place, (1, number), said)
         key = path = ""
+        lists: tuple[tuple[str, tuple[int, ...]], ...] = ()
+        fault: RecordError | None = None
         try:
-            if fault:
-                raise fault
+            if not name:
+                raise _unnamed(image)
             key, path = self._images.locate(name)
-            lists = tuple((each, _ids(image, each)) for each in ID_LISTS if each in image)
+            lists = tuple((each, _ids(stated, each)) for each in ID_LISTS if each in stated)
             self.facts.id_lists |= {each for each, _ in lists}
         except RecordError as error:
-            fault, lists = error, ()
+            fault = error
         item = ImageItem(
             key=self._unique(key),
             path=path,
-            width=image.get("width"),
-            height=image.get("height"),
+            width=stated.get("width"),
+            height=stated.get("height"),
             image_id=plain_id(image_id),
-            split=self._file.split,
-            others=tuple(f"image {each}" for each in other_names(image, _OF_IMAGE)),
+            split=file.split,
+            others=tuple(f"image {each}" for each in other_names(stated, _OF_IMAGE)),
             lists=lists,
             fault=fault,
         )
-        return Entry(self._key(image_id), (0, number), item)
+        return Entry(place, (0, number), item)
 
     def _unique(self, key: str) -> str:
         """The key, with the number of the image among those of the file that have the same."""
-        if hash(key) in self._keys:
-            self._repeats[key] = self._repeats.get(key, 1) + 1
-            return f"{key}#{self._repeats[key]}"
-        self._keys.add(hash(key))
-        return key
+        self._times[hash(key)] += 1
+        times = self._times[hash(key)]
+        return key if times == 1 else f"{key}#{times}"
 
     def _annotation(self, number: int, annotation: Any) -> Entry | None:
         """Return an entry to shuffle; None for an annotation of objects, which waits."""
+        file, facts = self._file.relative, self.facts
         image_id = annotation.get("image_id") if type(annotation) is dict else None
         if image_id is None:
             fault = malformed(f"has no image_id: {str(annotation)[:200]}")
-            source = f"{self._file.relative}: annotation number {number}"
-            self._rejects.append(Rejected.of(source, fault))
+            self._rejects.append(Rejected.of(f"{file}: annotation number {number}", fault))
             return None
-        if self.facts.shows == UNKNOWN:
-            self.facts.shows = _shown(annotation)
-        if self.facts.shows == CAPTIONS:
-            file, caption = self._file.relative, annotation.get("caption")
-            value: Any = Caption(file, annotation.get("id"), caption)
-        elif self.facts.shows == PANOPTIC:
-            name, segments = annotation.get("file_name"), annotation.get("segments_info")
-            value = MapItem(self._file.relative, name, segments)
+        if facts.shows == UNKNOWN:
+            facts.shows = _shown(annotation)
+        if facts.shows == CAPTIONS:
+            item, value = f"annotation {annotation.get('id')}", annotation.get("caption")
+        elif facts.shows == PANOPTIC:
+            item = f"image {plain_id(image_id)}"
+            value = annotation.get("file_name"), annotation.get("segments_info")
         else:
             if "id" not in annotation:
                 annotation["id"] = f"number {number}"
             known = image_id if type(image_id) is int else str(plain_id(image_id))
             self._items.setdefault(known, []).append(annotation)
             return None
-        return Entry(self._key(image_id), (2, number), value)
+        return Entry(self._key(image_id), (2, number), Said(facts.shows, file, item, value))
 
     def _waiting_items(self) -> Iterator[tuple[int, Entry]]:
         """The annotations of objects that wait, those of a bucket as one block."""
         waiting, self._items = self._items, {}
-        by_bucket: defaultdict[int, dict[str, list[dict[str, Any]]]] = defaultdict(dict)
+        by_bucket = defaultdict[int, list[tuple[str, dict[str, Any]]]](list)
         for image_id, items in waiting.items():
             key = self._key(image_id)
-            by_bucket[self._buckets.bucket(key)].setdefault(key, []).extend(items)
-        for bucket, images in by_bucket.items():
-            block = Block.of(images)
-            order, num_bytes = (self._num_annotations,), _ITEM_BYTES * sum(block.counts)
-            yield bucket, Entry(_BLOCKS, order, block, num_bytes)
+            by_bucket[self._buckets.bucket(key)] += ((key, item) for item in items)
+        for bucket, keyed in by_bucket.items():
+            keys, items = zip(*keyed, strict=True)
+            order, num_bytes = (self._num_annotations,), _ITEM_BYTES * len(keys)
+            yield bucket, Entry(_BLOCKS, order, Block(keys, Annotations.of(items)), num_bytes)
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:
@@ -291,6 +277,10 @@ def _shown(annotation: Mapping[str, Any]) -> str:
     if of_objects == {"category_id"} and "keypoints" not in annotation:
         return CLASSES
     return CAPTIONS if "caption" in annotation and not of_objects else BOXES
+
+
+def _unnamed(image: Any) -> RecordError:
+    return malformed(f"needs an id and a file_name, has {str(image)[:200]}")
 
 
 def _file_name(image: Mapping[str, Any]) -> str:

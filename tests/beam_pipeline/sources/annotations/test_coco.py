@@ -1,13 +1,9 @@
-"""What cases of COCO cannot show: splits of names, bounds, and images that their file rejects."""
-
-import json
-from typing import Any
+"""What cases of COCO cannot show: splits of names, blocks of annotations, and bounds."""
 
 import pytest
-from cases.reading import elements_of as read
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CocoFile
+from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CocoFile, FileFacts
 from beam_pipeline.sources.annotations.coco.coco_records import (
     Annotations,
     Block,
@@ -15,7 +11,6 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
     by_image,
     elements_of,
 )
-from beam_pipeline.sources.annotations.coco.facts import FileFacts
 from beam_pipeline.sources.annotations.image_files import split_of_file
 
 
@@ -40,20 +35,7 @@ CAT = {"id": 5, "category_id": 1, "bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0
 PICTURE = ImageItem("a/1.jpg", "/in/a/1.jpg", None, None, 1, None, (), (), None)
 
 
-def elements(*values: Any) -> list[Any]:
-    file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
-    facts = FileFacts.of(file)
-    facts.shows, facts.names = BOXES, {1: "cat"}
-    return [*elements_of("a.json\0" + "1", values, {"a.json": facts})]
-
-
 HUGE = int("1" * 400)
-
-
-def of(item: dict[str, Any]) -> Annotations:
-    return Annotations.of([item])
-
-
 RUNS = {"size": [2, 2], "counts": [1, 3]}
 ONES = [
     CAT | {"id": number, "segmentation": segmentation}
@@ -75,7 +57,10 @@ def test_annotations_of_an_image_meet(blocks, bbox):
 
     found = by_image(
         [
-            Block.of({key: [items[at] for at in numbers] for key, numbers in block.items()})
+            Block(
+                tuple(key for key, numbers in block.items() for _ in numbers),
+                Annotations.of([items[at] for numbers in block.values() for at in numbers]),
+            )
             for block in blocks
         ]
     )
@@ -90,29 +75,19 @@ def test_annotations_of_an_image_meet(blocks, bbox):
 
 
 @pytest.mark.parametrize(
-    ("values", "detail"),
+    ("number", "items", "detail"),
     [
-        pytest.param([of(CAT | {"bbox": [HUGE, 1, 1, 1]})], "bbox [1111", id="no float, a box"),
-        pytest.param([of(CAT | {"area": HUGE})], "area 1111", id="no float, an area"),
-        pytest.param([of(CAT)] * 11, "more than 10 boxes of one image", id="many boxes"),
-        pytest.param([PICTURE] * 999, "id 1 is given to a/1.jpg, a/1.jpg, a/1.jpg, … (1,000 "),
+        pytest.param(1, [CAT | {"bbox": [HUGE, 1, 1, 1]}], "bbox [1111", id="no float, a box"),
+        pytest.param(1, [CAT | {"area": HUGE}], "area 1111", id="no float, an area"),
+        pytest.param(1, [CAT] * 11, "more than 10 boxes of one image", id="many boxes"),
+        pytest.param(1000, [], "id 1 is given to a/1.jpg, a/1.jpg, a/1.jpg, … (1,000 images)"),
     ],
 )
-def test_bounds(monkeypatch, values, detail):
+def test_bounds(monkeypatch, number, items, detail):
     monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
-    rejects = [element for element in elements(PICTURE, *values) if isinstance(element, Rejected)]
+    file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
+    facts = {"a.json": FileFacts(file=file, shows=BOXES, names={1: "cat"})}
+    found = elements_of("a.json\0" + "1", [PICTURE] * number, Annotations.of(items), facts)
+    rejects = [element for element in found if isinstance(element, Rejected)]
+    assert len(rejects) == number
     assert all(detail in reject.detail for reject in rejects)
-    assert len(rejects) == sum(isinstance(value, ImageItem) for value in (PICTURE, *values))
-
-
-def test_annotations_of_a_rejected_image_are_not_those_of_an_unknown_one(make_tree):
-    content = {
-        "images": [{"id": 0, "file_name": "/etc/a.jpg"}, {"id": 1, "file_name": "b.jpg"}],
-        "annotations": [{"id": 7, "image_id": 0, "category_id": 1, "bbox": [1, 2, 3, 4]}],
-        "categories": [{"id": 1, "name": "cat"}],
-    }
-    root = make_tree({"a.json": json.dumps(content), "b.jpg": ""})
-    rejects = [each for each in read(f"{root}/a.json") if hasattr(each, "reason")]
-    assert [(reject.source, reject.reason) for reject in rejects] == [
-        ("a.json: image 0", "file outside the input")
-    ]

@@ -76,21 +76,6 @@ def test_texts_elsewhere_are_not_labels_of_kitti(make_tree):
     assert tree_facts(tree, KittiFiles())[1] == []
 
 
-def test_labelme_in_a_folder_of_labels(make_tree):
-    shape = {"label": "cat", "points": [[1, 2], [9, 3], [4, 8]], "shape_type": "polygon"}
-    text = json.dumps({"shapes": [shape], "imagePath": "a.png"})
-    root = make_tree({"labels/a.json": text, "labels/b.json": text, "images/b.jpg": ""})
-    make_tree({"images/a.jpg": ""})
-    records = [element for element in elements_of(root) if isinstance(element, Record)]
-    assert sorted(record.key for record in records) == ["images/a.jpg", "images/b.jpg"]
-
-
-def test_names_of_classes_in_xml_are_trimmed_as_those_of_folders(make_tree):
-    xml = XML.replace("dog", "\n  hot dog\n ").format("a.jpg")
-    (record,) = elements_of(make_tree({"Annotations/a.xml": xml, "JPEGImages/a.jpg": ""}))
-    assert record.features["boxes"].labels == ("hot dog",)
-
-
 def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
     monkeypatch.setattr(labelme, "MAX_BYTES", 400)
 
