@@ -56,11 +56,12 @@ __all__ = [
 if TYPE_CHECKING:
     from tfrecord_dataset.format.feature import Feature
     from tfrecord_dataset.records.split import Split
-    from trainer.api import Run, evaluate, open_run, predict, train
+    from trainer.api import evaluate, predict, train
     from trainer.dataset import Dataset
     from trainer.dataset.opening import open
     from trainer.exporting import export
     from trainer.image_cache import ImageCache
+    from trainer.runs.trained import Run, open_run
     from trainer.views import Views
 
     __version__: str
@@ -71,13 +72,13 @@ else:  # out of the sight of type checkers, which would take any name for one of
         "Dataset": "trainer.dataset",
         "Feature": "tfrecord_dataset.format.feature",
         "ImageCache": "trainer.image_cache",
-        "Run": "trainer.api",
+        "Run": "trainer.runs.trained",
         "Split": "tfrecord_dataset.records.split",
         "Views": "trainer.views",
         "evaluate": "trainer.api",
         "export": "trainer.exporting",
         "open": "trainer.dataset.opening",
-        "open_run": "trainer.api",
+        "open_run": "trainer.runs.trained",
         "predict": "trainer.api",
         "train": "trainer.api",
     }

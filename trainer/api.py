@@ -1,7 +1,5 @@
 """Trainings and their runs in Python: `trainer.train`, `open_run`, `evaluate`, `predict`."""
 
-import dataclasses
-import functools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
@@ -18,11 +16,9 @@ from trainer.options.train import TrainConfig, option
 from trainer.options.train_arguments import TrainArguments
 from trainer.parsing import Augment
 from trainer.predicting import predicted_rows
-from trainer.runs.choices import best_of
-from trainer.runs.directory import RunDirectory
 from trainer.runs.preparing import LossFn, OptimizerFn, OwnParts
 from trainer.runs.train import train as run_train
-from trainer.runs.trained import TrainedRun, load_run
+from trainer.runs.trained import Run, open_run
 from trainer.runs.trained import evaluate as run_evaluate
 from trainer.tasks.models import path_of
 from trainer.tasks.task import Task
@@ -74,19 +70,17 @@ def train(
         ConfigError: There is no such option, or it cannot have its value.
         TrainerError: See the tree in errors.py.
     """
-    own = {"model": model, "loss": loss, "augment": augment, "optimizer": optimizer}
+    own = {"model": model, "loss": loss, "augment": augment}
+    own |= {"optimizer": optimizer, "schedule": schedule}
     with readable_errors():
-        _check_parts({**own, "schedule": schedule}, metrics)
+        _check_parts(own, metrics)
         dataset = data if isinstance(data, Dataset) else None
         given = {"data": dataset.path if dataset else data, "output": output, **options}
-        parts: dict[str, Any] = {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
-        for name, value in {**own, "schedule": schedule}.items():
-            if isinstance(value, str):
-                given[name] = value
-            elif value is not None:
-                parts[name] = value
-                if name == "model":
-                    given["model_fn"] = path_of(value)
+        given |= {name: part for name, part in own.items() if isinstance(part, str)}
+        parts: dict[str, Any] = {name: part for name, part in own.items() if name not in given}
+        if parts.get("model") is not None:
+            given["model_fn"] = path_of(model)
+        parts |= {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
         if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
             raise ConfigError(
                 f"{option('learning_rate')} is the optimizer's own; set it there, or give a "
@@ -96,87 +90,18 @@ def train(
 
 
 def _check_parts(own: Mapping[str, Any], metrics: Any) -> None:
-    """Raise ConfigError for a part of another type, one error for all of them."""
+    """Raise ConfigError for parts of another type, one error for all of them."""
     wrong = []
     for name, part in own.items():
-        if isinstance(part, keras.Model):
-            wrong.append(f"{name} is a model; give a function that takes the task and returns it")
-        elif name == "loss" and isinstance(part, str):
-            wrong.append(f"loss={part!r} is a text; give a function, such as one of keras.losses")
-        elif not (
-            part is None or isinstance(part, str | keras.optimizers.Optimizer) or callable(part)
-        ):
-            wrong.append(f"{name}={part!r} is neither a function nor a name; give one of them")
+        is_function = callable(part) and not isinstance(part, keras.Model)
+        is_name = isinstance(part, str) and name != "loss"
+        is_object = isinstance(part, keras.optimizers.Optimizer)
+        if not (part is None or is_function or is_name or is_object):
+            names = "" if name == "loss" else " or a name"
+            wrong.append(f"{name}={part!r}: give a function{names}")
     if metrics is not None and not isinstance(metrics, Mapping):
         wrong.append(f"metrics={metrics!r} is not a dict; give functions by name")
     raise_together([ConfigError(sentence) for sentence in wrong])
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Run:
-    """A finished training. Made by `trainer.open_run`.
-
-    Attributes:
-        path: The directory that `train` wrote.
-        task: Its name, such as "tabular_classification".
-        inputs: The names of the features that the model learned from.
-        target: The name of the feature that it predicts.
-        classes: Their names, in the order of the model's outputs; none if the target is numbers.
-        metrics: The row of the history of the model that is used: epoch, step, loss, metrics.
-        which: The model that is used: "best" by validation, or "last".
-        model_fn: `package.module:function` that made a model with layers of its own; or None.
-    """
-
-    path: str
-    task: str
-    inputs: tuple[str, ...]
-    target: str
-    classes: tuple[str, ...]
-    metrics: Mapping[str, float]
-    which: str = "best"
-    model_fn: str | None = None
-
-    @functools.cached_property
-    def trained(self) -> TrainedRun:
-        """The model with all that it needs, which is loaded on first use."""
-        return load_run(self.path, self.which, self.model_fn)
-
-    @property
-    def model(self) -> keras.Model:
-        """The Keras model. It takes prepared inputs."""
-        return self.trained.model
-
-
-def open_run(path: Path, *, which: str = "best", model_fn: str | None = None) -> Run:
-    """Open a finished run.
-
-        >>> trainer.open_run("runs/cells").classes
-        ('Platelets', 'RBC', 'WBC')
-
-    Args:
-        path: The directory that `train` wrote.
-        which: "best", the model of the best validation, or "last".
-        model_fn: `package.module:function` that made a model with layers of its own.
-
-    Raises:
-        ConfigError: There is no finished run.
-        RunDamagedError: A file of the run is not what was written.
-    """
-    directory = RunDirectory(os.fspath(path))
-    directory.trained_model(which)
-    task, _ = directory.read_task()
-    options, history = directory.read_config().options, directory.read_history()
-    place = best_of(options.best_by, history).place(history) if which == "best" else -1
-    return Run(
-        path=os.fspath(path),
-        task=task.name,
-        inputs=tuple(each.name for each in task.inputs.values()),
-        target=task.target,
-        classes=task.classes,
-        metrics=history[place] if history else {},
-        which=which,
-        model_fn=model_fn,
-    )
 
 
 def evaluate(
@@ -280,4 +205,4 @@ def predict(
         batch_size=batch_size,
     )
     with readable_errors():
-        return [*predicted_rows(chosen.trained, config, given)]
+        return [*predicted_rows(chosen, config, given)]

@@ -92,9 +92,8 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
         case ModuleNotFoundError(name="keras" | "tensorflow"):
             return f"error: {error.name} is missing; {install('trainer')}", 1
         case OSError(strerror=str(reason), filename=file):
-            where = f": {file}" if file else ""
-            advice = "fix that, and start again (a training with --resume)"
-            return f"error: {reason}{where}; {advice}", 1
+            place = f"{reason}: {file}" if file else reason
+            return f"error: {place}; fix that, and start again (a training with --resume)", 1
         case KeyboardInterrupt():
             return "interrupted", 130
     return None
@@ -111,15 +110,7 @@ def as_json(result: Mapping[str, Any]) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Described:
-    """What is known of a command.
-
-    Attributes:
-        function: `package.module:function`, which is imported to run it.
-        options: The class of its options.
-        summary: In the list of commands.
-        description: In its own help.
-        has_json: Whether it prints its result as JSON.
-    """
+    """A command; its function is `package.module:name`, which is imported to run it."""
 
     function: str
     options: type[Options]
@@ -188,14 +179,10 @@ def _parse(argv: Sequence[str]) -> Command:
         own = subparsers.add_parser(name, help=command.summary, description=command.description)
         add_options(own, command.options)
         if command.has_json:
-            own.add_argument(
-                "--json",
-                action="store_true",
-                help="print the result as JSON on stdout, even if that is a terminal",
-            )
-        own.add_argument(
-            "--debug", action="store_true", help="print the full traceback of an error"
-        )
+            on_terminal = "print the result as JSON on stdout, even if that is a terminal"
+            own.add_argument("--json", action="store_true", help=on_terminal)
+        full = "print the full traceback of an error"
+        own.add_argument("--debug", action="store_true", help=full)
     owners = {name: command.options for name, command in COMMANDS.items()}
     may_be_missing = ["data"] if argv[:1] == ["train"] else []
     return parser.read_command(argv, owners, may_be_missing=may_be_missing)

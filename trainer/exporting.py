@@ -23,7 +23,7 @@ from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.input_pipeline import padding
 from trainer.runs.directory import RunDirectory
-from trainer.runs.trained import check_model_file, load_run
+from trainer.runs.trained import check_model_file, open_run
 from trainer.tasks import Task
 from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.reading import decoding_arguments
@@ -91,13 +91,13 @@ def export(
             check_model_file(file)
             shutil.copyfile(file, made)
             return output
-        trained = load_run(run, which, model_fn)
+        trained = open_run(run, which=which, model_fn=model_fn)
         if chosen == _SAVED_MODEL:
-            _save(trained.task, trained.features_to_predict(), trained.model, made)
+            _save(trained.learned, trained.features_to_predict(), trained.model, made)
         elif chosen == _TFLITE:
-            _save_tflite(trained.task, trained.model, made)
+            _save_tflite(trained.learned, trained.model, made)
         else:
-            _save_onnx(trained.task, trained.model, made)
+            _save_onnx(trained.learned, trained.model, made)
     return output
 
 
@@ -105,14 +105,14 @@ def _chosen_format(place: Path, format: str | None) -> str:
     """The format of an output; raises ConfigError if its name does not suit."""
     suffix = place.suffix.removeprefix(".")
     of_name = suffix if suffix in FORMATS[1:] else _SAVED_MODEL
-    if format is None or format == of_name:
-        return of_name
-    if format not in FORMATS:
+    if format not in (None, *FORMATS):
         raise UnknownNameError("format", format, FORMATS)
-    remedy = "name a directory" if format == _SAVED_MODEL else f"end its name in .{format}"
-    raise ConfigError(
-        f"output (--output) {place.name!r} does not suit format (--format) {format}; {remedy}"
-    )
+    if format not in (None, of_name):
+        remedy = "name a directory" if format == _SAVED_MODEL else f"end its name in .{format}"
+        raise ConfigError(
+            f"output (--output) {place.name!r} does not suit format (--format) {format}; {remedy}"
+        )
+    return of_name
 
 
 @contextlib.contextmanager
@@ -179,12 +179,7 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
 
 
 class _Reading:
-    """The input pipeline of a task in one graph: from a batch to tensors by feature.
-
-    Args:
-        task: The trained one.
-        features: Of its inputs, by name.
-    """
+    """The input pipeline of a trained task in one graph: from a batch to tensors by feature."""
 
     def __init__(self, task: Task, features: Mapping[str, Feature]) -> None:
         arguments = decoding_arguments(task, with_target=False)
@@ -249,7 +244,7 @@ def _save_tflite(task: Task, model: keras.Model, file: Path) -> None:
     module = tf.Module()
     module.weights = [variable.value for variable in model.variables]
     function = _of_tensors(task, model).get_concrete_function()
-    with _quiet("tensorflow"), _converting(_TFLITE):
+    with _converting(_TFLITE, "tensorflow"):
         converter = tf.lite.TFLiteConverter.from_concrete_functions([function], module)
         file.write_bytes(converter.convert())
     if task.classes:
@@ -265,7 +260,7 @@ def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
     except ImportError as error:
         raise ConfigError(f"ONNX needs onnx and tf2onnx; {install('onnx')}") from error
     function = _of_tensors(task, model)
-    with _quiet("tensorflow", "tf2onnx"), _converting(_ONNX):
+    with _converting(_ONNX, "tensorflow", "tf2onnx"):
         converted, _ = tf2onnx.convert.from_function(
             function, input_signature=function.input_signature, opset=_OPSET
         )
@@ -278,8 +273,11 @@ def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
 
 
 @contextlib.contextmanager
-def _converting(format: str) -> Iterator[None]:
-    """Raise ConfigError for whatever a converter cannot do."""
+def _converting(format: str, *names: str) -> Iterator[None]:
+    """Raise ConfigError for whatever a converter cannot do; keep its loggers' warnings away."""
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     except Exception as error:
@@ -287,17 +285,6 @@ def _converting(format: str) -> Iterator[None]:
         raise ConfigError(
             f"the model cannot be converted to {format}: {reason}; export a saved_model"
         ) from error
-
-
-@contextlib.contextmanager
-def _quiet(*names: str) -> Iterator[None]:
-    """Keep the warnings of converters from stderr."""
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
+        for logger, level in levels.items():
             logger.setLevel(level)

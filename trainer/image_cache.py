@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import size_text
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import CACHES
 from trainer.parsing import Recall, Tensors
@@ -67,23 +68,19 @@ def resolve(
     """Return the cache with a place other than "auto", and its bound.
 
     Args:
-        cache: The caller's cache.
-        images: Features to keep.
-        views: Views of the images.
-        size: Size of a view.
+        cache, images, views, size, is_seen_again: As for `Dataset.image_cache`.
         count: Returns the number of records in the split.
         taken: Bytes that are promised to others.
-        is_seen_again: Whether there are further passes.
 
     Raises:
         ConfigError: Images have no size, or are not seen as a whole.
     """
-    none = ImageCache(place="none")
-    are_whole = views is None or (views.are_whole and not views.letterbox)
+    none, is_auto = ImageCache(place="none"), cache.place == "auto"
     if not images or cache.place == "none":
         return none
+    are_whole = views is None or (views.are_whole and not views.letterbox)
     if size is None or not are_whole:
-        if cache.place == "auto":
+        if is_auto:
             return none
         raise ConfigError(
             "cache='memory' keeps whole images, stretched to one size; give image_size=(height, "
@@ -94,7 +91,7 @@ def resolve(
         bound = int(free_memory() * _SHARE_OF_FREE_MEMORY)
     bound = max(0, bound - taken)
     fits = is_seen_again and count() * row_bytes(images, size) <= bound
-    return none if cache.place == "auto" and not fits else ImageCache("memory", bound)
+    return none if is_auto and not fits else ImageCache("memory", bound)
 
 
 def row_bytes(images: Sequence[Feature], size: ImageSize) -> int:
@@ -119,25 +116,15 @@ def describe(
     """The message about a resolved cache."""
     assert cache.max_bytes is not None
     num_bytes = num_records * row_bytes(images, size)
-    part = "" if num_bytes <= cache.max_bytes else f", of which {_size(cache.max_bytes)} fit"
+    part = "" if num_bytes <= cache.max_bytes else f", of which {size_text(cache.max_bytes)} fit"
     return (
         f"decoded images are kept in memory: {num_records:,} of {size}, "
-        f"{_size(num_bytes)}{part} (--cache {cache.place})"
+        f"{size_text(num_bytes)}{part} (--cache {cache.place})"
     )
-
-
-def _size(num_bytes: int) -> str:
-    return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e9 else f"{num_bytes / 1e6:.1f} MB"
 
 
 class KeptImages:
     """Whole images at one size by the number of their record, and the rest of these records.
-
-    Args:
-        max_bytes: Bound of the images.
-        features: Features of the images.
-        size: Size of the images.
-        num_records: Number of records in the split.
 
     Attributes:
         num_bytes: Bytes that the images may take.

@@ -38,15 +38,8 @@ class Progress:
         self._label, self._done, self._total = one_line(label), done, total
         self._last_line_s = time.monotonic()
         if not self._quiet and sys.stderr.isatty():
-            self._bar = tqdm.tqdm(
-                total=total,
-                initial=done,
-                desc=self._label,
-                file=stderr_of_bars(),
-                bar_format=_BAR,
-                leave=False,
-                dynamic_ncols=True,
-            )
+            bar = {"total": total, "initial": done, "desc": self._label, "bar_format": _BAR}
+            self._bar = tqdm.tqdm(**bar, file=stderr_of_bars(), leave=False, dynamic_ncols=True)
 
     def advance(self, steps: int, values: Mapping[str, float], facts: str = "") -> None:
         """Count `steps` more, and show the current values, and facts about the pace."""

@@ -13,10 +13,8 @@ from tfrecord_dataset.errors import BeamTFRecordsError
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # TensorFlow keeps freed host memory: to return it took 2.1 of 4.9 CPU seconds of small steps.
-_MEMORY = {
-    "TF_CPU_ALLOCATOR_USE_BFC": "true",
-    "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20),  # no limit; the default is 64 GB
-}
+# No limit of it; the default is 64 GB.
+_MEMORY = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20)}
 # TensorFlow ends the process with a stack trace if it cannot read this link.
 _EXECUTABLE = "/proc/self/exe"
 # What it logs before it has read its log level.
@@ -35,11 +33,7 @@ def set_up(*, debug: bool = False, deterministic: bool = False) -> None:
 def importing(*, hides_sklearn: bool = True) -> Iterator[None]:
     """For TensorFlow's import: no notes, nor garbage collection, a fifth of its time.
 
-    Args:
-        hides_sklearn: Keras makes no wrappers for scikit-learn, a quarter of the time.
-
-    Raises:
-        BeamTFRecordsError: This is Linux without /proc.
+    With `hides_sklearn`, Keras makes no wrappers for scikit-learn, a quarter of the time.
     """
     modules: dict[str, Any] = sys.modules
     if sys.platform == "linux" and not os.path.lexists(_EXECUTABLE):
@@ -50,8 +44,8 @@ def importing(*, hides_sklearn: bool = True) -> Iterator[None]:
     if "tensorflow" in modules:
         yield
         return
-    os.environ.update({name: value for name, value in _MEMORY.items() if name not in os.environ})
-    os.environ.setdefault(_LEVEL, "2")
+    for name, value in {**_MEMORY, _LEVEL: "2"}.items():
+        os.environ.setdefault(name, value)
     if hides_sklearn:
         modules.setdefault("sklearn", None)
     gc.disable()

@@ -14,7 +14,7 @@ from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
-from trainer.runs.preparing import TrainingInput, open_input
+from trainer.runs.choices import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
 
 _SEED = 0
@@ -116,7 +116,7 @@ def _stages(source: TrainingInput) -> Iterator[tuple[str, tf.data.Dataset]]:
         yield "parse", _mapped(source, lambda record, _: tf.io.parse_example(record, spec))
         plain = dataclasses.replace(task.decoding, seed=_SEED)
         yield "decode", _mapped(source, parsing.parser(features, plain, "a misfit"))
-        views, augment = task.augmentation.views, augmentation_of(task, source.augment)
+        views, augment = task.augmentation.views, augmentation_of(task, None)
         if views is not None or augment is not None:
             changed = dataclasses.replace(plain, views=views, augment=augment)
             yield "augment", _mapped(source, parsing.parser(features, changed, "a misfit"))

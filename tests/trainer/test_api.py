@@ -12,7 +12,7 @@ import trainer
 from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
-from trainer.runs.preparing import OwnParts
+from trainer.runs.preparing import OwnParts, make_optimizer
 from trainer.tasks.models import find_function, path_of
 
 OPTIONS = {"batch_size": 8, "image_size": (16, 16), "steps_per_epoch": 3, "epochs": 2}
@@ -121,6 +121,9 @@ def test_objects_of_python(colors, tmp_path, capsys):
             r"returns float32 \(\d+, 3, 3\); return an image of the same kind, uint8",
             id="another kind of image",
         ),
+        ({"model": keras.Sequential()}, "^model=<Sequential .*>: give a function or a name$"),
+        ({"loss": "mse", "schedule": 3}, "^loss='mse': give a function.*schedule=3: give a"),
+        ({"metrics": len}, "^metrics=.* is not a dict; give functions by name$"),
     ],
 )
 def test_functions_that_cannot_be(colors, tmp_path, parts, message):
@@ -139,14 +142,17 @@ def test_functions_that_cannot_be(colors, tmp_path, parts, message):
 def test_optimizers_that_cannot_be(optimizer, options, message):
     config = TrainConfig(data="a", output="b", **options)
     with pytest.raises(ConfigError, match=message):
-        OwnParts(optimizer=optimizer).make_optimizer(config, 0.1)
+        make_optimizer(OwnParts(optimizer=optimizer), config, 0.1)
 
 
 def test_an_optimizer_takes_the_learning_rate():
     config = TrainConfig(data="a", output="b")
-    own = OwnParts(optimizer=keras.optimizers.SGD).make_optimizer(config, 0.25)
-    assert float(own.learning_rate) == 0.25
-    assert OwnParts().make_optimizer(config, 0.25) is None
+    for parts, made in (
+        (OwnParts(optimizer=keras.optimizers.SGD), keras.optimizers.SGD),
+        (OwnParts(), keras.optimizers.Adam),
+    ):
+        own = make_optimizer(parts, config, 0.25)
+        assert (type(own), float(own.learning_rate)) == (made, 0.25)
 
 
 def test_paths():

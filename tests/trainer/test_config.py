@@ -51,7 +51,7 @@ def config(**options):
             {"model_fn": "m:f", "model": "VGG16"}, ConfigError, "choose one", id="two models"
         ),
         pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
-        ({"head_epochs": 1}, ConfigError, "--head-epochs is for weights learned elsewhere"),
+        ({"head_epochs": 1}, ConfigError, "--head-epochs is for pretrained weights"),
     ],
 )
 def test_wrong_options(options, error, message):

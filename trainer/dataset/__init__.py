@@ -47,11 +47,6 @@ class Dataset(Contents):
     def hold_out(self, split: str, share: float, name: str) -> "Dataset":
         """Return the dataset with a share of a split as a new split, chosen by records' hashes.
 
-        Args:
-            split: Split to divide.
-            share: Share of its records, between 0 and 1.
-            name: Name of the new split.
-
         Raises:
             ConfigError: All records are in one group.
         """
@@ -257,13 +252,7 @@ class Dataset(Contents):
     ) -> ImageCache:
         """Resolve the `cache` of `batches`: choose for "auto", and set its bound.
 
-        Args:
-            split: Split of the images.
-            cache: As in `batches`.
-            images: Features to cache.
-            views: As in `batches`.
-            size: `image_size`.
-            is_seen_again: Whether there are further passes, as "auto" requires.
+        "auto" requires that there are further passes (`is_seen_again`).
 
         Raises:
             ConfigError: Images have no size, or are not seen as a whole.
@@ -281,7 +270,6 @@ class Dataset(Contents):
     def _kept_images(
         self, split: str, cache: ImageCache, images: Sequence[Feature], size: ImageSize | None
     ) -> KeptImages | None:
-        """Return the cached images of a split for a resolved cache; None without one."""
         if cache.max_bytes is None or size is None:
             return None
         key = (split, size, *(image.name for image in images))

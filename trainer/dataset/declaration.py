@@ -105,12 +105,7 @@ def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
 
 
 def _check(feature: Feature, sample: Sample) -> None:
-    """Check a declared feature against the records.
-
-    Raises:
-        UnknownNameError: No record has its key.
-        ConfigError: The records have another type, or another number of values.
-    """
+    """Raise ConfigError if the records lack a feature's key, or hold other values than declared."""
     needed = parse_spec(feature)
     for number, (key, spec) in enumerate(needed.items()):
         statistics = sample.keys.get(key)
@@ -121,11 +116,7 @@ def _check(feature: Feature, sample: Sample) -> None:
             continue
         kind, expected = one_kind(key, statistics), _KINDS[spec.dtype]
         if kind and kind != expected:
-            raise ConfigError(
-                f"feature {feature.name!r} is declared as {feature.kind} of {feature.dtype}, which "
-                f"takes a list of {expected}, but key {key!r} holds {kind} in "
-                f"{statistics.where[kind]}; declare that type"
-            )
+            raise _misfit(feature, f"a list of {expected}", f"{kind} in {statistics.where[kind]}")
         if isinstance(spec, tf.io.FixedLenFeature):
             _check_lengths(feature, spec, statistics, sample.num_records)
 
@@ -133,26 +124,25 @@ def _check(feature: Feature, sample: Sample) -> None:
 def _check_lengths(
     feature: Feature, spec: Any, statistics: KeyStatistics, num_records: int
 ) -> None:
+    shortest, longest = statistics.shortest, statistics.longest
     if statistics.num_records < num_records and spec.default_value is None:
-        raise ConfigError(
-            f"key {feature.key!r} of feature {feature.name!r} is missing in "
-            f"{num_records - statistics.num_records} of the first {num_records} records; declare "
-            'it as a "sequence", or with a "default"'
-        )
+        raise _misfit(feature, "a value of every record or a default", "none in some records")
     expected = math.prod(spec.shape)
-    if (statistics.shortest, statistics.longest) != (expected, expected):
-        raise ConfigError(
-            f"feature {feature.name!r} is declared with {counted(expected, 'value')} per record, "
-            f"but key {feature.key!r} holds {statistics.shortest} to {statistics.longest}; declare "
-            'it as a "sequence" if the number varies'
+    if (shortest, longest) != (expected, expected):
+        raise _misfit(
+            feature, f"{counted(expected, 'value')} per record", f"{shortest} to {longest}"
         )
     if feature.encoding == "bytes":
         expected = math.prod(size or 0 for size in feature.shape)
         expected *= tf.as_dtype(feature.dtype).size
-        if statistics.num_bytes - {expected}:
-            raise ConfigError(
-                f"feature {feature.name!r} is declared as {feature.dtype} {list(feature.shape)}, "
-                f"which takes {expected} bytes, but key {feature.key!r} holds "
-                f"{', '.join(map(str, sorted(statistics.num_bytes)[:5]))}; declare another dtype "
-                "or shape"
-            )
+        if other := sorted(statistics.num_bytes - {expected}):
+            raise _misfit(feature, f"{expected} bytes", ", ".join(map(str, other[:5])))
+
+
+def _misfit(feature: Feature, expected: str, found: str) -> ConfigError:
+    shape = f" {list(feature.shape)}" if feature.shape else ""
+    return ConfigError(
+        f"feature {feature.name!r} is declared as {feature.kind} of {feature.dtype}{shape}, which "
+        f"takes {expected}, but key {feature.key!r} holds {found}; declare what the records hold, "
+        'such as a "sequence" of varying length'
+    )

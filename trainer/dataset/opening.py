@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import DECLARE, Sample
@@ -61,10 +61,8 @@ def open(
         DatasetDamagedError: metadata.json cannot be read, one of its shards is missing,
             or a file is damaged.
     """
-    paths, schema_of = named_paths(path), None
-    if features is not None:
-        _check_bare(paths)
-        schema_of = functools.partial(declared_schema, features)
+    paths = named_paths(path)
+    schema_of = None if features is None else _declared(paths, features)
     missing = allow_missing_shards
     return open_paths(
         Dataset, paths, cache_dir, cache_bytes, schema_of, allow_missing_shards=missing
@@ -94,8 +92,7 @@ def open_data(
     """
     paths, schema_of = [storage.readable(data)], None
     if schema is not None:
-        _check_bare(paths)
-        schema_of = functools.partial(declared_schema, read_schema(schema))
+        schema_of = _declared(paths, read_schema(schema))
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
     missing = allow_missing_shards
@@ -104,25 +101,15 @@ def open_data(
     )
 
 
-def _check_bare(paths: Sequence[str]) -> None:
-    """Raise ConfigError if features are declared for a directory."""
+def _declared(paths: Sequence[str], declaration: Declaration) -> Callable[[Sample], Schema]:
+    """A function from the first records to the declared schema; ConfigError for a directory."""
     if len(paths) == 1 and is_directory(paths[0]):
         raise ConfigError(
             f"--schema is for bare TFRecord files, but {paths[0]} is a directory; remove it, "
             f"or open the files: {os.path.join(paths[0], '*.tfrecord*')}"
         )
-
-
-def declared_schema(declaration: Declaration, sample: Sample) -> Schema:
-    """Return the schema that the caller declares.
-
-    Raises:
-        ConfigError: A declaration is invalid, or does not fit the records.
-    """
-    return Schema(
-        features=declared_features(declaration, sample),
-        remedy=f"change the declaration of that key in {DECLARE}",
-    )
+    remedy = f"change the declaration of that key in {DECLARE}"
+    return lambda sample: Schema(features=declared_features(declaration, sample), remedy=remedy)
 
 
 def training_schema(features: Mapping[str, Feature], sample: Sample) -> Schema:
@@ -153,10 +140,7 @@ def _as_stored(feature: Feature, sample: Sample) -> Feature:
     if feature.key not in statistics and feature.name in statistics:
         feature = dataclasses.replace(feature, key=feature.name)
     is_label = feature.kind == "class_label" and not feature.shape and feature.default is None
-    if (
-        is_label
-        and feature.key in statistics
-        and statistics[feature.key].num_records < sample.num_records
-    ):
+    known = statistics.get(feature.key)
+    if is_label and known is not None and known.num_records < sample.num_records:
         return dataclasses.replace(feature, default=-1)
     return feature

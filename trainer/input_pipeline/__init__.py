@@ -35,19 +35,15 @@ def batches(
     misfit: str,
     images: KeptImages | None = None,
 ) -> tf.data.Dataset:
-    """Make the dataset of batches, each arranged by `arrange`.
+    """Make the dataset of batches.
 
     Args:
-        shards: Files of the split.
-        num_records: Number of records in all files; None if they have not been counted.
-        index: Returns the positions of the records.
+        shards, num_records, index, reading, images: As for `Records`.
         features: Features to read.
-        reading: Choice and order of the records.
         decoding: Options to decode images and audio.
         batching: Options to form batches.
         arrange: Makes an element of the dataset from tensors by name.
         misfit: Text of TensorFlow's error for a record that does not fit `features`.
-        images: Cache of decoded images; None for none.
     """
     parse = parsing.parser(features, decoding, misfit)
     records = Records(shards, num_records, index, reading, images)  # (bytes, key)
@@ -75,11 +71,6 @@ def batches(
     if batching.drop_remainder and records.num_shared_batches is not None:
         # In an incomplete last batch, some workers may still have their whole part.
         elements = elements.take(records.num_shared_batches)
-    return _finished(elements, reading)
-
-
-def _finished(elements: tf.data.Dataset, reading: Reading) -> tf.data.Dataset:
-    """Set options of `tf.data`, and prefetch elements."""
     options = tf.data.Options()
     options.deterministic = reading.deterministic
     # With it, five of seven passes over small records took 1.7 times as long (TensorFlow 2.21).
@@ -102,10 +93,8 @@ def with_mask(batches: tf.data.Dataset, size: int) -> tf.data.Dataset:
 
         def pad(tensor: Any) -> Any:
             missing = [[0, size - length]] + [[0, 0]] * (len(tensor.shape) - 1)
-            if tensor.dtype == tf.string:
-                padded = tf.pad(tensor, missing, constant_values="")
-            else:
-                padded = tf.pad(tensor, missing)
+            fill = tf.zeros([], tensor.dtype)  # "" for strings
+            padded = tf.pad(tensor, missing, constant_values=fill)
             return tf.ensure_shape(padded, [size, *tensor.shape[1:]])
 
         mask = tf.cast(tf.range(size) < length, tf.float32)

@@ -17,25 +17,17 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
 def select(
     features: Mapping[str, Feature], names: str | Sequence[str] | None, path: str
 ) -> list[Feature]:
-    """Return the features of these names, or all.
-
-    Args:
-        features: Features of the dataset by name.
-        names: Several, one, or None for all.
-        path: Path of the dataset for messages.
+    """Return the features of these names, or all; `path` is the dataset's, for messages.
 
     Raises:
         UnknownNameError: A feature does not exist.
         ConfigError: No feature is selected, or two cannot be read together.
     """
-    if names is None:
-        selected = list(features.values())
-    else:
-        chosen = [names] if isinstance(names, str) else names
-        for name in chosen:
-            if name not in features:
-                raise UnknownNameError("feature", name, features, path)
-        selected = [features[name] for name in chosen]
+    chosen = features if names is None else [names] if isinstance(names, str) else names
+    for name in chosen:
+        if name not in features:
+            raise UnknownNameError("feature", name, features, path)
+    selected = [features[name] for name in chosen]
     if not selected:
         raise ConfigError(f"features=[] selects nothing of {path}; name a feature")
     parsing.parse_specs(selected)  # raises for conflicts
@@ -53,15 +45,10 @@ def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:
 
 
 def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
-    """Check an argument that is None or a whole number.
-
-    Args:
-        name: Name of the argument.
-        value: Value of the argument.
-        least: Smallest allowed value; None for any int64.
+    """Check an argument that is None or a whole number from `least`, or of any int64.
 
     Raises:
-        ConfigError: The value is not a whole number from `least` to the largest int64.
+        ConfigError: The value is not.
     """
     if value is None:
         return None
@@ -72,21 +59,13 @@ def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
 
 
 def seed(value: Any) -> int:
-    """Return the seed, or a random one.
-
-    Raises:
-        ConfigError: The seed is not a whole number.
-    """
+    """Return the seed, checked, or a random one."""
     seed = whole_number("seed", value, least=None)
     return secrets.randbits(32) if seed is None else seed
 
 
 def size_in_pixels(image_size: Any) -> ImageSize | None:
-    """Normalise `image_size`, or return None.
-
-    Raises:
-        ConfigError: The value is neither one side nor (height, width).
-    """
+    """Normalise `image_size`: None, one side or (height, width)."""
     try:
         return None if image_size is None else ImageSize.of(image_size)
     except ValueError as error:
@@ -94,11 +73,7 @@ def size_in_pixels(image_size: Any) -> ImageSize | None:
 
 
 def passes(repeat: Any) -> int | None:
-    """Return the number of passes for `repeat`; None for endless.
-
-    Raises:
-        ConfigError: The value is neither a bool nor a number of passes.
-    """
+    """Return the number of passes for `repeat`; None for endless."""
     if isinstance(repeat, bool):
         return None if repeat else 1
     if not is_whole(repeat) or repeat < 1:

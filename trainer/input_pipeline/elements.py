@@ -25,9 +25,7 @@ def arranger(
     """
     if target is None:
         if sample_weight is not None:
-            raise ConfigError(
-                f"sample_weight={sample_weight!r} needs a target to weight; add target="
-            )
+            raise ConfigError(f"{sample_weight=} needs a target to weight; add target=")
         return lambda by_name: by_name
     features = {output.name: output.feature.name for output in outputs}
     targets = [target] if isinstance(target, str) else list(target)
@@ -43,7 +41,7 @@ def arranger(
         if feature not in predicted and name != sample_weight
     ]
     if not inputs:
-        raise ConfigError(f"target={target!r} leaves no input; choose more features")
+        raise ConfigError(f"{target=} leaves no input; choose more features")
     renamed = {name: name for name in targets}
     if isinstance(target, str):
         parts = [name for name, feature in features.items() if feature == target]

@@ -25,21 +25,13 @@ CYCLE_LENGTH = 16
 
 
 class Runs(NamedTuple):
-    """Ranges of records in shards, and the positions of the wanted records among all read.
+    """Ranges of records in shards, and the positions of the wanted records among all read."""
 
-    Attributes:
-        shards: int64 [runs].
-        offsets: int64 [runs]: bytes from the start of the shard to the first record.
-        counts: int64 [runs]: records.
-        num_bytes: int64 [runs]: size of these records with their frames.
-        places: int64 [n]: position of each wanted record among those of all runs.
-    """
-
-    shards: Any
-    offsets: Any
-    counts: Any
-    num_bytes: Any
-    places: Any
+    shards: Any  # int64 [runs]
+    offsets: Any  # int64 [runs]: bytes from the start of the shard to the first record
+    counts: Any  # int64 [runs]: records
+    num_bytes: Any  # int64 [runs]: size of these records with their frames
+    places: Any  # int64 [n]: position of each wanted record among those of all runs
 
 
 def runs_of(index: RecordIndex, numbers: Any) -> Runs:
@@ -64,10 +56,8 @@ def runs_of(index: RecordIndex, numbers: Any) -> Runs:
 class WindowReader:
     """Reader of a split's windows in TensorFlow's threads.
 
-    Args:
-        index: Positions of the records.
-        read: Returns the serialized records of numbers, int64 [n], as objects [n]; it is called
-            for a window that TensorFlow did not read completely, and raises the reason.
+    `read` returns the serialized records of numbers, int64 [n], as objects [n]. It is called for a
+    window that TensorFlow did not read completely, and raises the reason.
     """
 
     def __init__(self, index: RecordIndex, read: Callable[[Any], Any]) -> None:

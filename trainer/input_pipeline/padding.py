@@ -18,24 +18,14 @@ Padding = int | float | str | bytes
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
-    """Options to form batches.
+    """Options to form batches; outputs without a length are padded to the longest of a batch."""
 
-    Attributes:
-        size: Records per batch; None for single records.
-        drop_remainder: Leave out batches that are not full.
-        lengths: By output, the length that each record is padded to; other outputs are padded to
-            the longest record in the batch.
-        truncate: Cut longer records, which otherwise are an error.
-        padding: The padding value of each output that can be padded.
-        ragged: Outputs that become ragged tensors instead.
-    """
-
-    size: int | None
+    size: int | None  # None for single records
     drop_remainder: bool = False
-    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    truncate: bool = False
-    padding: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    ragged: frozenset[str] = frozenset()
+    lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by output
+    truncate: bool = False  # longer records, which otherwise are an error
+    padding: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values by output
+    ragged: frozenset[str] = frozenset()  # outputs that become ragged tensors instead
 
     def __post_init__(self) -> None:
         for name in self.lengths:
@@ -51,8 +41,7 @@ def pad_lengths(pad: Mapping[str, int] | None, outputs: Sequence[Output]) -> dic
     """Return the length by output; the name of a feature sets all of its outputs.
 
     Raises:
-        UnknownNameError: An output does not exist.
-        ConfigError: An output has a fixed shape, or a length is less than 1.
+        ConfigError: An output does not exist or has a fixed shape, or a length is less than 1.
     """
     if not isinstance(pad or {}, Mapping):
         raise ConfigError(f'pad={pad!r} does not name outputs; give pad={{"sequence": 128}}')
@@ -76,8 +65,7 @@ def padding_values(
     """Return the padding value of each output that can be padded, by default that of its kind.
 
     Raises:
-        UnknownNameError: An output does not exist.
-        ConfigError: An output has a fixed shape, or does not support the value.
+        ConfigError: An output does not exist, has a fixed shape, or does not support the value.
     """
     padded = {output.name: output for output in outputs if output.padding is not None}
     stated = values or {}
@@ -112,8 +100,7 @@ def ragged_names(ragged: bool | Sequence[str], outputs: Sequence[Output]) -> fro
     """Return the outputs to return as ragged tensors.
 
     Raises:
-        UnknownNameError: An output does not exist.
-        ConfigError: An output has a fixed shape.
+        ConfigError: An output does not exist, or has a fixed shape.
     """
     if ragged is True:
         return frozenset(output.name for output in outputs if output.padding is not None)
@@ -151,38 +138,26 @@ def _fit(name: str, value: Any, batching: Batching) -> Any:
     with tf.control_dependencies(_checks(name, tf.shape(value)[0], batching)):
         cut = value[:length]
     missing = length - tf.shape(cut)[0]
-    padded = tf.pad(
-        cut,
-        [[0, missing]] + [[0, 0]] * (len(value.shape) - 1),
-        constant_values=batching.padding[name],
-    )
+    behind = [[0, missing]] + [[0, 0]] * (len(value.shape) - 1)
+    padded = tf.pad(cut, behind, constant_values=batching.padding[name])
     return tf.ensure_shape(padded, (length, *value.shape[1:]))
 
 
 def measure(record: Tensors, batching: Batching) -> tuple[Tensors, Tensors]:
     """Return a record with the lengths of its ragged outputs."""
-    return record, {
-        name: tf.shape(record[name], out_type=tf.int64)[0] for name in sorted(batching.ragged)
-    }
+    names = sorted(batching.ragged)
+    return record, {name: tf.shape(record[name], out_type=tf.int64)[0] for name in names}
 
 
 def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
     """Batch the elements of `measure`: padded outputs [b, …], and lengths [b]."""
-    outputs, lengths = records.element_spec
-    fill = (
-        {
-            name: batching.padding.get(name, tf.zeros([], spec.dtype))
-            for name, spec in outputs.items()
-        },
-        {name: tf.constant(0, tf.int64) for name in lengths},
-    )
-    specs = [*outputs.values(), *lengths.values()]
-    if all(spec.shape.is_fully_defined() for spec in specs):
-        # Half again as fast as `padded_batch`.
-        return records.batch(batching.size, drop_remainder=batching.drop_remainder)
-    return records.padded_batch(
-        batching.size, padding_values=fill, drop_remainder=batching.drop_remainder
-    )
+    options = {"batch_size": batching.size, "drop_remainder": batching.drop_remainder}
+    if all(spec.shape.is_fully_defined() for spec in tf.nest.flatten(records.element_spec)):
+        return records.batch(**options)  # half again as fast as `padded_batch`
+    fill = tf.nest.map_structure(lambda spec: tf.zeros([], spec.dtype), records.element_spec)
+    outputs, lengths = fill
+    stated = {name: batching.padding.get(name, zero) for name, zero in outputs.items()}
+    return records.padded_batch(**options, padding_values=(stated, lengths))
 
 
 def to_ragged(columns: Tensors, lengths: Tensors) -> Tensors:

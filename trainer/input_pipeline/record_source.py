@@ -36,29 +36,16 @@ _LARGE_BYTES = 1 << 14
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Choice and order of the records to read.
+    """Choice and order of the records to read."""
 
-    Attributes:
-        shuffle: Whether to use a new order in each pass; otherwise the order in the files.
-        seed: Seed of the order.
-        window: Records to permute together; None for `window_size`.
-        numbers: int64 [n], ascending: the only records to read; None for all.
-        passes: Number of passes over the data; None for endless.
-        first_record: Number of records already used, over all passes.
-        share: This worker's part of each global batch; None for all of it.
-        iteration: Returns the number of each new iteration over a finite dataset; None counts them.
-        deterministic: False allows records to overtake each other when reading stalls.
-    """
-
-    shuffle: bool = False
+    shuffle: bool = False  # else the order in the files
     seed: int = 0
-    window: int | None = None
-    numbers: Any = dataclasses.field(default=None, compare=False)
-    passes: int | None = 1
-    first_record: int = 0
-    share: Share | None = None
-    iteration: Callable[[], int] | None = None
-    deterministic: bool = True
+    window: int | None = None  # records to permute together; None for `window_size`
+    numbers: Any = None  # int64 [n], ascending: the only records to read; None for all
+    passes: int | None = 1  # over the data; None for endless
+    first_record: int = 0  # records already used, over all passes
+    share: Share | None = None  # this worker's part of each global batch; None for all of it
+    deterministic: bool = True  # False lets records overtake each other when reading stalls
 
     @property
     def by_number(self) -> bool:
@@ -94,32 +81,29 @@ class Records:
     ) -> None:
         # Gzip is unpacked before it is read by number, so it is avoided if possible.
         if not shards.compression or reading.by_number or images is not None:
-            record_index = index()
-            num_records = (
-                record_index.num_records if reading.numbers is None else len(reading.numbers)
-            )
+            record_index, numbers = index(), reading.numbers
+            num_records = record_index.num_records if numbers is None else len(numbers)
             self._windows = _windows(record_index, reading, images)
         else:
             self._windows = _streamed(shards)
-        remaining = _remaining(num_records, reading)
-        self._remaining = _own(remaining, reading)
+        self._remaining = _remaining(num_records, reading)
         self.num_shared_batches: int | None = None
-        if reading.share is not None and remaining != tf.data.INFINITE_CARDINALITY:
-            assert remaining is not None  # such records are read by number
-            self.num_shared_batches = reading.share.num_full_batches(remaining)
+        if reading.share is not None and self._remaining != tf.data.INFINITE_CARDINALITY:
+            assert self._remaining is not None  # such records are read by number
+            self.num_shared_batches = reading.share.num_full_batches(self._remaining)
+            self._remaining = reading.share.num_held(self._remaining)
         self._images = images
 
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
         """Map `function` over each (record, key), with a cache also over `look_up`'s row."""
+        windows = self._windows
         if self._images is not None:
             look_up = self._images.look_up
-            chunks = self._windows.rebatch(_LOOKED_UP).map(
+            windows = windows.rebatch(_LOOKED_UP).map(
                 lambda records, keys: (records, keys, *look_up(keys)),
                 num_parallel_calls=PARALLEL_CALLS,
             )
-            elements = _with_cardinality(chunks.unbatch(), self._remaining)
-            return elements.map(function, num_parallel_calls=PARALLEL_CALLS)
-        records = _with_cardinality(self._windows.unbatch(), self._remaining)
+        records = _with_cardinality(windows.unbatch(), self._remaining)
         return records.map(function, num_parallel_calls=PARALLEL_CALLS)
 
     def map_batches(
@@ -155,13 +139,6 @@ def _remaining(num_records: int | None, reading: Reading) -> int | None:
     return remaining
 
 
-def _own(remaining: int | None, reading: Reading) -> int | None:
-    """Return this worker's number of these records."""
-    if reading.share is None or remaining is None or remaining == tf.data.INFINITE_CARDINALITY:
-        return remaining
-    return reading.share.num_held(remaining)
-
-
 class _Positions:
     """Choice of the records for each window of an iteration, from the first record of a run.
 
@@ -173,17 +150,21 @@ class _Positions:
         window = reading.window or window_size(index.num_records, index.num_bytes)
         if not reading.shuffle:  # only the size of a read matters
             window = max(1, window // _SMALLER)
-        self._order = _order(index, reading, window)
+        lengths = index.shard_lengths
+        if reading.numbers is not None:
+            lengths = np.bincount(index.locate(reading.numbers)[0], minlength=len(lengths))
+        seed = reading.seed if reading.shuffle else None
+        self._order = Order(lengths, seed=seed, window=window)
         self._reading = reading
         is_large = index.num_bytes > _LARGE_BYTES * index.num_records
         self._parts = _PARTS if is_large else _PARTS[[0, -1]]
         self._last_part = len(self._parts) - 2
-        self._number_of_iteration = reading.iteration or itertools.count().__next__
+        self._iterations = itertools.count()
 
     def begin(self, _: Any) -> Any:
         """Start an iteration: its first pass, its first window from that pass, its reads."""
         order, passes = self._order, self._reading.passes
-        first_pass = self._number_of_iteration() * (passes or 0)
+        first_pass = next(self._iterations) * (passes or 0)
         skipped, rest = divmod(self._reading.first_record, order.num_records)
         first = skipped * order.num_windows + order.find(first_pass + skipped, rest)
         end = _FOREVER
@@ -194,9 +175,7 @@ class _Positions:
     def keys(self, start: Any, count: Any) -> Any:
         """Return the keys of a read, int64 [n, 2]: a window, or a part of the first one.
 
-        Args:
-            start: Result of `begin`.
-            count: Number of the read, from 0.
+        `start` is the result of `begin`, and `count` the number of the read, from 0.
         """
         order, reading = self._order, self._reading
         first_pass, first, _ = start.tolist()
@@ -246,14 +225,6 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
         return windows.windows(counts.map(keys, num_parallel_calls=1, deterministic=True))
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
-
-
-def _order(index: RecordIndex, reading: Reading, window: int) -> Order:
-    seed = reading.seed if reading.shuffle else None
-    lengths = index.shard_lengths
-    if reading.numbers is not None:
-        lengths = np.bincount(index.locate(reading.numbers)[0], minlength=len(lengths))
-    return Order(lengths, seed=seed, window=window)
 
 
 def _streamed(shards: ShardFiles) -> tf.data.Dataset:

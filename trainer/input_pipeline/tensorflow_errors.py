@@ -13,34 +13,47 @@ _REMEDY = (
     "declare that key with --schema for bare files, or run `beam-tfrecords verify` on a "
     "dataset directory"
 )
-# Messages of tf.io.parse_example, for one record and for a batch.
-_MISMATCHES = (
-    (r"Feature: (?P<key>.*?) \(data type: \w+\) is required", "is missing"),
-    (
-        r"Key: (?P<key>.*?)(, Index: \d+)?\.  Data types",
-        "holds values of another type than its feature",
-    ),
-    (
-        r"Key: (?P<key>.*?)(, Index: \d+)?\.  ",
-        "holds another number of values than its feature",
-    ),
-)
 # This package's own checks, in the graph and in Python functions of the graph.
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r"\b(ValueError|(?P<name>\w+Error)): (?P<message>.*?)\nTraceback", re.DOTALL)
 _CLASSES = {each.__name__: each for each in (TrainerError, ConfigError, DatasetChangedError)}
-# TensorFlow counts the records of a split if metadata.json has their number.
-_COUNT = re.compile(r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el")
-# The name that `parsing.images` gives to the operation that decodes a feature.
-_IMAGE = re.compile(
-    rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
-    r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}"
-)
-# Messages on other workers when one is gone: from its heartbeats, or the connection to it.
-_LOST = re.compile(
-    r"(heartbeat|coordination service|GRPC error information from remote target).*?"
-    r"/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
-    re.IGNORECASE | re.DOTALL,
+# Messages of TensorFlow, and what they mean.
+_MEANINGS: tuple[tuple[str, type[TrainerError], str], ...] = (
+    (
+        r"Feature: (?P<key>.*?) \(data type: \w+\) is required",
+        DatasetDamagedError,
+        "in a record, key {key!r} is missing; {remedy}",
+    ),
+    (
+        r"Key: (?P<key>.*?)(, Index: \d+)?\.  Data types",
+        DatasetDamagedError,
+        "in a record, key {key!r} holds values of another type than its feature; {remedy}",
+    ),
+    (
+        r"Key: (?P<key>.*?)(, Index: \d+)?\.  ",
+        DatasetDamagedError,
+        "in a record, key {key!r} holds another number of values than its feature; {remedy}",
+    ),
+    (  # it counts the records of a split if metadata.json has their number
+        r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el",
+        DatasetDamagedError,
+        "metadata.json states {stated} records, but the shards hold {count}; `beam-tfrecords "
+        "verify` names the shards that changed",
+    ),
+    (  # on other workers when one is gone: from its heartbeats, or the connection to it
+        r"(?is)(heartbeat|coordination service|GRPC error information from remote target).*?"
+        r"/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
+        TrainerError,
+        "{kind} {number} of TF_CONFIG is gone: it has ended or cannot be reached; start the same "
+        "command on all workers again to continue from the last checkpoint",
+    ),
+    (  # the name that `parsing.images` gives to the operation that decodes a feature
+        rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
+        r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}",
+        DatasetDamagedError,
+        "{name!r} of a record is not an image that TensorFlow can read: {summary}; "
+        "`beam-tfrecords build` rejects damaged images and lists them",
+    ),
 )
 # TensorFlow uses the same type for full memory.
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
@@ -52,39 +65,19 @@ _WHERE = re.compile(r"^.*Iterator::[\w:]+: |\{\{.*?\}\} | \[Op:.*$", re.DOTALL)
 
 
 def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
-    """Return this package's error for `error` from reading records.
+    """Return this package's error for an error of a `tf.data.Dataset`.
 
-    Args:
-        error: Error of a `tf.data.Dataset`.
-        remedy: Advice for a record that does not fit the features; by default the
-            commands' remedy.
+    The remedy is advice for a record that does not fit the features.
     """
-    message = error.message
-    for pattern, problem in _MISMATCHES:
-        if match := re.search(pattern, message):
-            return DatasetDamagedError(f"in a record, key {match['key']!r} {problem}; {remedy}")
+    message, summary = error.message, brief(error)
     if match := _ASSERTION.search(message):
         return DatasetDamagedError(" ".join(match["parts"].split("] [")))
     if match := _RAISED.search(message):
         return _CLASSES.get(match["name"], DatasetDamagedError)(match["message"])
-    if match := _COUNT.search(message):
-        return DatasetDamagedError(
-            f"metadata.json states {match['stated']} records, but the shards hold "
-            f"{match['count']}; `beam-tfrecords verify` names the shards that changed"
-        )
-    if match := _LOST.search(message):
-        return TrainerError(
-            f"{match['kind']} {match['number']} of TF_CONFIG is gone: it has ended or cannot be "
-            "reached; start the same command on all workers again to continue from the last "
-            "checkpoint"
-        )
-    summary = brief(error)
-    if match := _IMAGE.search(message):
-        return DatasetDamagedError(
-            f"{match['name']!r} of a record is not an image that TensorFlow can read: "
-            f"{summary.removesuffix('.')}; `beam-tfrecords build` rejects damaged images "
-            "and lists them"
-        )
+    for pattern, kind, text in _MEANINGS:
+        if match := re.search(pattern, message):
+            facts = {"remedy": remedy, "summary": summary.removesuffix("."), **match.groupdict()}
+            return kind(text.format(**facts))
     if isinstance(error, tf.errors.DataLossError):
         return DatasetDamagedError(
             f"a shard is damaged: {summary}; `beam-tfrecords verify` names it"

@@ -1,7 +1,6 @@
 """The options of the other commands. Imports no TensorFlow."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
@@ -29,15 +28,11 @@ Which = Annotated[
 ]
 
 
-def file_name(suffix: str) -> Callable[[str], str]:
-    """Check that the name of a file ends as its kind does."""
-
-    def check(name: str) -> str:
-        if not name.endswith(suffix):
-            raise ValueError(f"does not end in {suffix}; name a {suffix[1:].upper()} file")
-        return name
-
-    return check
+def png_name(name: str) -> str:
+    """The name of a PNG file, checked."""
+    if not name.endswith(".png"):
+        raise ValueError("does not end in .png; name a PNG file")
+    return name
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -189,7 +184,7 @@ class ShowBatchConfig(InputConfig):
 
     output: Annotated[
         str,
-        Option("PNG file to write", metavar="FILE", make=file_name(".png")),
+        Option("PNG file to write", metavar="FILE", make=png_name),
         Group("data and output"),
     ] = "batch.png"
     seed: Annotated[

@@ -20,17 +20,11 @@ _REMEDY = "use auto, cpu, cpu:N (N replicas), gpu (all of them) or gpu:0,1 (by n
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """The devices that `--devices` selects.
+    """The devices that `--devices` selects."""
 
-    Attributes:
-        kind: "auto", "cpu" or "gpu".
-        num_cpus: Logical CPU devices, one per replica, if `kind` is "cpu".
-        gpus: GPU numbers if `kind` is "gpu"; empty for all.
-    """
-
-    kind: str
-    num_cpus: int = 1
-    gpus: tuple[int, ...] = ()
+    kind: str  # "auto", "cpu" or "gpu"
+    num_cpus: int = 1  # logical devices, one per replica
+    gpus: tuple[int, ...] = ()  # numbers; empty for all
 
 
 def parse_devices(text: str) -> Devices:
@@ -58,11 +52,7 @@ def parse_devices(text: str) -> Devices:
 
 
 def checked_devices(text: str) -> str:
-    """A text that `parse_devices` reads.
-
-    Raises:
-        ValueError: It cannot.
-    """
+    """A text that `parse_devices` reads, or its ValueError."""
     parse_devices(text)
     return text
 
@@ -86,13 +76,6 @@ class RunOption(Option):
     is_completed: bool = False
     names_code: bool = False
     names_place: bool = False
-
-
-def own_function(help: str, *, may_change: bool = False) -> RunOption:
-    """An option that names a function of the user's own."""
-    return RunOption(
-        help, metavar="MODULE:FUNCTION", names_code=True, may_change=may_change, is_rare=True
-    )
 
 
 # The options that several commands have.
@@ -158,9 +141,12 @@ Quiet = Annotated[bool, RunOption("print only warnings and errors on stderr", ma
 
 OwnModel = Annotated[
     str | None,
-    own_function(
+    RunOption(
         "your own function that takes the task and returns the model; for a trained model, if "
-        "it has layers of its own"
+        "it has layers of its own",
+        metavar="MODULE:FUNCTION",
+        names_code=True,
+        is_rare=True,
     ),
 ]
 

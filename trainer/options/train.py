@@ -6,17 +6,10 @@ from typing import Annotated, Any
 
 from tfrecord_dataset.options import Group, fields_of, flag_of
 from tfrecord_dataset.shown_text import without_secrets
-from trainer.options.shared import (
-    DeviceNames,
-    InputConfig,
-    OwnModel,
-    RunOption,
-)
+from trainer.options.shared import DeviceNames, InputConfig, OwnModel, RunOption
 
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "none")
-
-
 USUAL_LEARNING_RATE = 1e-3
 
 
@@ -216,10 +209,7 @@ class TrainConfig(InputConfig):
         if self.model_fn is not None and (self.model != "small" or self.weights is not None):
             yield "--model-fn cannot be combined with --model or --weights; choose one"
         if self.head_epochs is not None and self.weights is None:
-            yield (
-                "--head-epochs is for weights learned elsewhere; name them by --weights, or leave "
-                "it out"
-            )
+            yield "--head-epochs is for pretrained weights; name them with --weights"
         if self.validation_split is not None and self.validation_share:
             yield "--validation-split and --validation-share both choose the records; give one"
         if self.resume and self.overwrite:

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import itertools
 import json
+import math
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from trainer.options.commands import PredictConfig
 from trainer.predicting.items import Item, items_of_rows, read_items, write_chunks
 from trainer.progress import Progress
 from trainer.runs import choices
-from trainer.runs.trained import TrainedRun, load_run, validated
+from trainer.runs.trained import Run, open_run
 from trainer.tasks import Task
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.targets.results import Results, Row, results_of
@@ -37,19 +38,10 @@ _ENCODED, _FILENAME = "encoded image", "file name"
 
 
 class _Record(NamedTuple):
-    """What is known of one record.
-
-    Attributes:
-        source: Its file, row, or place in a split.
-        image: Its encoded image, for targets that need it.
-        predictions: NumPy arrays by name.
-        columns: The record's columns among --columns.
-    """
-
-    source: str
-    image: bytes | None
-    predictions: dict[str, Any]
-    columns: dict[str, Any]
+    source: str  # its file, row, or place in a split
+    image: bytes | None  # encoded, for targets that need it
+    predictions: dict[str, Any]  # NumPy arrays by name
+    columns: dict[str, Any]  # the record's columns among --columns
 
 
 def predict(config: PredictConfig) -> dict[str, int]:
@@ -59,9 +51,9 @@ def predict(config: PredictConfig) -> dict[str, int]:
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
-    run = load_run(config.run_path, config.which, config.model_fn)
-    results = results_of(run.task.goal)
-    _check_options(config, run.task, results)
+    run = open_run(config.run_path, which=config.which, model_fn=config.model_fn)
+    results = results_of(run.learned.goal)
+    _check_options(config, run.learned, results)
     opened = _opened(config, run)
     shown = _shown_score(config, run, progress)
     is_document = config.min_score is None and config.format in results.documents
@@ -74,8 +66,11 @@ def predict(config: PredictConfig) -> dict[str, int]:
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if config.images is not None:
                 assert record.image is not None
+                from PIL import Image  # here: most predictions need no Pillow
+
                 drawn = results.row(record.predictions, record.image, shown)
-                pixels = _in_rgb(record.image)
+                with Image.open(io.BytesIO(record.image)) as image:
+                    pixels = image.convert("RGB")
                 _save(results.draw(drawn, record.predictions, pixels), Path(config.images, name))
             if config.maps is not None:
                 _save(results.map_of(row, record.predictions), Path(config.maps, name))
@@ -94,24 +89,21 @@ def predict(config: PredictConfig) -> dict[str, int]:
 
 
 def predicted_rows(
-    run: TrainedRun, config: PredictConfig, given: Dataset | Iterable[Mapping[str, Any]] | None
+    run: Run, config: PredictConfig, given: Dataset | Iterable[Mapping[str, Any]] | None
 ) -> Iterator[Row]:
     """Yield the rows that `predict` writes as JSON lines.
 
-    Args:
-        run: The trained model.
-        config: The options of the command.
-        given: A dataset, or rows, in place of `config.inputs`; None for these.
+    A dataset or rows may be `given` in place of `config.inputs`.
     """
     opened, items = None, None
     if isinstance(given, Dataset):
-        check_same_inputs(run.task, given.features, run.options)
+        check_same_inputs(run.learned, given.features, run.config.options)
         opened = choices.of_run(given, run.config, config.split)
     elif given is not None:
-        items = items_of_rows(given, "row ", Path(), run.task, run.features_to_predict())
+        items = items_of_rows(given, "row ", Path(), run.learned, run.features_to_predict())
     else:
         opened = _opened(config, run)
-    results, shown = results_of(run.task.goal), _shown_score(config, run, Progress(quiet=True))
+    results, shown = results_of(run.learned.goal), _shown_score(config, run, Progress(quiet=True))
     for number, record in enumerate(_records(config, run, opened, items), start=1):
         yield _row(results, record, number, shown)
 
@@ -121,13 +113,6 @@ def _row(results: Results, record: _Record, number: int, least: float) -> Row:
     if results.goal.needs_image:
         row["image_id"] = number
     return row | results.row(record.predictions, record.image, least)
-
-
-def _in_rgb(encoded: bytes) -> Any:
-    from PIL import Image  # here: most predictions need no Pillow
-
-    with Image.open(io.BytesIO(encoded)) as image:
-        return image.convert("RGB")
 
 
 def _save(image: Any, file: Path) -> None:
@@ -150,20 +135,20 @@ def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
         raise ConfigError("--columns is for --format csv; leave it out")
 
 
-def _shown_score(config: PredictConfig, run: TrainedRun, progress: Progress) -> float:
+def _shown_score(config: PredictConfig, run: Run, progress: Progress) -> float:
     """The score from which on boxes are written and drawn; any for tasks without scores."""
-    metric = run.task.goal.least_score
+    metric = run.learned.goal.least_score
     if metric is None or config.min_score is not None:
         return config.min_score or 0.0
-    least_score = validated(config.run_path, config.which, run.options, metric)
+    least_score = run.metrics.get(f"val_{metric}", math.nan)
     why = "with the best F1 of the validation split"
-    if least_score is None:
+    if not math.isfinite(least_score):
         least_score, why = _LEAST_SCORE, "since no validation has chosen a score"
     progress.say(f"boxes of a score of {least_score:.2f} and more are shown, {why} (--min-score)")
     return least_score
 
 
-def _opened(config: PredictConfig, run: TrainedRun) -> tuple[Dataset, str] | None:
+def _opened(config: PredictConfig, run: Run) -> tuple[Dataset, str] | None:
     """The dataset to predict for, and its split; None for files."""
     if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
         if config.split is not None:
@@ -177,17 +162,17 @@ def _opened(config: PredictConfig, run: TrainedRun) -> tuple[Dataset, str] | Non
         config.cache_bytes,
         allow_missing_shards=config.allow_missing_shards,
     )
-    check_same_inputs(run.task, dataset.features, run.options)
+    check_same_inputs(run.learned, dataset.features, run.config.options)
     return choices.of_run(dataset, run.config, config.split)
 
 
 def _records(
     config: PredictConfig,
-    run: TrainedRun,
+    run: Run,
     opened: tuple[Dataset, str] | None,
     items: Iterable[Item] | None = None,
 ) -> Iterator[_Record]:
-    task, features = run.task, run.features_to_predict()
+    task, features = run.learned, run.features_to_predict()
     results = results_of(task.goal)
     predicted = _predicted(results)
     own = [source for _, source in _columns(config, results) if source not in predicted]
@@ -236,14 +221,11 @@ def _datasets(
 
 
 def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
-    """Return the dataset with further features of images, and their names.
-
-    These are the encoded image for targets that need it, and the name of its file.
-    """
+    """Return the dataset with the encoded images and names of their files, if needed."""
     added: dict[str, Feature] = {}
-    inputs = [*task.inputs.values()]
-    if len(inputs) == 1 and inputs[0].group == "image":
-        image = dataset.features[inputs[0].name]
+    first, *more = task.inputs.values()
+    if not more and first.group == "image":
+        image = dataset.features[first.name]
         stored = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
         file_key = image.subkey("filename")
         added[_FILENAME] = dataclasses.replace(stored, name=_FILENAME, key=file_key, default=b"")

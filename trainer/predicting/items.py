@@ -20,28 +20,19 @@ _ROWS = (".csv", ".jsonl")
 
 
 class Item(NamedTuple):
-    """One record to predict for.
+    """One record to predict for."""
 
-    Attributes:
-        source: What it is called in the predictions: a path, or `rows.csv:3`.
-        example: A serialized tf.train.Example.
-        row: Its columns in a .csv or .jsonl file.
-    """
-
-    source: str
-    example: bytes
-    row: Mapping[str, Any] = MappingProxyType({})
+    source: str  # in the predictions: a path, or `rows.csv:3`
+    example: bytes  # a serialized tf.train.Example
+    row: Mapping[str, Any] = MappingProxyType({})  # its columns in a .csv or .jsonl file
 
 
 def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
     """The records in files and folders, in order; folders with all that is below them.
 
-    Args:
-        paths: Of images, audio files or texts, each a record of a model with one such input; or
-            of .csv and .jsonl files, each row a record, whose columns are named like the inputs.
-            There an image or audio file is a path, relative to the file.
-        task: The model's.
-        features: Of the model's inputs, by name.
+    An image, audio file or text is a record of a model with one such input; of .csv and .jsonl
+    files each row is one, whose columns are named like the inputs. There an image or audio file is
+    a path, relative to the file.
 
     Raises:
         ConfigError: A path does not exist, or the model cannot take what is there.
@@ -99,14 +90,7 @@ def items_of_rows(
     task: Task,
     features: Mapping[str, Feature],
 ) -> Iterator[Item]:
-    """The records of rows that have a column for each input.
-
-    Args:
-        rows: Values by column; an image or audio file is a path.
-        prefix: Of the sources, before the number of the row from 1.
-        folder: From which paths lead.
-        task: The model's.
-        features: Of the model's inputs, by name.
+    """The records of rows that have a column for each input; paths in them lead from `folder`.
 
     Raises:
         UnknownNameError: A row lacks a column.
@@ -127,12 +111,11 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError("it is not an object")
             except ValueError as error:
-                raise DatasetDamagedError(
-                    f"{path}:{number} is not JSON: {error}; correct the line"
-                ) from error
-            if not isinstance(row, dict):
-                raise DatasetDamagedError(f"{path}:{number} is not a JSON object; correct the line")
+                problem = f"{path}:{number} is not a JSON object: {error}; correct the line"
+                raise DatasetDamagedError(problem) from error
             yield row
 
 

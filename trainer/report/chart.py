@@ -23,7 +23,7 @@ def chart(
     *,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """Prepare a chart for the template.
+    """Prepare a chart for the template; without points it has no lines.
 
     Args:
         title: Title of the chart.
@@ -31,10 +31,6 @@ def chart(
         mark: An x to mark with a vertical line.
         bounds: (least x, most x, least y, most y); None for those of the points.
         whole: Whether x are whole numbers, such as epochs.
-
-    Returns:
-        "title"; "lines", each with "name", "points" (the SVG's) and "dots"; "mark", or None; "x"
-            and "y": the axes' ticks, each (place, label). No lines without points.
     """
     kept = {
         name: thinned([each for each in points if all(abs(value) <= _LARGEST for value in each)])

@@ -3,9 +3,10 @@
 import dataclasses
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tfrecord_dataset.shown_text import number_text
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.baselines import PREFIX
 
 Row = Mapping[str, float]
@@ -17,6 +18,9 @@ _LITTLE = 0.01
 # Epochs, and deviations of a loss, that exceed chance.
 _SEVERAL = 3
 _TIMES_NOISE = 2
+# Metrics of tasks that are better the lower they are; all others the higher.
+_LOWER_IS_BETTER = ("loss", "mse", "mae")
+_WAYS = {"min": True, "max": False}
 
 
 def value_of(row: Row, metric: str) -> float:
@@ -26,12 +30,7 @@ def value_of(row: Row, metric: str) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Best:
-    """How rows are compared.
-
-    Attributes:
-        metric: Its name; validation counts, if rows have it.
-        is_least: Whether the best row has the lowest.
-    """
+    """The best row has the lowest or highest metric, in validation if rows have it."""
 
     metric: str = "loss"
     is_least: bool = True
@@ -50,6 +49,35 @@ class Best:
 
 
 _LOSS = Best()
+
+
+def best_of(stated: str | None, rows: Sequence[Row]) -> Best:
+    """The choice that `--best-by` stated for a run with such rows of history."""
+    names = {name.removeprefix("val_") for row in rows for name in row}
+    return best_by(stated or "loss", names, (), validated=True)
+
+
+def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
+    """The choice that `--best-by` states: METRIC, METRIC:min or METRIC:max.
+
+    Raises:
+        UnknownNameError: Unknown metric.
+        ConfigError: It is the user's own, and whether the lowest is best was not stated.
+    """
+    name, _, way = stated.rpartition(":")
+    if stated in metrics or way not in _WAYS:
+        name, way = stated, ""
+    if name not in metrics:
+        where = "" if validated else " without a validation split"
+        raise UnknownNameError(f"metric{where}, for --best-by,", name, metrics)
+    if way:
+        return Best(name, _WAYS[way])
+    if name in own:
+        raise ConfigError(
+            f"--best-by {name} is a metric of your own: say whether its lowest or its highest "
+            f"value is the best, by --best-by {name}:min or {name}:max"
+        )
+    return Best(name, name in _LOWER_IS_BETTER)
 
 
 def shown_metric(row: Row, metric: str) -> str:
@@ -94,24 +122,15 @@ def _over_fits(history: Sequence[Row], place: int) -> bool:
 
 
 def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Return points (epochs done, value) of each metric, in training and in validation.
-
-    Returns:
-        By metric and by "train", "validation" or "trivial guess"; only finite values.
-    """
+    """Return the finite points (epochs done, value) by metric, and by whose values they are."""
     series: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in history:
-        at = row["epoch"]
         for column, value in row.items():
-            if column not in ("epoch", "step") and math.isfinite(value):
-                name, split = _line_of(column)
-                series.setdefault(name, {}).setdefault(split, []).append((at, value))
+            if column in ("epoch", "step") or not math.isfinite(value):
+                continue
+            name = column.removeprefix("val_")
+            split = "train" if name == column else "validation"
+            if name.startswith(PREFIX):
+                name, split = name.removeprefix(PREFIX), "trivial guess"
+            series.setdefault(name, {}).setdefault(split, []).append((row["epoch"], value))
     return series
-
-
-def _line_of(column: str) -> tuple[str, str]:
-    """The metric of a column, and whose values it has."""
-    name = column.removeprefix("val_")
-    if (guessed := name.removeprefix(PREFIX)) != name:
-        return guessed, "trivial guess"
-    return name, "train" if name == column else "validation"

@@ -22,38 +22,23 @@ _NO_TRAINING = {"facts": (), "command": (), "curves": ()}
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pictured:
-    """A record to show.
+    """A record to show."""
 
-    Attributes:
-        pictures: Data URIs by title, such as "true" and "predicted"; may be empty.
-        text: Description.
-    """
-
-    pictures: Mapping[str, str]
+    pictures: Mapping[str, str]  # data URIs by title, such as "true" and "predicted"; may be empty
     text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
-    """Results of a validation in addition to its metrics.
+    """Results of a validation in addition to its metrics; "" and () for none."""
 
-    Attributes:
-        batch: The first batch as the model saw it.
-        split: Split of the figures and examples; "" for none.
-        model: The model of the figures and examples.
-        data_report: URL of the dataset's report, relative to the page; "" for none.
-        baseline: The best result compared with a trivial guess, in words; "" without one.
-        figures: Figures of the accumulators by section.
-        examples: Records to show, worst first.
-    """
-
-    batch: Sequence[Pictured] = ()
-    split: str = ""
-    model: str = ""
-    data_report: str = ""
-    baseline: str = ""
-    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    examples: Sequence[Pictured] = ()
+    batch: Sequence[Pictured] = ()  # the first batch as the model saw it
+    split: str = ""  # of the figures and examples
+    model: str = ""  # of the figures and examples
+    data_report: str = ""  # URL relative to the page
+    baseline: str = ""  # the best result compared with a trivial guess
+    figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by section
+    examples: Sequence[Pictured] = ()  # worst first
 
 
 def html(
@@ -74,7 +59,7 @@ def html(
         history: Rows so far, at least one.
         best: Criterion of the best row.
         task: Name of the task.
-        facts: Further facts for the head, such as the date.
+        facts: Further facts for the head.
         sections: Results of the last validation.
     """
     place, sections = best.place(history), sections or Sections()
@@ -101,14 +86,11 @@ def html_of_predictions(title: str, about: str, sentence: str, sections: Section
 
 
 def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
+    shown_fields = ("batch", "split", "model", "data_report", "examples")
     context = {
         **_NO_TRAINING,
         **head,
-        "batch": sections.batch,
-        "split": sections.split,
-        "model": sections.model,
-        "data_report": sections.data_report,
-        "examples": sections.examples,
+        **{name: getattr(sections, name) for name in shown_fields},
         **{name: sections.figures.get(name) for name in ("classes", "boxes", "numbers", "maps")},
         "charts": _charts(sections.figures),
     }
@@ -116,12 +98,10 @@ def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
 
 
 def _charts(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Charts of the sections."""
     charts: dict[str, Any] = {}
     unit = (0.0, 1.0, 0.0, 1.0)
     if classes := figures.get("classes"):
-        lines = classes["curves"]
-        charts["precision"] = chart("precision by recall", lines, bounds=unit)
+        charts["precision"] = chart("precision by recall", classes["curves"], bounds=unit)
     if boxes := figures.get("boxes"):
         charts["box_precision"] = chart("precision by recall", boxes["curves"], bounds=unit)
         mark = boxes["best"] and boxes["best"][1]

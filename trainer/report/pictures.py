@@ -44,18 +44,13 @@ def of_pixels(pixels: Any) -> Any:
 
 
 def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any:
-    """Make a small Pillow image with an overlay.
-
-    Args:
-        pixels: uint8 [height, width, 3].
-        overlay: Objects or map to draw in the classes' colours; class 0 and 255 have none.
-        side: Longest side in pixels.
-    """
+    """Make a Pillow image with an overlay of uint8 [height, width, 3], its longest side `side`."""
     from PIL import Image
 
     overlay = overlay or Overlay()
-    if overlay.classes is not None:
-        pixels = _overlaid(pixels, overlay.classes)
+    if overlay.classes is not None:  # 0 and 255 have no colour
+        numbers = resized(overlay.classes, ImageSize(*pixels.shape[:2]))
+        pixels = tinted(pixels, numbers, (numbers > 0) & (numbers < 255))
     image = Image.fromarray(np.ascontiguousarray(pixels))
     image.thumbnail((side, side))  # before drawing boxes, to keep their line width
     scale = (image.width, image.height) * 2
@@ -74,23 +69,17 @@ def picture(pixels: Any, overlay: Overlay | None = None) -> str:
 
 
 def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str, Overlay]]:
-    """Yield (pixels, text, overlay) of a batch's first records, as the model sees them.
+    """Return (pixels, text, overlay) of a batch's first records, as the model sees them.
 
-    Args:
-        task: A task with an image.
-        batch: Inputs and targets, from `training_batches`.
-        most: Number of records.
+    The batch is one of `training_batches`, of a task with an image.
     """
     (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
     inputs, target, *_ = tf.nest.map_structure(lambda values: values[:most].numpy(), tuple(batch))
+    show, row_of = results_of(task.goal).shown, tf.nest.map_structure
     return [
-        (of_pixels(image), *results_of(task.goal).shown(_record(target, row)))
+        (of_pixels(image), *show(row_of(lambda values, row=row: values[row], target)))
         for row, image in enumerate(inputs[name])
     ]
-
-
-def _record(batch: Any, row: int) -> Any:
-    return tf.nest.map_structure(lambda values: values[row], batch)
 
 
 def sheet(records: Sequence[tuple[Any, str, Overlay]]) -> Any:
@@ -119,8 +108,3 @@ def _enlarged(pixels: Any, side: int) -> Any:
     """Enlarge small images by a whole factor, so that lines of boxes do not hide them."""
     times = max(1, side // max(pixels.shape[:2]))
     return pixels.repeat(times, axis=0).repeat(times, axis=1)
-
-
-def _overlaid(pixels: Any, classes: Any) -> Any:
-    numbers = resized(classes, ImageSize(*pixels.shape[:2]))
-    return tinted(pixels, numbers, (numbers > 0) & (numbers < 255))

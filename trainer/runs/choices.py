@@ -1,12 +1,14 @@
-"""What `train` chooses where its options leave it open: splits, task, sizes, length, the best."""
+"""What `train` chooses where its options leave it open: splits, task, sizes, length."""
 
 import dataclasses
 import functools
 import hashlib
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
@@ -15,15 +17,16 @@ from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError, UnknownNameError
-from trainer.options.commands import EvaluateConfig
+from trainer.errors import ConfigError
+from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
 from trainer.options.shared import AUTO, InputConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
-from trainer.report.history import Best
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
+from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
+from trainer.tasks.reading import BatchChanges, training_batches, with_statistics
 from trainer.tasks.table_columns import Column, sample_columns
 
 # Records whose target is looked at to choose the size of images.
@@ -44,10 +47,7 @@ _RECORDS_OF_LARGER_BATCHES = 1_000
 _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
 # Validations without a better one after which a run ends: a quarter of the epochs.
 _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
-# Those of tasks that are better the lower they are; all others of tasks the higher.
-_LOWER_IS_BETTER = ("loss", "mse", "mae")
 Columns = Callable[[], Mapping[str, Column]]
-_WAYS = {"min": True, "max": False}
 
 
 def open_given(
@@ -75,12 +75,6 @@ def hold_out(
     dataset: Dataset, config: TrainConfig, split: str, progress: Progress
 ) -> tuple[Dataset, TrainConfig]:
     """The dataset with the share of the train split that validates; the options with the share.
-
-    Args:
-        dataset: As it was opened.
-        config: The options; of a run that is continued they state the share.
-        split: To train on.
-        progress: For messages.
 
     Raises:
         ConfigError: There is a split of that name, or the records are one group.
@@ -124,11 +118,8 @@ def validation_split(dataset: Dataset, config: TrainConfig) -> str | None:
 def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset, str]:
     """The dataset, and the name of its split to evaluate on, or to predict for.
 
-    Args:
-        dataset: As it was opened.
-        run: The run. "validation" names the share that it held out, where no split has that name.
-        name: That was given; None for test, else in the run's own data the share that it held out,
-            else the only split.
+    Without a name it is test, else in the run's own data the share that it held out, else the only
+    split. "validation" names that share where no split has the name.
     """
     share, train = run.options.validation_share, run.data.get("train split", "")
     can_be_drawn = share and train in dataset.splits and _HELD_OUT not in dataset.splits
@@ -142,7 +133,7 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
 
 
 def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
-    """The identity of a split, for `continuing.check_same_data`."""
+    """The identity of a split, for `continuing.check_same`."""
     chosen = dataset.split(split)
     index = dataset.index(split)
     digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
@@ -156,38 +147,33 @@ def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
 
 
 def _digest(index: RecordIndex, shard: int) -> str:
-    """Of a bare file: the sha256 of its records' checksums, of which few bytes are read."""
+    """The sha256 of a bare file's checksums of records, of which few bytes are read."""
     if index.shards.files.is_remote:
         return index.shards.files.identity(shard)
     return hashlib.sha256(b"".join(index.checksums(shard))).hexdigest()
 
 
 def columns_of(dataset: Dataset, split: str) -> Columns:
-    """A function that returns what a sample tells of a split's columns, which is read once."""
+    """A function that samples a split's columns, once."""
     return functools.cache(functools.partial(sample_columns, dataset, split))
 
 
 def choose(
     config: TrainConfig, dataset: Dataset, split: str, columns: Columns, progress: Progress
 ) -> tuple[Task, TrainConfig]:
-    """The task, and the options completed with the size of its images.
-
-    Args:
-        config: The options.
-        dataset: The records.
-        split: To train on.
-        columns: Of `columns_of`.
-        progress: For messages.
-    """
+    """The task with its statistics, and the options completed with the size of its images."""
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
         return choose_task(dataset.features, sized, columns)
 
+    def first_values() -> Any:
+        batches = dataset.batches(split, batch_size=_SAMPLED, features=[task.target])
+        return next(iter(batches))[task.target].numpy()
+
     size = config.image_size or declared_size(dataset.features.values())
     task, reason = chosen(size)
-    values = functools.partial(_first_values, dataset, split, task.target)
-    shown = None if config.image_size else task.goal.image_size(size, values)
+    shown = None if config.image_size else task.goal.image_size(size, first_values)
     if shown is not None:
         size, (task, reason) = shown, chosen(shown)
         reason += f"; images shown at {size} (--image-size)"
@@ -199,13 +185,64 @@ def choose(
     if config.augment == AUTO and task.augment != "none":
         reason += "; half of the images mirrored (--augment)"
     progress.say(f"task {task.name}: {reason}")
+    task = with_statistics(task, dataset, split, progress.say)
     return task, dataclasses.replace(config, image_size=size if task.images else None)
 
 
-def _first_values(dataset: Dataset, split: str, name: str) -> Any:
-    """What the first records hold of a feature: a NumPy array [n, …]."""
-    batches = dataset.batches(split, batch_size=_SAMPLED, features=[name])
-    return next(iter(batches))[name].numpy()
+def batch_changes(
+    config: TrainConfig, task: Task, dataset: Dataset, split: str, previous: RunConfig | None = None
+) -> BatchChanges:
+    """The changes of batches by the options; a run that is continued keeps its class weights.
+
+    Raises:
+        ConfigError: An option does not suit the task.
+    """
+    if config.label_smoothing:
+        task.goal.check(task.goal.takes_shares, "--label-smoothing needs classes")
+    weights = () if previous is None else previous.class_weights
+    if previous is None and config.class_weights is not None:
+        weights = tuple(class_weights(config.class_weights, task, dataset, split))
+    return BatchChanges(label_smoothing=config.label_smoothing, class_weights=weights)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingInput:
+    """The source of a training's batches; its options are completed, with a seed."""
+
+    dataset: Dataset
+    split: str
+    task: Task
+    config: TrainConfig
+    changes: BatchChanges
+
+    def batches(self, **more: Any) -> tf.data.Dataset:
+        """`training_batches` with the options, and more of its arguments."""
+        assert self.config.seed is not None
+        return training_batches(
+            self.task,
+            self.dataset,
+            self.split,
+            batch_size=self.config.global_batch,
+            seed=self.config.seed,
+            changes=self.changes,
+            **more,
+        )
+
+
+def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> TrainingInput:
+    """Open the input of the new training that a command describes.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    dataset = open_given(given)
+    split = train_split(dataset, given.train_split)
+    dataset, config = hold_out(dataset, given.train_config(), split, progress)
+    task, config = choose(config, dataset, split, columns_of(dataset, split), progress)
+    if config.batch_size is None:
+        config = dataclasses.replace(config, batch_size=batch_size(dataset.num_records(split)))
+    changes = batch_changes(config, task, dataset, split)
+    return TrainingInput(dataset=dataset, split=split, task=task, config=config, changes=changes)
 
 
 def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
@@ -223,7 +260,11 @@ def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -
             f"a batch of {config.global_batch} is larger than the {num_records} training records; "
             "some occur twice in a batch"
         )
-    return config.steps_per_epoch or max(1, num_records // config.global_batch)
+    return _steps_per_epoch(config, num_records, config.global_batch)
+
+
+def _steps_per_epoch(config: TrainConfig, num_records: int, size: int) -> int:
+    return config.steps_per_epoch or max(1, num_records // size)
 
 
 def batch_size(num_records: int, num_replicas: int = 1) -> int:
@@ -246,7 +287,6 @@ def with_plan(
     it, the rate is constant, and only `early_stopping` ends a run early.
     """
     size = config.batch_size or batch_size(num_records, num_replicas)
-    steps_per_epoch = config.steps_per_epoch or max(1, num_records // size)
     chosen: dict[str, Any] = {
         "batch_size": size,
         "learning_rate": USUAL_LEARNING_RATE,
@@ -255,69 +295,32 @@ def with_plan(
         "best_by": task.goal.best_by if is_validated else "loss",
     }
     if config.epochs is None:
-        wanted = math.ceil(_steps(task) / steps_per_epoch)
-        epochs = min(max(wanted, _FEWEST_EPOCHS), _MOST_EPOCHS)
+        is_table = all(each.group == "numbers" for each in task.inputs.values())
+        num_steps = _STEPS_OF_TABLES if is_table else task.goal.num_steps
+        per_epoch = _steps_per_epoch(config, num_records, size)
+        epochs = min(max(math.ceil(num_steps / per_epoch), _FEWEST_EPOCHS), _MOST_EPOCHS)
         patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
         chosen |= {
             "epochs": epochs,
             "learning_rate": USUAL_LEARNING_RATE if config.weights else task.goal.learning_rate,
             "schedule": "cosine",
-            "warmup_steps": min(int(_WARM_UP_SHARE * epochs * steps_per_epoch), _MOST_WARM_UP),
+            "warmup_steps": min(int(_WARM_UP_SHARE * epochs * per_epoch), _MOST_WARM_UP),
             "early_stopping": patience if is_validated else None,
         }
-    left: dict[str, Any] = {
-        name: value for name, value in chosen.items() if getattr(config, name) is None
-    }
+    left = {name: value for name, value in chosen.items() if getattr(config, name) is None}
     return dataclasses.replace(config, **left)
-
-
-def _steps(task: Task) -> int:
-    is_table = all(each.group == "numbers" for each in task.inputs.values())
-    return _STEPS_OF_TABLES if is_table else task.goal.num_steps
 
 
 def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:
     """The plan in one line."""
     epochs = config.epochs or 0
-    rate = f"{config.schedule} learning rate {config.learning_rate:g}"
-    if config.warmup_steps:
-        rate = f"{rate} after {counted(config.warmup_steps, 'step')} of warm-up"
-    parts = [
+    text = (
         f"plan: {counted(epochs * steps_per_epoch, 'step')} in {counted(epochs, 'epoch')}, "
-        f"batches of {config.batch_size}",
-        rate,
-    ]
+        f"batches of {config.batch_size}, {config.schedule} learning rate {config.learning_rate:g}"
+    )
+    if config.warmup_steps:
+        text += f" after {counted(config.warmup_steps, 'step')} of warm-up"
     if config.early_stopping:
-        parts.append(
-            f"ends after {config.early_stopping} validations without a better {config.best_by}"
-        )
-    return ", ".join(parts)
-
-
-def best_of(stated: str | None, rows: Sequence[Mapping[str, float]]) -> Best:
-    """The choice that `--best-by` stated for a run with such rows of history."""
-    names = {name.removeprefix("val_") for row in rows for name in row}
-    return best_by(stated or "loss", names, (), validated=True)
-
-
-def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
-    """The choice that `--best-by` states: METRIC, METRIC:min or METRIC:max.
-
-    Raises:
-        UnknownNameError: Unknown metric.
-        ConfigError: It is the user's own, and whether the lowest is best was not stated.
-    """
-    name, _, way = stated.rpartition(":")
-    if stated in metrics or way not in _WAYS:
-        name, way = stated, ""
-    if name not in metrics:
-        where = "" if validated else " without a validation split"
-        raise UnknownNameError(f"metric{where}, for --best-by,", name, metrics)
-    if way:
-        return Best(name, _WAYS[way])
-    if name in own:
-        raise ConfigError(
-            f"--best-by {name} is a metric of your own: say whether its lowest or its highest "
-            f"value is the best, by --best-by {name}:min or {name}:max"
-        )
-    return Best(name, name in _LOWER_IS_BETTER)
+        text += f", ends after {config.early_stopping} validations without a better "
+        text += config.best_by or "loss"
+    return text

@@ -88,25 +88,15 @@ def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
         )
 
 
-def check_same_parts(now: Mapping[str, str], before: Mapping[str, str], run: str) -> None:
-    """Raise RunExistsError if a run is continued with other parts of the user's than it had."""
+def check_same(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:
+    """Raise RunExistsError if a run is continued with other data, or other parts, than it had."""
     for name in sorted({*now, *before}):
-        if now.get(name) != before.get(name):
-            raise RunExistsError(
-                f"{name} is {now.get(name, 'not given')}, but the run in {run} has "
-                f"{before.get(name, 'none')}; continue it by trainer.train with the same {name}, "
-                "or replace it with --overwrite"
-            )
-
-
-def check_same_data(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:
-    """Raise RunExistsError if a run is continued with other data."""
-    for name, value in now.items():
-        old = before.get(name)
+        value, old = now.get(name), before.get(name)
         if isinstance(value, Mapping) and isinstance(old, Mapping):
-            check_same_data(value, old, run)
-        elif old != value:
+            check_same(value, old, run)
+        elif value != old:
             raise RunExistsError(
-                f"the {name} of the data is {value}, but the run in {run} has {old}; continue with "
-                "the same data, or replace the run with --overwrite"
+                f"{name} is {value or 'not given'}, but the run in {run} has {old or 'none'}; "
+                "continue it with the same data and parts (those of Python by trainer.train), or "
+                "replace it with --overwrite"
             )

@@ -7,9 +7,9 @@ import io
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 
@@ -21,28 +21,23 @@ from trainer.options.train import TrainConfig
 from trainer.tasks import Task
 from trainer.tasks.task_json import task_from_json
 
+Row = dict[str, float]
+_Parsed = TypeVar("_Parsed")
+
 _FORMAT_VERSION = 2
-_MAX_BYTES = 1 << 28
+_MAX_BYTES, _MAX_HISTORY_BYTES = 1 << 28, 1 << 30
 _COPY_BACK = "copy it back, or train again with --overwrite"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """config.json, as far as a run is continued and used by it.
-
-    Attributes:
-        options: Of the command that started or continued it.
-        data: The identity of the training data, by name.
-        window: Records that are shuffled among themselves.
-        class_weights: In the training loss; none where all are 1.
-        own: Names of the user's loss, optimizer and augmentation, where the run has them.
-    """
+    """config.json, as far as a run is continued and used by it."""
 
     options: TrainConfig
-    data: Mapping[str, Any]
-    window: int
-    class_weights: tuple[float, ...]
-    own: Mapping[str, str]
+    data: Mapping[str, Any]  # identity of the training data
+    window: int  # records that are shuffled among themselves
+    class_weights: tuple[float, ...]  # empty where all are 1
+    own: Mapping[str, str]  # names of the user's loss, optimizer and augmentation
 
 
 _OPTIONS = {field.name for field in dataclasses.fields(TrainConfig)}
@@ -55,14 +50,13 @@ def sealed(record: Mapping[str, Any]) -> bytes:
 
 
 def run_config(record: Mapping[str, Any]) -> RunConfig:
-    """The object of config.json, checked.
+    """The object of config.json, checked; a later version may have more of it.
 
     Raises:
         JsonError, ConfigError: A value is missing or wrong.
     """
     stated = {name: value for name, value in record.items() if name in _FIELDS}
-    options = stated.get("options")
-    if isinstance(options, dict):  # a later version has more of them
+    if isinstance(options := stated.get("options"), dict):
         stated["options"] = {name: value for name, value in options.items() if name in _OPTIONS}
     config: RunConfig = typed(stated, RunConfig)
     return config
@@ -72,11 +66,6 @@ def damaged(file: Path, error: Exception, remedy: str = _COPY_BACK) -> RunDamage
     """The error of a run's file that cannot be read, or is not what was written."""
     reason = error.strerror if isinstance(error, OSError) else error
     return RunDamagedError(f"{file} is damaged: {reason}; {remedy}")
-
-
-Row = dict[str, float]
-
-_MAX_HISTORY_BYTES = 1 << 30
 
 
 class RunDirectory:
@@ -112,8 +101,7 @@ class RunDirectory:
         if os.path.lexists(self.config_file):
             return True
         rest = (self.history_file, self.checkpoints, self.model, self.last_model)
-        existing = [file.name for file in rest if file.exists()]
-        if existing:
+        if existing := [file.name for file in rest if file.exists()]:
             raise RunDamagedError(
                 f"{self.path} has {', '.join(existing)}, but no {self.config_file.name}; copy it "
                 "back, or train again with --overwrite"
@@ -173,35 +161,33 @@ class RunDirectory:
             ConfigError: There is no run here.
             RunDamagedError: A value in it is missing or wrong, or it cannot be read.
         """
-        record = self._read(self.config_file, is_sealed=False)
-        try:
-            return run_config(record)
-        except (ValueError, ConfigError) as error:
-            raise RunDamagedError(
-                f"{self.config_file}: {error}; correct it, or train again with --overwrite"
-            ) from error
+        remedy = "correct it or copy it back, or train again with --overwrite"
+        return self._read(self.config_file, run_config, remedy)
 
     def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
         """The task in task.json, and its features; errors are those of `read_config`."""
-        record = self._read(self.task_file, is_sealed=True)
-        try:
-            return task_from_json(record)
-        except (ValueError, ConfigError) as error:
-            raise damaged(self.task_file, error) from error
+        return self._read(self.task_file, task_from_json, _COPY_BACK, is_sealed=True)
 
-    def _read(self, file: Path, *, is_sealed: bool) -> Mapping[str, Any]:
+    def _read(
+        self,
+        file: Path,
+        parse: Callable[[Mapping[str, Any]], _Parsed],
+        remedy: str,
+        *,
+        is_sealed: bool = False,
+    ) -> _Parsed:
         try:
             data = regular_files.read(file, _MAX_BYTES)
             record = parse_object(data)
             if is_sealed:
                 sealed_json.check_seal(data)
-            return record
+            return parse(record)
         except FileNotFoundError as error:
             raise ConfigError(
                 f"{self.path} does not hold a run: it has no {file.name}; check its path"
             ) from error
-        except (OSError, ValueError) as error:
-            raise damaged(file, error) from error
+        except (OSError, ValueError, ConfigError) as error:
+            raise damaged(file, error, remedy) from error
 
     def trained_model(self, which: str) -> Path:
         """The file of the model of the best epoch ("best"), or at the end ("last").

@@ -34,35 +34,24 @@ class Recorder:
 
     A checkpoint is saved before validation: a run that is killed or fails there continues with that
     validation.
-
-    Attributes:
-        run: Directory to write to; None on all workers but the first.
-        plan: Plan of the training.
-        options: Options of the training.
-        best: Criterion of the best validation.
-        checkpoints: Weights and position.
-        validate: Returns loss and metrics of the validation split by name; None without one.
-        history: Rows so far.
-        progress: Receives messages.
-        callbacks: Keras's callbacks, called as `Model.fit` does.
-        draw: Draws the page of the run from the rows so far; it raises nothing.
-        step: Number of completed steps.
     """
 
-    run: RunDirectory | None
+    run: RunDirectory | None  # None on all workers but the first
     plan: Plan
     options: TrainConfig
     best: Best
     checkpoints: Checkpoints
-    validate: Callable[[], dict[str, float]] | None
+    validate: Callable[[], dict[str, float]] | None  # None without a split
     history: list[Row]
     progress: Progress
-    callbacks: Sequence[keras.callbacks.Callback] = ()
-    draw: Callable[[Sequence[Row]], None] | None = None
-    step: int = 0
+    callbacks: Sequence[keras.callbacks.Callback] = ()  # called as `Model.fit` does
+    draw: Callable[[Sequence[Row]], None] | None = None  # the page; it raises nothing
+    step: int = 0  # completed
 
     def __post_init__(self) -> None:
         plan = self.plan
+        periods = (plan.steps_per_epoch, self.options.checkpoint_every_steps)
+        self._periods = [period for period in periods if period]
         self._pace = Pace(plan.batch_size, plan.task.unit)
         self._is_time_said = False
         self._num_ended = 0
@@ -76,12 +65,8 @@ class Recorder:
         }
         plan.model.stop_training = False
         plan.model.optimizer = plan.optimizer  # for callbacks
-        self._callbacks = keras.callbacks.CallbackList(
-            [*self.callbacks],
-            model=plan.model,
-            epochs=self.num_epochs,
-            steps=plan.steps_per_epoch,
-        )
+        steps = {"epochs": self.num_epochs, "steps": plan.steps_per_epoch}
+        self._callbacks = keras.callbacks.CallbackList([*self.callbacks], model=plan.model, **steps)
 
     def restore(self) -> int:
         """Restore the newest checkpoint; return its step.
@@ -114,7 +99,7 @@ class Recorder:
 
     @property
     def num_epochs(self) -> int:
-        """Epochs in total."""
+        """Epochs in total, which a plan has completed."""
         assert self.options.epochs is not None
         return self.options.epochs
 
@@ -131,16 +116,16 @@ class Recorder:
     @property
     def is_done(self) -> bool:
         """Whether training ends here."""
-        return (
-            self.step >= self.last_step
-            or self.plan.model.stop_training
-            or self._should_stop_early()
-        )
+        if self.step >= self.last_step or self.plan.model.stop_training:
+            return True
+        patience = self.options.early_stopping
+        if patience is None or not self.history:
+            return False
+        return len(self.history) - 1 - self.best_place >= patience
 
     def steps_to_event(self) -> int:
         """Number of steps to the next checkpoint, at least 1."""
-        periods = (self.plan.steps_per_epoch, self.options.checkpoint_every_steps)
-        return min(period - self.step % period for period in periods if period)
+        return min(period - self.step % period for period in self._periods)
 
     @property
     def is_asked_to_end(self) -> bool:
@@ -169,48 +154,34 @@ class Recorder:
         self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
         means = self._means()
         self._pace.add(steps, done.waiting_s)
-        left_s = self._seconds_left()
-        if self._pace.total.seconds >= _SECONDS_OF_TIME:
-            self._say_time_left()
+        epochs = self.num_epochs - self.step // self.plan.steps_per_epoch
+        left_s = self._pace.seconds_for(self.last_step - self.step, epochs)
+        self._say_time_left(left_s)
         self.progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
         now = (each / steps / self.plan.batch_size for each in sums)
-        self._log(
-            "train",
-            {
-                **dict(zip(self._names, now, strict=True)),
-                "learning_rate": done.learning_rate,
-                **self._pace.scalars(),
-            },
-        )
+        logged = {**dict(zip(self._names, now, strict=True)), "learning_rate": done.learning_rate}
+        self._log("train", logged | self._pace.scalars())
         in_epoch = (self.step - 1) % self.plan.steps_per_epoch
         self._callbacks.on_train_batch_end(in_epoch, means)
         if not done.is_settled:
             return
         # Alone, a process need not wait for the others to know.
         ends = done.ends or (self.is_asked_to_end and not self.plan.has_other_workers)
-        period = self.options.checkpoint_every_steps
-        if ends or self.ends_epoch or (period and self.step % period == 0):
+        if ends or any(self.step % period == 0 for period in self._periods):
             self.checkpoints.save(self.step, self._sums)
-            for writer in self._writers.values():
-                writer.flush()
+            self._flush()
         if ends:
             self._interruption.end()
         if self.ends_epoch:
             self.progress.finish()
             self._end_epoch()
-            if not self.is_done:
-                self._start_progress()
-                if self._num_ended >= _EPOCHS_OF_TIME:
-                    self._say_time_left()
+            self._start_progress()
 
-    def _seconds_left(self) -> float | None:
-        """Estimate the rest of the training, with what ends each epoch."""
-        return self._pace.seconds_for(
-            self.last_step - self.step, self.num_epochs - self.step // self.plan.steps_per_epoch
+    def _say_time_left(self, left_s: float | None) -> None:
+        is_known = (
+            self._num_ended >= _EPOCHS_OF_TIME or self._pace.total.seconds >= _SECONDS_OF_TIME
         )
-
-    def _say_time_left(self) -> None:
-        if self._is_time_said or (left_s := self._seconds_left()) is None:
+        if self._is_time_said or left_s is None or not is_known:
             return
         self._is_time_said = True
         if left_s >= _LEAST_SECONDS_SAID:
@@ -229,12 +200,10 @@ class Recorder:
             return
         if not done:
             self._callbacks.on_epoch_begin(epoch)
-        label = f"epoch {epoch + 1}/{self.num_epochs}"
-        self.progress.start(label, self.plan.steps_per_epoch, done)
+        self.progress.start(f"epoch {epoch + 1}/{self.num_epochs}", self.plan.steps_per_epoch, done)
         self._pace.start()
 
     def _end_epoch(self) -> None:
-        """Validate, and write a row of the history."""
         self._num_ended += 1
         if not any(row["step"] == self.step for row in self.history):
             self._record_row()
@@ -265,23 +234,19 @@ class Recorder:
             # With the row the validation is done: what belongs to it is there before.
             self.run.write_history(self.history)
             if self.draw is not None:
-                for writer in self._writers.values():
-                    writer.flush()
+                self._flush()
                 self.draw(self.history)
         self._callbacks.on_epoch_end(epoch - 1, values)
         self.progress.say(f"epoch {epoch}: {as_text(values)}")
-
-    def _should_stop_early(self) -> bool:
-        """Whether validation has not become better for too long."""
-        patience = self.options.early_stopping
-        if patience is None or not self.history:
-            return False
-        return len(self.history) - 1 - self.best_place >= patience
 
     @property
     def best_place(self) -> int:
         """Of the best row of the history."""
         return self.best.place(self.history)
+
+    def _flush(self) -> None:
+        for writer in self._writers.values():
+            writer.flush()
 
     def _log(self, writer: str, values: dict[str, Any]) -> None:
         if writer in self._writers:
@@ -293,9 +258,6 @@ class Recorder:
 def _diverged(step: int, loss: float, steps_per_epoch: int) -> TrainingDivergedError:
     remedy = "lower --learning-rate, or clip with --clip-norm 1"
     if step == 1:
-        remedy = (
-            "no weight has changed by then: look for very large numbers in the records, and in a "
-            "model or loss of your own"
-        )
+        remedy = "no weight has changed yet: look for very large numbers in the records"
     epoch = (step - 1) // steps_per_epoch + 1
     return TrainingDivergedError(f"the loss of step {step} (epoch {epoch}) is {loss}; {remedy}")

@@ -20,20 +20,20 @@ from trainer.dataset import Dataset
 from trainer.options.commands import ShowBatchConfig
 from trainer.progress import Progress
 from trainer.report import pictures
-from trainer.report.history import shown_metric
+from trainer.report.history import best_of, shown_metric
 from trainer.report.page import Pictured, Sections, html
-from trainer.runs.choices import best_of
+from trainer.runs.choices import open_input
 from trainer.runs.directory import Row
-from trainer.runs.preparing import Prepared, open_input, window_of
+from trainer.runs.preparing import Prepared
 from trainer.tasks import Task
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Example, Overlay
 from trainer.tasks.inputs.image import check_images
+from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
+from trainer.training.evaluation import evaluator
 from trainer.training.loop import Plan
 from trainer.training.pace import time_text
-
-Validate = Callable[..., dict[str, float]]
 
 _MOST_OF_BATCH = 16
 _MOST_EXAMPLES = 24
@@ -41,15 +41,11 @@ _TIMES_OF_DRAWING = 20
 
 
 class RunPage:
-    """The page of a run during its training; drawing takes at most a twentieth of the time.
-
-    Attributes:
-        baseline: The trivial guess; None before the first validation, or where there is none.
-    """
+    """The validations of a run, and their page; drawing takes at most a twentieth of the time."""
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
-        self.baseline: Baseline | None = None
-        self._guessed: dict[str, float] = {}
+        self._baseline: Baseline | None = None  # the trivial guess, after the first validation
+        self._guessed: Row = {}
         self._started = datetime.datetime.now().astimezone()
         self._prepared = prepared
         self._plan = plan
@@ -57,29 +53,45 @@ class RunPage:
         self._waiting: Sequence[Row] = ()
         self._next_s = 0.0
 
-    def watching(self, validate: Validate) -> Validate:
-        """The function `validate`, whose accumulators the page then shows."""
+    @functools.cached_property
+    def _evaluate(self) -> Callable[..., Row]:
+        prepared, plan, split = self._prepared, self._plan, self._prepared.validation_split
+        assert split is not None
+        batches = functools.partial(
+            evaluation_batches,
+            plan.task,
+            prepared.dataset,
+            split,
+            batch_size=plan.batch_size,
+            cache=prepared.caches[1],
+        )
+        num_records = prepared.dataset.num_records(split)
+        return evaluator(
+            plan.task, plan.model, plan.strategy, batches, plan.batch_size, num_records
+        )
 
-        def watched(num_batches: int | None = None) -> dict[str, float]:
-            results = results_of(self._plan.task.goal)
-            accumulators = results.accumulators()
-            if num_batches:
-                return validate(num_batches, accumulators)
-            self._accumulators = accumulators
-            baseline = None if self.baseline else results.baseline()
-            if baseline is None:
-                return validate(None, accumulators) | self._guessed
-            result = validate(None, [*accumulators, baseline])
-            self.baseline = baseline  # the same for all validations
-            self._guessed = {baseline.key: result[baseline.key]}
-            return result
+    def validate(self, num_batches: int | None = None) -> Row:
+        """Loss and metrics of the plan's model as it is now; the page then shows this validation.
 
-        return watched
+        With a number of batches, only these count, and the page stays as it is.
+        """
+        results = results_of(self._plan.task.goal)
+        accumulators = results.accumulators()
+        if num_batches:
+            return self._evaluate(num_batches, accumulators)
+        self._accumulators = accumulators
+        baseline = None if self._baseline else results.baseline()
+        if baseline is None:
+            return self._evaluate(None, accumulators) | self._guessed
+        result = self._evaluate(None, [*accumulators, baseline])
+        self._baseline = baseline  # the same for all validations
+        self._guessed = {baseline.key: result[baseline.key]}
+        return result
 
     def compare(self, row: Row, stated: str) -> None:
-        """Say what the trivial guess reaches, of which `stated` has been said for the row."""
-        if self.baseline is not None:
-            say_comparison(self.baseline, _validated(row), self._prepared.progress, stated)
+        """Say what the trivial guess reaches; the row's `stated` has been said."""
+        if self._baseline is not None:
+            say_comparison(self._baseline, _validated(row), self._prepared.progress, stated)
 
     @contextlib.contextmanager
     def completed(self) -> Iterator[None]:
@@ -104,35 +116,29 @@ class RunPage:
         prepared, task = self._prepared, self._plan.task
         run, split = prepared.run, prepared.validation_split or ""
         try:
-            sections = sections_of(self._accumulators, task, prepared.dataset, split)
             best = best_of(prepared.config.best_by, history)
             best_row = history[best.place(history)]
-            page = html(
-                run.path.absolute().name,
-                prepared.config,
-                history,
-                best,
-                task=task.name,
-                facts=[*self._facts()],
-                sections=dataclasses.replace(
-                    sections,
-                    model=f"epoch {history[-1]['epoch']:.0f}",
-                    batch=self._batch,
-                    data_report=report_of(prepared.dataset, run.path),
-                    baseline=self._compared(best_row, best.metric),
-                ),
+            baseline = ""
+            if self._baseline is not None:
+                shown_value = shown_metric(best_row, best.metric)
+                baseline = self._baseline.compare(_validated(best_row), shown_value)
+            sections = dataclasses.replace(
+                sections_of(self._accumulators, task, prepared.dataset, split),
+                model=f"epoch {history[-1]['epoch']:.0f}",
+                batch=self._batch,
+                data_report=report_of(prepared.dataset, run.path),
+                baseline=baseline,
             )
-            run.write_report(page)
+            name, facts = run.path.absolute().name, [*self._facts()]
+            options = prepared.config
+            run.write_report(
+                html(name, options, history, best, task=task.name, facts=facts, sections=sections)
+            )
         except Exception as error:  # no picture is worth a training
             name = type(error).__name__
             prepared.progress.say(
                 f"warning: {run.report} is not drawn ({name}: {error}); training continues"
             )
-
-    def _compared(self, row: Row, metric: str) -> str:
-        if self.baseline is None:
-            return ""
-        return self.baseline.compare(_validated(row), shown_metric(row, metric))
 
     def _facts(self) -> Iterator[str]:
         """The facts of the page's head: model, data, date and duration."""
@@ -162,9 +168,7 @@ class RunPage:
 def report_of(dataset: Dataset, folder: Path) -> str:
     """The URL of a local dataset's report, relative to a folder; "" for none."""
     report = Path(dataset.path, "report.html")
-    if not report.exists():
-        return ""
-    return quote(os.path.relpath(report, folder.absolute()))
+    return quote(os.path.relpath(report, folder.absolute())) if report.exists() else ""
 
 
 def say_comparison(baseline: Baseline, result: Row, progress: Progress, stated: str = "") -> None:
@@ -175,8 +179,7 @@ def say_comparison(baseline: Baseline, result: Row, progress: Progress, stated: 
 
 def _validated(row: Row) -> Row:
     """The metrics of a row's validation by their own names."""
-    values = {name: value for name, value in row.items() if name.startswith("val_")}
-    return {name.removeprefix("val_"): value for name, value in values.items()}
+    return {name[4:]: value for name, value in row.items() if name.startswith("val_")}
 
 
 def sections_of(
@@ -225,8 +228,8 @@ def show_batch(config: ShowBatchConfig) -> str:
     """
     opened = open_input(config, Progress(quiet=config.quiet))
     check_images("show-batch", opened.task.inputs.values())
-    batches = opened.batches(window=window_of(opened.dataset, opened.split))
-    batch = pictures.of_batch(opened.task, next(iter(batches)), opened.config.global_batch)
+    first = next(iter(opened.batches()))
+    batch = pictures.of_batch(opened.task, first, opened.config.global_batch)
     durable.make_folders(os.fspath(Path(config.output).parent))
     with durable.replacing(config.output, synced=False) as handle:
         pictures.sheet(batch).save(handle, "PNG")

@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from tfrecord_dataset.shown_text import counted, number_text
 from trainer.dataset import Dataset
-from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
-from trainer.report.history import value_of
+from trainer.options.train import USUAL_LEARNING_RATE
+from trainer.report.history import best_by, value_of
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare, validator
+from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare
 from trainer.runs.recorder import Recorder
 from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
@@ -47,7 +47,7 @@ def train(
 def follow(prepared: Prepared, plan: Plan) -> Row:
     """Train by the plan and record the run; return the row of the result."""
     run, config, progress = prepared.run, prepared.config, prepared.progress
-    page = RunPage(prepared, plan)
+    is_chief, page = prepared.workers.is_chief, RunPage(prepared, plan)
     recorder = _recorder(prepared, plan, page)
     progress.say(choices.describe_plan(config, plan.steps_per_epoch))
     progress.say(
@@ -64,52 +64,21 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
             progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
         loop.run(plan, recorder)
     with averaged(plan.optimizer):
-        if prepared.workers.is_chief:
+        if is_chief:
             run.save_model(plan.model, run.last_model)
-    _close(prepared, recorder, page)
+    _say_result(prepared, recorder, page)
     return recorder.history[-1 if recorder.validate is None else recorder.best_place]
-
-
-def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
-    """Yield from where the run continues, and how its learning rate does."""
-    config, previous, own = prepared.config, prepared.previous, prepared.own
-    epoch, rest = divmod(step, plan.steps_per_epoch)
-    yield f"continuing after epoch {epoch}{f', step {rest}' if rest else ''}"
-    if previous and config.learning_rate != previous.options.learning_rate:
-        _set_learning_rate(plan.optimizer, config)
-    if previous and not (own.schedule or own.optimizer):
-        yield from change_of_cosine(config, previous.options, plan.steps_per_epoch, step)
-
-
-def _close(prepared: Prepared, recorder: Recorder, page: RunPage) -> None:
-    """Say the result of a training, and its files."""
-    run, history, progress = prepared.run, recorder.history, prepared.progress
-    if recorder.validate is None:
-        progress.say(f"model: {run.model}, the last one: it was not validated")
-    else:
-        best, metric = history[recorder.best_place], recorder.best.metric
-        best_value, last = value_of(best, metric), value_of(history[-1], metric)
-        then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {number_text(last)}"
-        progress.say(
-            f"best: epoch {best['epoch']:g}, {metric} {number_text(best_value)} on "
-            f"{prepared.validation_split}{then if best is not history[-1] else ''}"
-        )
-        page.compare(best, metric)
-        progress.say(f"model: {run.model}")
-    if run.report.exists():
-        progress.say(f"report: {run.report}")
 
 
 def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
     """The recorder of the run, after the validation of one batch and with config.json written."""
-    run, config = prepared.run, prepared.config
-    is_chief, validate = prepared.workers.is_chief, validator(prepared, plan)
-    names = sums = loop.metric_names(plan.task)
+    run, config, is_chief = prepared.run, prepared.config, prepared.workers.is_chief
+    validate = None if prepared.validation_split is None else page.validate
+    names = loop.metric_names(plan.task)
     if validate is not None:
-        validate = page.watching(validate)
         names = [*validate(num_batches=1)]  # a fault there is found before training
     names = [name for name in names if name != plan.task.goal.least_score]
-    best = choices.best_by(
+    best = best_by(
         config.best_by or "loss", names, plan.task.more_metrics, validated=validate is not None
     )
     if is_chief:
@@ -120,7 +89,7 @@ def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
         run.checkpoints,
         plan.model,
         plan.optimizer,
-        num_sums=len(sums),
+        num_sums=len(loop.metric_names(plan.task)),
         writes=is_chief,
         say=prepared.progress.warn,
     )
@@ -154,8 +123,35 @@ def _config_json(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _set_learning_rate(optimizer: keras.optimizers.Optimizer, config: TrainConfig) -> None:
-    """Replace the constant rate that a checkpoint contains; a schedule is new in each run."""
-    inner = inner_optimizer(optimizer)
-    if not isinstance(inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule):
+def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
+    """Yield from where the run continues, and how its learning rate does."""
+    config, previous, own = prepared.config, prepared.previous, prepared.own
+    epoch, rest = divmod(step, plan.steps_per_epoch)
+    yield f"continuing after epoch {epoch}{f', step {rest}' if rest else ''}"
+    inner = inner_optimizer(plan.optimizer)
+    is_constant = not isinstance(
+        inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule
+    )
+    if previous and is_constant and config.learning_rate != previous.options.learning_rate:
+        # A checkpoint contains a constant rate; a schedule is new in each run.
         inner.learning_rate = config.learning_rate or USUAL_LEARNING_RATE
+    if previous and not (own.schedule or own.optimizer):
+        yield from change_of_cosine(config, previous.options, plan.steps_per_epoch, step)
+
+
+def _say_result(prepared: Prepared, recorder: Recorder, page: RunPage) -> None:
+    run, history, progress = prepared.run, recorder.history, prepared.progress
+    if recorder.validate is None:
+        progress.say(f"model: {run.model}, the last one: it was not validated")
+    else:
+        best, metric = history[recorder.best_place], recorder.best.metric
+        best_value, last = value_of(best, metric), value_of(history[-1], metric)
+        then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {number_text(last)}"
+        progress.say(
+            f"best: epoch {best['epoch']:g}, {metric} {number_text(best_value)} on "
+            f"{prepared.validation_split}{then if best is not history[-1] else ''}"
+        )
+        page.compare(best, metric)
+        progress.say(f"model: {run.model}")
+    if run.report.exists():
+        progress.say(f"report: {run.report}")

@@ -1,12 +1,12 @@
-"""A trained run, as `evaluate`, `predict` and `export` use it: nothing in its files is executed."""
+"""A finished run and its model, of which nothing is executed, and the command `evaluate`."""
 
 import dataclasses
 import functools
-import math
+import os
 import shlex
 import textwrap
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,13 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options.commands import EvaluateConfig
 from trainer.options.shared import parse_devices
-from trainer.options.train import TrainConfig
 from trainer.progress import Progress, as_text
+from trainer.report.history import best_of
 from trainer.report.page import html_of_predictions
-from trainer.runs.choices import best_of, of_run, open_given
+from trainer.runs.choices import of_run, open_given
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import say_comparison, sections_of
 from trainer.tasks import Task, models
-from trainer.tasks.baselines import Baseline
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
@@ -76,91 +75,109 @@ def check_model_file(file: Path) -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainedRun:
-    """A run and one of its models."""
+class Run:
+    """A finished training. Made by `trainer.open_run`.
 
-    file: Path
-    model: keras.Model
-    config: RunConfig
-    task: Task
-    features: Mapping[str, Feature]
+    Attributes:
+        path: The directory that `train` wrote.
+        task: Its name, such as "tabular_classification".
+        inputs: The names of the features that the model learned from.
+        target: The name of the feature that it predicts.
+        classes: Their names, in the order of the model's outputs; none if the target is numbers.
+        which, model_fn: As for `open_run`.
+        file: The file of the model.
+        config: The options of the training, and its data.
+        learned: The task as it was learned, with its statistics.
+        features: Those of the task, by name.
+    """
 
-    @property
-    def options(self) -> TrainConfig:
-        """Of the training."""
-        return self.config.options
+    path: str
+    task: str
+    inputs: tuple[str, ...]
+    target: str
+    classes: tuple[str, ...]
+    which: str
+    model_fn: str | None
+    file: Path = dataclasses.field(repr=False)
+    config: RunConfig = dataclasses.field(repr=False)
+    learned: Task = dataclasses.field(repr=False)
+    features: Mapping[str, Feature] = dataclasses.field(repr=False)
+
+    @functools.cached_property
+    def metrics(self) -> Row:
+        """The row of the history of the model that is used: epoch, step, loss, metrics."""
+        rows = RunDirectory(self.path).read_history()
+        return row_of(rows, self.which, self.config.options.best_by) if rows else {}
+
+    @functools.cached_property
+    def model(self) -> keras.Model:
+        """The Keras model. It takes prepared inputs; it is loaded on first use."""
+        remedy = "layers are those of Keras, or those that the module of --model-fn registers"
+        if self.model_fn is not None:
+            models.find_function(self.model_fn)  # no other function is imported
+        elif (named := self.config.options.model_fn) is not None:
+            remedy = f"if it has layers of its own, add --model-fn {shlex.quote(named)}"
+        return load_model(self.file, self.learned, remedy)
 
     @functools.cached_property
     def step(self) -> Callable[[Any, Any], Mapping[str, Any]]:
         """The compiled function from (inputs, windows) of a batch to what is predicted."""
+        model, task = self.model, self.learned  # the model is loaded outside of the graph
 
         def predict(inputs: Any, windows: Any) -> Mapping[str, Any]:
-            outputs = self.model(self.task.prepare(inputs), training=False)
-            return self.task.goal.decode(outputs, windows)
+            outputs = model(task.prepare(inputs), training=False)
+            return task.goal.decode(outputs, windows)
 
-        compiled: Callable[[Any, Any], Mapping[str, Any]] = tf.function(
+        return tf.function(  # type: ignore[no-any-return]
             predict, autograph=False, reduce_retracing=True
         )
-        return compiled
-
-    def features_of(self, names: Collection[str]) -> Mapping[str, Feature]:
-        """Those of these names."""
-        return {name: feature for name, feature in self.features.items() if name in names}
 
     def features_to_predict(self) -> dict[str, Feature]:
         """Those of the inputs, as they are read of records to predict for."""
-        return {
-            each.name: each.to_predict(self.features[each.name])
-            for each in self.task.inputs.values()
-        }
+        inputs = self.learned.inputs.values()
+        return {each.name: each.to_predict(self.features[each.name]) for each in inputs}
 
 
-def validated(path: str, which: str, options: TrainConfig, metric: str) -> float | None:
-    """A metric that one of a run's models had on the validation split; None if it has no number.
-
-    Args:
-        path: The run's directory.
-        which: "best" or "last".
-        options: Of the run.
-        metric: Its name.
-
-    Raises:
-        RunDamagedError: The history is not what was written.
-    """
-    rows = RunDirectory(path).read_history()
-    if not rows:
-        return None
-    is_best = which == "best" and "val_loss" in rows[-1]
-    row = rows[best_of(options.best_by, rows).place(rows)] if is_best else rows[-1]
-    value = row.get(f"val_{metric}")
-    return value if value is not None and math.isfinite(value) else None
+def row_of(history: Sequence[Row], which: str, best_by: str | None) -> Row:
+    """The row of a history that belongs to the "best" or the "last" model."""
+    is_best = which == "best" and "val_loss" in history[-1]
+    return history[best_of(best_by, history).place(history) if is_best else -1]
 
 
-def load_run(path: str, which: str, model_fn: str | None) -> TrainedRun:
-    """The run in a directory; to be called in the scope of the strategy that is to use its model.
+def open_run(
+    path: str | os.PathLike[str], *, which: str = "best", model_fn: str | None = None
+) -> Run:
+    """Open a finished run.
+
+        >>> trainer.open_run("runs/cells").classes
+        ('Platelets', 'RBC', 'WBC')
 
     Args:
         path: The directory that `train` wrote.
-        which: "best" or "last": the model of the best epoch, or at the end.
-        model_fn: `package.module:function` that made the model, whose module has its own layers;
-            or None. No function is imported that is not named here.
+        which: "best", the model of the best validation, or "last".
+        model_fn: `package.module:function` that made a model with layers of its own.
 
     Raises:
-        ConfigError: There is no such run or model, or its model cannot be used.
+        ConfigError: There is no finished run.
         RunDamagedError: A file of the run is not what was written.
     """
-    directory = RunDirectory(path)
+    directory = RunDirectory(os.fspath(path))
     file = directory.trained_model(which)
     config = directory.read_config()
-    options = config.options
     task, features = directory.read_task()
-    remedy = "layers are those of Keras, or those that the module of --model-fn registers"
-    if model_fn is not None:
-        models.find_function(model_fn)
-    elif options.model_fn is not None:
-        remedy = f"if it has layers of its own, add --model-fn {shlex.quote(options.model_fn)}"
-    model = load_model(file, task, remedy)
-    return TrainedRun(file=file, model=model, config=config, task=task, features=features)
+    return Run(
+        path=os.fspath(path),
+        task=task.name,
+        inputs=tuple(each.name for each in task.inputs.values()),
+        target=task.target,
+        classes=task.classes,
+        which=which,
+        model_fn=model_fn,
+        file=file,
+        config=config,
+        learned=task,
+        features=features,
+    )
 
 
 def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
@@ -175,15 +192,16 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     """
     progress = Progress(quiet=config.quiet)
     strategy = create_strategy(parse_devices(config.devices))
+    run = open_run(config.run_path, which=config.which, model_fn=config.model_fn)
     with strategy.scope():
-        run = load_run(config.run_path, config.which, config.model_fn)
-    global_batch = config.batch_size or run.options.global_batch
+        model, task = run.model, run.learned
+    global_batch = config.batch_size or run.config.options.global_batch
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     if "loss" in run.config.own:
         progress.say(f"loss is that of the task, not the run's own, {run.config.own['loss']}")
-    task, features = run.task, run.features_of(run.task.features)
+    features = {name: each for name, each in run.features.items() if name in task.features}
     dataset = dataset or open_given(config, features)
-    check_same_records(task, dataset.features, run.options)
+    check_same_records(task, dataset.features, run.config.options)
     check_memory_of_batch(task, global_batch)
     dataset, split_name = of_run(dataset, run.config, config.split)
     batches = functools.partial(
@@ -191,25 +209,20 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     )
     num_records = dataset.num_records(split_name)
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
-    evaluate_split = evaluator(task, run.model, strategy, batches, global_batch, num_records)
+    evaluate_split = evaluator(task, model, strategy, batches, global_batch, num_records)
     results = results_of(task.goal)
     accumulators, baseline = results.accumulators(), results.baseline()
-    result = evaluate_split(accumulators=[*accumulators, *([] if baseline is None else [baseline])])
+    result = evaluate_split(accumulators=[*accumulators, *([baseline] if baseline else [])])
     if baseline is not None:
-        _compare(baseline, result, split_name, progress)
+        say_comparison(baseline, result, progress)
+        if missing := baseline.missing:
+            progress.warn(
+                f"{split_name} has no record of {counted(len(missing), 'class')}, whose figures it "
+                f"cannot tell: {shorten(missing)}"
+            )
     if config.report is not None:
         title, about = f"Predictions of {task.target}", f"{run.file} on {config.data}"
         sections = sections_of(accumulators, task, dataset, split_name)
         page = html_of_predictions(title, about, as_text(result), sections)
         Path(config.report).write_text(page, encoding="utf-8")
     return {**result, "num_records": num_records}
-
-
-def _compare(baseline: Baseline, result: Row, split: str, progress: Progress) -> None:
-    """Say what a trivial guess reaches, and which classes the split lacks."""
-    say_comparison(baseline, result, progress)
-    if missing := baseline.missing:
-        progress.warn(
-            f"{split} has no record of {counted(len(missing), 'class')}, whose figures it cannot "
-            f"tell: {shorten(missing)}"
-        )

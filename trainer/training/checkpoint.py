@@ -9,20 +9,15 @@ import tensorflow as tf
 from trainer.errors import CheckpointError, RunDamagedError
 from trainer.training import checkpoint_files
 
+_NUM_KEPT = 3
+
 
 class Checkpoints:
     """The latest checkpoints of a run.
 
     The number of steps is the complete position in the data: the order is a function of the seed,
     and the steps give the number of records used. The sums are those of the epoch's metrics so far.
-
-    Args:
-        directory: Folder of the checkpoints.
-        model, optimizer: Objects to save and restore.
-        num_sums: Number of an epoch's sums of metrics.
-        max_to_keep: Number of checkpoints; older ones are deleted after a save.
-        writes: Whether this worker writes; one of several does.
-        say: Receives messages about damaged checkpoints.
+    One of several workers writes; `say` receives messages about damaged checkpoints.
     """
 
     def __init__(
@@ -31,12 +26,10 @@ class Checkpoints:
         model: keras.Model,
         optimizer: keras.optimizers.Optimizer,
         num_sums: int = 1,
-        max_to_keep: int = 3,
         writes: bool = True,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._directory = directory
-        self._max_to_keep = max_to_keep
         self._writes = writes
         self._say = say
         self._step = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -54,7 +47,7 @@ class Checkpoints:
         with checkpoint_files.writing(self._directory, step) as prefix:
             self._checkpoint.write(prefix)
         steps = checkpoint_files.steps_in(self._directory)
-        kept = [each for each in steps if each <= step][: self._max_to_keep]
+        kept = [each for each in steps if each <= step][:_NUM_KEPT]
         for each in steps:
             if each not in kept:  # later steps are damaged, and will be saved again
                 checkpoint_files.delete(self._directory, each)

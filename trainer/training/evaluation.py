@@ -34,9 +34,6 @@ def evaluator(
     and `Model.evaluate` fail in that case, or count the padding. Several workers share every batch.
 
     Args:
-        task: Loss and metrics.
-        model: Model created in the strategy's scope.
-        strategy: Strategy of the replicas.
         batches: Takes `worker` and `num_workers`, and returns one pass of (inputs, target) with
             that worker's part of each global batch, equally many for all.
         batch_size: Examples per global batch; a multiple of the number of replicas.
@@ -55,7 +52,8 @@ def evaluator(
 
     whole = distributed(strategy, masked, batch_size)
     names = metric_names(task)
-    accumulates = bool(results_of(task.goal).accumulators())
+    new_accumulators = results_of(task.goal).accumulators
+    accumulates = bool(new_accumulators())
 
     def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
         outputs = model(task.prepare(inputs), training=False)
@@ -79,9 +77,7 @@ def evaluator(
         num_batches: int | None = None, accumulators: Sequence[Accumulator] | None = None
     ) -> dict[str, float]:
         of_batches = []
-        accumulators = (
-            results_of(task.goal).accumulators() if accumulators is None else accumulators
-        )
+        accumulators = new_accumulators() if accumulators is None else accumulators
         equalise()
         iterator = iter(whole)
         for _ in itertools.count() if num_batches is None else range(num_batches):

@@ -71,12 +71,8 @@ def backbones(model: keras.Model) -> list[keras.Model]:
 @contextlib.contextmanager
 def frozen(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
     """Freeze layers in this context, including the statistics of their batch normalisation."""
-    chosen = [
-        each
-        for layer in layers
-        for each in layer._flatten_layers()
-        if each.trainable and not each._layers
-    ]
+    parts = (each for layer in layers for each in layer._flatten_layers())
+    chosen = [each for each in parts if each.trainable and not each._layers]
     for each in chosen:
         each.trainable = False
     try:

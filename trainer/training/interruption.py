@@ -10,14 +10,10 @@ from trainer.errors import InterruptedRunError
 
 
 class Interruption:
-    """Whether the process was asked to stop.
-
-    Attributes:
-        signal_name: "SIGTERM" or "SIGINT" after a signal.
-    """
+    """Whether the process was asked to stop."""
 
     def __init__(self) -> None:
-        self.signal_name: str | None = None
+        self.signal_name: str | None = None  # "SIGTERM" or "SIGINT" after a signal
         self._is_saved = False
 
     @contextlib.contextmanager

@@ -21,42 +21,31 @@ from trainer.training.strategy import distributed, has_other_workers
 class Done:
     """Completed steps.
 
-    Attributes:
-        steps: Number of steps.
-        sums: Sums over all examples of these steps, in the order of `loop.metric_names`.
-        learning_rate: Learning rate of the next step.
-        diverged: Number, from 1, and loss of the first step with a non-finite loss; or None.
-        ends: Whether a worker was asked to stop before these steps; equal on all workers.
-        waiting_s: Seconds that the steps waited for batches; None if not measured.
-        is_settled: Whether no later step has begun: only then do the weights belong to these
-            steps and can be saved and validated.
+    Only if they are settled, so no later step has begun, do the weights belong to these steps and
+    can be saved and validated.
     """
 
     steps: int
-    sums: Sequence[float]
-    learning_rate: float
-    diverged: tuple[int, float] | None = None
-    ends: bool = False
-    waiting_s: float | None = None
+    sums: Sequence[float]  # over all examples, in the order of `metric_names`
+    learning_rate: float  # of the next step
+    diverged: tuple[int, float] | None = None  # number, from 1, and first loss that is not finite
+    ends: bool = False  # a worker was asked to stop before these steps; equal on all workers
+    waiting_s: float | None = None  # for batches; None if not measured
     is_settled: bool = True
 
 
 class Follower(Protocol):
-    """Follower of a training; `recording.Recorder` is one.
-
-    Attributes:
-        step: Number of completed steps.
-        is_asked_to_end: Whether this process was asked to stop.
-        sees_steps: Whether it needs each step, as a callback's `on_train_batch_end` does.
-    """
+    """Follower of a training, such as `Recorder`; `step` is the number of completed steps."""
 
     step: int
 
     @property
-    def is_asked_to_end(self) -> bool: ...
+    def is_asked_to_end(self) -> bool:
+        """Whether this process was asked to stop."""
 
     @property
-    def sees_steps(self) -> bool: ...
+    def sees_steps(self) -> bool:
+        """Whether it needs each step, as a callback's `on_train_batch_end` does."""
 
     @property
     def is_done(self) -> bool:
@@ -71,24 +60,11 @@ class Follower(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Configuration of a training loop.
+    """Configuration of a training loop; model and optimizer are built in the strategy's scope.
 
-    Attributes:
-        task: Loss, metrics, and preparation of inputs on the device.
-        model: Model created in the strategy's scope.
-        optimizer: Optimizer created and built in the strategy's scope.
-        strategy: Strategy of the replicas.
-        batches: Takes `first_record`, the number of records used so far, and with several workers
-            `worker` and `num_workers`; returns an endless dataset of the worker's parts of the next
-            global batches: (inputs, target), or (inputs, target, weight).
-        batch_size: Examples per step over all replicas.
-        steps_per_epoch: Steps per epoch.
-        steps_per_call: Steps per call of a `tf.function`; more steps reduce the overhead between
-            calls (Python, progress).
-        backbones: Parts of the model with pretrained weights.
-        head_steps: Number of first steps with the backbones frozen.
-        times_input: Whether to measure how long steps wait for batches, which TensorFlow does not
-            support in deterministic runs.
+    `batches` takes `first_record`, the number of records used so far, and with several workers
+    `worker` and `num_workers`. It returns an endless dataset of the worker's parts of the next
+    global batches: (inputs, target), or (inputs, target, weight).
     """
 
     task: Task
@@ -96,12 +72,12 @@ class Plan:
     optimizer: keras.optimizers.Optimizer
     strategy: tf.distribute.Strategy
     batches: Callable[..., tf.data.Dataset]
-    batch_size: int
+    batch_size: int  # over all replicas
     steps_per_epoch: int
-    steps_per_call: int = 8
-    backbones: Sequence[keras.Model] = ()
-    head_steps: int = 0
-    times_input: bool = True
+    steps_per_call: int = 8  # of a `tf.function`
+    backbones: Sequence[keras.Model] = ()  # with pretrained weights
+    head_steps: int = 0  # first steps with the backbones frozen
+    times_input: bool = True  # measure waiting for batches; deterministic runs cannot
 
     def batches_from(self, step: int) -> tf.data.Dataset:
         """Return the global batches after `step` steps."""
@@ -205,7 +181,7 @@ def train_function(
     seconds that steps waited for batches, float64; and the learning rate of the next step. Frozen
     layers are not trained.
     """
-    strategy, step = plan.strategy, Step(plan)
+    strategy, step = plan.strategy, _step_function(plan)
 
     def step_of_call(sums: Any, number: Any, *batch: Any) -> Any:
         """Add this step's sums to a replica's sums of the call."""
@@ -229,35 +205,26 @@ def train_function(
         rate = tf.convert_to_tensor(inner_optimizer(plan.optimizer).learning_rate)
         return total(sums), asked, waiting_s, rate
 
-    compiled: Callable[[Any, Any, Any], Any] = tf.function(train_steps)
-    return compiled
+    return tf.function(train_steps)  # type: ignore[no-any-return]
 
 
-class Step:
-    """One step of a replica: applies its batch's gradients, summed over the replicas.
+def _step_function(plan: Plan) -> Callable[..., Any]:
+    """Make one step of a replica: it applies its batch's gradients, summed over the replicas.
 
-    Called with a batch, returns the sums over its examples. Weights affect only the loss.
+    It takes (inputs, target, weight), and returns the sums over the batch's examples. Weights
+    affect only the loss.
     """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._scales_loss = isinstance(plan.optimizer, keras.optimizers.LossScaleOptimizer)
-        if self._scales_loss:
-            _sum_before_scaling(plan.optimizer)
+    task, model, optimizer = plan.task, plan.model, plan.optimizer
+    scales_loss = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    if scales_loss:
+        _sum_before_scaling(optimizer)
 
     @unconverted
-    def __call__(self, inputs: Any, target: Any, weight: Any = None) -> Any:
-        gradients, sums = self.gradients(inputs, target, weight)
-        self.apply(gradients)
-        return sums
-
-    def gradients(self, inputs: Any, target: Any, weight: Any = None) -> tuple[Any, Any]:
-        """Return the gradients of the replica's share of the global mean, and the sums."""
-        plan, model = self._plan, self._plan.model
-        target = plan.task.goal.with_totals(target)
+    def step(inputs: Any, target: Any, weight: Any = None) -> Any:
+        target = task.goal.with_totals(target)
         with tf.GradientTape() as tape:
-            outputs = model(plan.task.prepare(inputs), training=True)
-            losses = plan.task.loss(target, outputs)
+            outputs = model(task.prepare(inputs), training=True)
+            losses = task.loss(target, outputs)
             if weight is not None:
                 losses *= weight
             # Divided by the global batch size regardless of weights, as in `Model.fit`, so the sum
@@ -267,22 +234,22 @@ class Step:
                 penalty = tf.add_n(model.losses)
                 loss += penalty / plan.strategy.num_replicas_in_sync
                 losses += penalty
-            loss = plan.optimizer.scale_loss(loss) if self._scales_loss else loss
+            loss = optimizer.scale_loss(loss) if scales_loss else loss
         gradients = tape.gradient(loss, model.trainable_variables)
         if all(gradient is None for gradient in gradients):
             raise ConfigError(
                 "the loss does not depend on the model's weights; compute it from the model's "
                 "outputs, and give the model trainable weights"
             )
-        return gradients, example_sums(plan.task, losses, target, outputs)
-
-    def apply(self, gradients: Any) -> None:
-        """Sum the gradients over the replicas, clip them (optimizers.py), and update."""
-        if self._scales_loss:
+        sums = example_sums(task, losses, target, outputs)
+        if scales_loss:
             # An overflow on one replica counts for all of them.
             context = tf.distribute.get_replica_context()
             gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        self._plan.optimizer.apply(gradients, self._plan.model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)  # sums and clips (optimizers.py)
+        return sums
+
+    return step
 
 
 def _time_of(sums: Any) -> Any:

@@ -93,12 +93,8 @@ def create_optimizer(
 ) -> keras.optimizers.Optimizer:
     """Make the optimizer `name`: adam, adamw or sgd (with momentum 0.9).
 
-    Args:
-        name: A key of `OPTIMIZERS`.
-        learning_rate: A constant, or the result of `learning_rate_schedule`.
-        clip_norm: Largest global norm of the summed gradients, positive; None for no limit.
-        weight_decay: Decoupled weight decay; None for the optimizer's default.
-        ema: Momentum of the weights' moving average, or None.
+    Gradients are summed over the replicas, then clipped to the global norm `clip_norm`; `ema` is
+    the momentum of the weights' moving average.
     """
     base = OPTIMIZERS[name]
     settings: dict[str, Any] = {"momentum": 0.9} if name == "sgd" else {}
@@ -115,13 +111,7 @@ def create_optimizer(
 def learning_rate_schedule(
     name: str, learning_rate: float, warmup_steps: int, num_steps: int
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
-    """Return the learning rate by step: a linear warm-up from 0, then constant or half a cosine.
-
-    Args:
-        name: "constant" or "cosine".
-        learning_rate: Peak learning rate.
-        warmup_steps: Number of warm-up steps.
-        num_steps: Number of steps of the whole training.
+    """Return the learning rate by step: a linear warm-up from 0, then `name`, constant or cosine.
 
     Raises:
         ConfigError: The warm-up is as long as the training.

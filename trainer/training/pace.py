@@ -12,24 +12,14 @@ _MUCH = 0.1
 
 
 class Part(NamedTuple):
-    """Speed of consecutive steps.
-
-    Attributes:
-        steps: Number of steps.
-        seconds: Total duration.
-        waiting_s: Seconds without a batch; NaN if not measured.
-    """
+    """Speed of consecutive steps; the seconds without a batch are NaN if not measured."""
 
     steps: float = 0
     seconds: float = 0.0
     waiting_s: float = 0.0
 
-    def and_then(self, other: "Part") -> "Part":
-        """Add other steps."""
-        return Part(*(mine + more for mine, more in zip(self, other, strict=True)))
-
     def since(self, before: "Part") -> "Part":
-        """Subtract the first steps."""
+        """The steps after the first ones."""
         return Part(*(now - then for now, then in zip(self, before, strict=True)))
 
     @property
@@ -48,10 +38,7 @@ class Part(NamedTuple):
 class Pace:
     """Speed meter of a training; ignores its first call, which compiles.
 
-    Args:
-        batch_size: Records per step.
-        unit: Name of the records: "images" or "records".
-        now_s: Clock, in seconds.
+    The unit is the name of the records: "images" or "records".
     """
 
     def __init__(
@@ -77,13 +64,13 @@ class Pace:
     def add(self, steps: int, waiting_s: float | None) -> None:
         """Count steps since `start`, or since the last call."""
         now_s = self._now_s()
-        part = Part(steps, now_s - self._then_s, math.nan if waiting_s is None else waiting_s)
-        self._then_s = now_s
+        seconds, self._then_s = now_s - self._then_s, now_s
         if not self._is_warm:
             self._is_warm = True
             return
         self._before.append(self.total)
-        self.total = self.total.and_then(part)
+        waiting_s = self.total.waiting_s + (math.nan if waiting_s is None else waiting_s)
+        self.total = Part(self.total.steps + steps, self.total.seconds + seconds, waiting_s)
         while len(self._before) > 1 and self.total.seconds - self._before[1].seconds > _RECENT_S:
             self._before.popleft()
 
@@ -101,25 +88,20 @@ class Pace:
         return figures if part.steps else {}
 
     def seconds_for(self, steps: int, epochs: int = 0) -> float | None:
-        """Estimate the duration of further steps, and of the ends of so many epochs.
-
-        Steps take as long as those of the last seconds, and the end of an epoch as the last one.
-        """
+        """Estimate the duration of further steps, and of the ends of so many epochs."""
         part = self.recent
         return steps / part.steps_per_s + epochs * self._ending_s if part.steps_per_s else None
 
     def facts(self, learning_rate: float, left_s: float | None) -> str:
         """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, as far as known."""
-        facts = []
         part = self.recent
-        if part.steps:
-            facts.append(f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s")
-        if part.steps and part.waiting is not None:
-            facts.append(f"waiting {part.waiting:.0%}")
-        facts.append(f"learning rate {learning_rate:.3g}")
-        if left_s is not None:
-            facts.append(f"{time_text(left_s)} left")
-        return ", ".join(facts)
+        facts = {
+            f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s": part.steps,
+            f"waiting {part.waiting or 0:.0%}": part.steps and part.waiting is not None,
+            f"learning rate {learning_rate:.3g}": True,
+            f"{time_text(left_s or 0)} left": left_s is not None,
+        }
+        return ", ".join(fact for fact, is_known in facts.items() if is_known)
 
     def summary(self) -> str:
         """Summarise the training; empty if it had no steps."""

@@ -15,23 +15,14 @@ from trainer.options.shared import Devices
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Workers:
-    """The processes of a distributed training, from TF_CONFIG.
-
-    Attributes:
-        count: Number of processes; 1 without TF_CONFIG.
-        is_chief: Whether this process writes the run.
-    """
+    """The processes of a training, from TF_CONFIG, and whether this one writes the run."""
 
     count: int = 1
     is_chief: bool = True
 
 
 def read_workers() -> Workers:
-    """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`.
-
-    Raises:
-        ConfigError: TF_CONFIG is invalid.
-    """
+    """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`; ConfigError if it fails."""
     text = os.environ.get("TF_CONFIG")
     if not text:
         return Workers()
@@ -121,13 +112,10 @@ def has_other_workers(strategy: tf.distribute.Strategy) -> bool:
 def distributed(
     strategy: tf.distribute.Strategy, batches: Callable[..., tf.data.Dataset], batch_size: int
 ) -> Any:
-    """Distribute global batches in equal parts to all replicas.
+    """Distribute global batches of `batch_size` in equal parts to all replicas.
 
-    Args:
-        strategy: Strategy of the replicas.
-        batches: Returns the batches; with several workers it takes `worker` and `num_workers`,
-            and returns that worker's parts.
-        batch_size: Size of a global batch.
+    `batches` returns them; with several workers it takes `worker` and `num_workers`, and returns
+    that worker's parts.
     """
     if not has_other_workers(strategy):
         return strategy.experimental_distribute_dataset(batches())

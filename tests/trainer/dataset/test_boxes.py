@@ -1,4 +1,4 @@
-"""Boxes in batches: padded to the most of a batch or to a given number, ragged, with keypoints.
+"""Boxes in batches: padded to the most of a batch.
 
 A box is (xmin, ymin, xmax, ymax) in fractions of its image; where a record has fewer boxes than
 the batch has room for, each number of a box, its class and its attributes is -1.
@@ -6,7 +6,6 @@ the batch has room for, each number of a box, its class and its attributes is -1
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import trainer
 from trainer.errors import DatasetDamagedError
@@ -49,15 +48,6 @@ def test_padded_boxes(boxed):
     assert batch["box_labels"].numpy().tolist() == [[0, 1], [-1, -1], [1, -1]]
     assert batch["box_difficult"].numpy().tolist() == [[0, 0], [-1, -1], [0, -1]]
     assert batch["box_area"].numpy().tolist() == [[5, 5], [-1, -1], [5, -1]]
-
-
-def test_ragged_boxes(boxed):
-    batch = next(iter(boxed.batches(batch_size=3, image_size=8, ragged="boxes")))
-
-    assert isinstance(batch["boxes"], tf.RaggedTensor)
-    assert batch["boxes"].row_lengths().numpy().tolist() == [2, 0, 1]
-    assert batch["box_labels"].to_list() == [[0, 1], [], [1]]
-    assert batch["image"].shape == (3, 8, 8, 3)
 
 
 @pytest.mark.parametrize("labels", [[], [1], [1, 2, 1]])

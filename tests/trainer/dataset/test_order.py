@@ -6,7 +6,6 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from tiers import first_quick
 
 import trainer
@@ -170,9 +169,3 @@ def test_workers_have_equally_many_full_batches(tmp_path, write_records, feature
     count = (10 - first_record) // 4
     assert [len(list(part)) for part in parts] == [count, count]
     assert [int(part.cardinality()) for part in parts] == [count, count]
-
-
-def test_cardinality_is_known(dataset):
-    assert int(dataset.batches("train", batch_size=8, image_size=8).cardinality()) == 7
-    endless = dataset.batches("train", image_size=8, repeat=True, shuffle=True)
-    assert int(endless.cardinality()) == tf.data.INFINITE_CARDINALITY

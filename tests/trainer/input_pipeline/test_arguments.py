@@ -4,28 +4,17 @@ import numpy as np
 import pytest
 
 import trainer
-from trainer.input_pipeline.arguments import passes, size_in_pixels
 
 
 @pytest.mark.parametrize(
-    ("image_size", "expected"),
-    [
-        (None, None),
-        (64, (64, 64)),
-        ((48, 64), (48, 64)),
-        ([48, 64], (48, 64)),
-        (np.int64(64), (64, 64)),
-    ],
+    "options",
+    [{"image_size": [8, 8]}, {"image_size": np.int64(8)}, {"repeat": np.int32(1)}],
 )
-def test_size_in_pixels(image_size, expected):
-    assert size_in_pixels(image_size) == expected
-
-
-@pytest.mark.parametrize(
-    ("repeat", "expected"), [(False, 1), (True, None), (1, 1), (np.int32(3), 3)]
-)
-def test_passes(repeat, expected):
-    assert passes(repeat) == expected
+def test_what_is_taken(dataset, options):
+    usual = dataset.batches("train", image_size=8)
+    found = dataset.batches("train", **{"image_size": 8, **options})
+    assert found.element_spec == usual.element_spec
+    assert found.cardinality() == usual.cardinality() == 2
 
 
 @pytest.mark.parametrize(
@@ -51,8 +40,3 @@ def test_passes(repeat, expected):
 def test_what_is_refused(dataset, argument, value, wanted):
     with pytest.raises(trainer.ConfigError, match=f"^{argument}=.*: give {wanted}"):
         dataset.batches("train", **{"image_size": 8, argument: value})
-
-
-def test_a_choice_that_is_not_a_string(dataset):
-    with pytest.raises(trainer.UnknownNameError, match="unknown image_dtype 8; choose from"):
-        dataset.batches("train", image_size=8, image_dtype=8)

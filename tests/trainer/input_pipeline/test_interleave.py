@@ -50,12 +50,6 @@ def test_runs(index_of, shards, numbers, expected):
     runs = runs_of(index, numbers)
 
     assert list(zip(runs.shards.tolist(), runs.counts.tolist(), strict=True)) == expected
-    firsts = np.searchsorted(index.bounds, runs.offsets) if len(shards) == 1 else None
-    if firsts is not None and len(numbers):
-        read = np.concatenate(
-            [first + np.arange(count) for first, count in zip(firsts, runs.counts, strict=True)]
-        )
-        assert read[runs.places].tolist() == numbers.tolist()
 
 
 def read_window(index, numbers):

@@ -7,7 +7,7 @@ from run_files import UNTRAINED
 
 from trainer.errors import ConfigError, RunExistsError
 from trainer.options.train import TrainConfig
-from trainer.runs.continuing import check_same_data, continued_config, new_config
+from trainer.runs.continuing import check_same, continued_config, new_config
 from trainer.runs.directory import run_config
 
 STARTED = {
@@ -86,14 +86,13 @@ def test_a_new_run_has_a_seed_and_needs_data():
 @pytest.mark.parametrize(
     ("now", "before", "message"),
     [
-        ({"fingerprint": "b"}, {"fingerprint": "a"}, "fingerprint of the data is b, but .* has a"),
-        (
-            {"shards": {"x": "1", "y": "2"}},
-            {"shards": {"x": "1", "y": "3"}},
-            "the y of the data is 2, but .* has 3",
-        ),
+        ({"fingerprint": "b"}, {"fingerprint": "a"}, "fingerprint is b, but the run in R has a"),
+        ({"shards": {"x": 1, "y": 2}}, {"shards": {"x": 1, "y": 3}}, "^y is 2, but .* has 3"),
+        ({"loss": "a:b"}, {}, "loss is a:b, but .* has none; continue it with the same data"),
+        ({}, {"loss": "a:b"}, "loss is not given, but the run in R has a:b; .* trainer.train"),
     ],
 )
-def test_other_data_is_refused(now, before, message):
+def test_other_data_and_parts_are_refused(now, before, message):
+    check_same(now, now, "R")
     with pytest.raises(RunExistsError, match=message):
-        check_same_data(now, before, "R")
+        check_same(now, before, "R")

@@ -168,6 +168,6 @@ def test_a_config_may_be_edited(finished, tmp_path):
     with pytest.raises(RunDamagedError) as caught:
         RunDirectory(str(tmp_path)).read_config()
     assert str(caught.value) == (
-        f'{tmp_path / CONFIG}: options.epochs is "many", not a whole number or null; correct it, '
-        "or train again with --overwrite"
+        f'{tmp_path / CONFIG} is damaged: options.epochs is "many", not a whole number or null; '
+        "correct it or copy it back, or train again with --overwrite"
     )

@@ -26,16 +26,13 @@ ROWS = [
 
 def test_history_is_read_as_written(tmp_path):
     run = RunDirectory(str(tmp_path))
+    assert run.read_history() == []
 
     run.write_history(ROWS)
 
     assert run.history_file.read_text().splitlines()[0] == "epoch,step,loss,val_loss"
     assert run.read_history() == ROWS
     assert [file.name for file in tmp_path.iterdir()] == ["history.csv"]
-
-
-def test_no_history_yet(tmp_path):
-    assert RunDirectory(str(tmp_path)).read_history() == []
 
 
 @pytest.mark.parametrize("path", ["file", "file/run", "n" * 300, "/proc/self/run"])

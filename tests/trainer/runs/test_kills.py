@@ -4,17 +4,16 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from own_command import begin
 
 from trainer.commands import main
 
 MODULE = """
-import os
 import sys
 
 import keras
@@ -37,13 +36,7 @@ def brighter(image, seed):
     return tf.cast(tf.minimum(tf.cast(image, tf.int32) + more, 255), tf.uint8)
 
 
-class Kill(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        if int(self.model.optimizer.iterations.numpy()) == int(os.environ.get("KILL_AT", -1)):
-            os.kill(os.getpid(), int(os.environ["KILL_BY"]))
-
-
-OWN = {"callbacks": [Kill()], "augment": brighter if "mine:model" in sys.argv else None}
+OWN = {"augment": brighter if "mine:model" in sys.argv else None}
 """
 
 SMALL = ("--model-fn", "mine:model", "--batch-size", "8", "--image-size", "16")
@@ -69,29 +62,25 @@ RATES = (
 )
 
 
+def finish(started):
+    """The process, when it has ended."""
+    out, err = started.communicate()
+    return subprocess.CompletedProcess(started.args, started.returncode, out, err)
+
+
 @pytest.fixture
 def train(colors, tmp_path):
     """A function from a run and options to the process, by default when it has finished."""
     (tmp_path / "mine.py").write_text(MODULE)
 
-    def start(run, *more, kill_at=None, kill_by=signal.SIGKILL, wait=True):
-        command = [
-            *(sys.executable, "-m", "own_command", "train", "--data", colors, "--output", run),
+    def start(run, *more, wait=True, **signals):
+        words = [
+            *("train", "--data", colors, "--output", run, "--devices", "cpu:2", "--seed", "3"),
             *("--epochs", "2", "--steps-per-epoch", "6", "--checkpoint-every-steps", "2"),
-            *("--devices", "cpu:2", "--seed", "3", "--deterministic", *more),
+            "--deterministic",
         ]
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-        environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # of this process, where tests have set it
-        if kill_at is not None:
-            environment |= {"KILL_AT": str(kill_at), "KILL_BY": str(int(kill_by))}
-        settings = {"cwd": tmp_path, "env": environment, "text": True}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started = subprocess.Popen([str(each) for each in command], **settings, **pipes)
-        if not wait:
-            return started
-        out, err = started.communicate()
-        return subprocess.CompletedProcess(command, started.returncode, out, err)
+        started = begin(tmp_path, *words, *more, **signals)
+        return finish(started) if wait else started
 
     return start
 
@@ -141,7 +130,7 @@ def test_a_killed_run_is_equal_to_one_that_was_not(train, tmp_path, options, kil
     assert not re.search(r"^[EW]\d{4} ", done.stderr, re.MULTILINE)  # TensorFlow's log
 
     for step in kills:
-        stopped = train(killed, *options, kill_at=step)
+        stopped = train(killed, *options, at=step)
         assert stopped.returncode == -signal.SIGKILL, stopped.stderr
     done = train(killed, *options)
     assert done.returncode == 0, done.stderr
@@ -159,16 +148,12 @@ def test_a_killed_run_is_equal_to_one_that_was_not(train, tmp_path, options, kil
 def test_a_terminated_run_is_saved_and_continues_with_only_its_output(train, tmp_path):
     run = tmp_path / "run"
 
-    ended = train(run, *SMALL, kill_at=4, kill_by=signal.SIGTERM)
+    ended = train(run, *SMALL, at=4, by="SIGTERM")
     assert ended.returncode == 1
     assert "ended by SIGTERM; the run is saved, and the same command continues it" in ended.stderr
 
-    command = [sys.executable, "-m", "own_command", "train", "--output", str(run), "--resume"]
     more = ["--learning-rate", "0.5", "--epochs", "3", "--model-fn", "mine:model"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [*command, *more], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    done = finish(begin(tmp_path, "train", "--output", run, "--resume", *more))
     assert done.returncode == 0, done.stderr
     assert "continuing after epoch 0, step " in done.stderr
     rate = [value for name, value in variables(run).items() if "learning_rate" in name]
@@ -178,7 +163,7 @@ def test_a_terminated_run_is_saved_and_continues_with_only_its_output(train, tmp
 @pytest.mark.slow
 def test_a_second_training_is_refused_while_the_first_is_there(train, tmp_path, capsys):
     run = tmp_path / "run"
-    first = train(run, *SMALL, kill_at=7, kill_by=signal.SIGSTOP, wait=False)
+    first = train(run, *SMALL, at=7, by="SIGSTOP", wait=False)
     try:
         _, status = os.waitpid(first.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)

@@ -186,6 +186,16 @@ def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_the_step_that_diverges_is_named(colors, tmp_path, capsys):
+    """With such a rate the second step has the first one's weights."""
+    more = ("--learning-rate", "1e38", "--warmup-steps", "0", "--devices", "cpu")
+    assert main(options(colors, tmp_path / "run", *more)) == 1
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the loss of step 2 (epoch 1) is ")
+    assert line.endswith("; lower --learning-rate, or clip with --clip-norm 1")
+
+
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_exit_1(colors, tmp_path, capsys):
     run = tmp_path / "run"
     run.mkdir()

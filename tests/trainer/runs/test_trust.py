@@ -93,7 +93,7 @@ def test_a_run_with_a_loss_of_its_own_is_continued_from_python(acting, command, 
     assert command("resume", run, "--model-fn", "somebodys:model_fn") == 2
     message = capsys.readouterr().err
     assert "loss is not given, but the run in" in message
-    assert "has somebodys:loss; continue it by trainer.train with the same loss" in message
+    assert "has somebodys:loss; continue it with the same data and parts" in message
 
 
 @pytest.mark.parametrize(

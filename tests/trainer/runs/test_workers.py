@@ -1,15 +1,13 @@
 """Several processes train together, by TF_CONFIG, what one trains."""
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from own_command import begin
 from run_files import weights_of
 
 from trainer.errors import ConfigError
@@ -54,22 +52,6 @@ def free_ports(count):
     return ports
 
 
-MODULE = """
-import os
-
-import keras
-
-
-class End(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        if int(self.model.optimizer.iterations.numpy()) == int(os.environ.get("END_AT", -1)):
-            os.kill(os.getpid(), int(os.environ["END_BY"]))
-
-
-OWN = {"callbacks": [End()]}
-"""
-
-
 ALL_CHANGES = (
     *("--epochs", "2", "--steps-per-epoch", "5", "--batch-size", "8", "--image-size", "16"),
     *("--optimizer", "sgd", "--learning-rate", "0.01"),
@@ -78,60 +60,28 @@ ALL_CHANGES = (
 )
 
 
-def train(
-    data,
-    run,
-    num_workers,
-    *more,
-    options=ALL_CHANGES,
-    ended=None,
-    exit_code=0,
-    step=3,
-    by="SIGTERM",
-):
-    """Trains in so many processes; returns what each said.
+def train(data, run, num_workers, *more, ended=None, exit_code=0, options=ALL_CHANGES, **signals):
+    """Trains in so many processes, all of which return the exit code; returns what each said.
 
-    Args:
-        options: Of the command.
-        ended: The number of the process that gets a signal, or None.
-        exit_code: What all of them return; one that is killed says what killed it.
-        step: After how many steps.
-        by: Which signal.
+    The process `ended` gets a signal, as `begin` has it, and returns what kills it.
     """
-    (run.parent / "mine.py").write_text(MODULE)
     addresses = [f"localhost:{port}" for port in free_ports(num_workers)]
-    command = [
-        *(sys.executable, "-m", "own_command", "train", "--data", data, "--output", run),
-        *("--devices", "cpu", "--seed", "4"),
-        *(*options, *more),
-    ]
+    words = ("train", "--data", data, "--output", run, "--devices", "cpu", "--seed", "4")
     processes = []
     for number in range(num_workers):
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        environment.pop("TF_CPP_MIN_LOG_LEVEL", None)  # of this process, where tests have set it
         # oneDNN's sums depend on the number of rows that a replica has; ten steps amplify that.
-        environment["TF_ENABLE_ONEDNN_OPTS"] = "0"
-        environment |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
-        if number == ended:
-            environment |= {"END_AT": str(step), "END_BY": str(int(signal.Signals[by]))}
-        processes.append(
-            subprocess.Popen(
-                [str(each) for each in command],
-                cwd=run.parent,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-        )
+        variables = {"TF_ENABLE_ONEDNN_OPTS": "0"}
+        variables |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
+        variables |= signals if number == ended else {}
+        processes.append(begin(run.parent, *words, *options, *more, **variables))
     try:
-        said = [process.communicate(timeout=500)[0] for process in processes]
+        said = ["".join(process.communicate(timeout=500)) for process in processes]
     finally:
         for process in processes:
             process.kill()
     codes = [exit_code] * num_workers
-    if by == "SIGKILL":
+    if signals.get("by") == "SIGKILL":
         codes[ended] = -signal.SIGKILL
     assert [process.returncode for process in processes] == codes, said
     return said
@@ -157,7 +107,7 @@ def check_same(run, one):
 def test_two_workers_end_together_and_train_what_one_trains(colors, one, tmp_path):
     run = tmp_path / "run"
 
-    said = train(colors, run, 2, ended=1, exit_code=1)
+    said = train(colors, run, 2, ended=1, exit_code=1, at=3, by="SIGTERM")
 
     assert "ended by a signal to another worker; the run is saved" in said[0]
     assert "ended by SIGTERM; the run is saved" in said[1]
@@ -172,7 +122,7 @@ def test_two_workers_end_together_and_train_what_one_trains(colors, one, tmp_pat
 def test_a_lost_worker_is_named_and_the_same_command_goes_on(colors, one, tmp_path, lost):
     run = tmp_path / "run"
 
-    said = train(colors, run, 2, ended=lost, exit_code=1, step=7, by="SIGKILL")
+    said = train(colors, run, 2, ended=lost, exit_code=1, at=7, by="SIGKILL")
 
     *_, last = lines = said[1 - lost].splitlines()
     logged = re.compile(r"[EFIW]\d{4} |Additional GRPC|:UNKNOWN")

@@ -9,17 +9,11 @@ import tensorflow as tf
 from kinds_of_learning import training
 from tiers import first_quick
 
-import trainer
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
 from trainer.tasks import choose_task
 from trainer.tasks.reading import evaluation_batches
 from trainer.training.evaluation import evaluator
-
-
-@pytest.fixture(scope="module")
-def dataset(colors):
-    return trainer.open(colors)
 
 
 @pytest.fixture(scope="module")
@@ -102,24 +96,15 @@ def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
 )
 def test_workers_share_every_batch(dataset, task, batch_size, num_workers, sizes):
     options = {"batch_size": batch_size, "num_workers": num_workers}
-    parts = [
-        [
-            [
-                each.numpy().tobytes()
-                for each in inputs["image"]  # all of them differ
-            ]
-            for inputs, _ in evaluation_batches(
-                task, dataset, "validation", worker=worker, **options
-            )
-        ]
-        for worker in range(num_workers)
-    ]
-    whole = evaluation_batches(task, dataset, "validation", batch_size=batch_size)
 
+    def images(**more):  # by batch; all of them differ
+        batches = evaluation_batches(task, dataset, "validation", **more)
+        return [[each.numpy().tobytes() for each in inputs["image"]] for inputs, _ in batches]
+
+    parts = [images(worker=worker, **options) for worker in range(num_workers)]
     assert [[len(batch) for batch in part] for part in parts] == sizes
-    for (inputs, _), *of_workers in zip(whole, *parts, strict=True):
-        images = [each.numpy().tobytes() for each in inputs["image"]]
-        assert [each for part in of_workers for each in part] == images
+    for batch, *of_workers in zip(images(batch_size=batch_size), *parts, strict=True):
+        assert [each for part in of_workers for each in part] == batch
 
 
 def test_with_mask_fills_the_last_batch():

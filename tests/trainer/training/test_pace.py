@@ -5,22 +5,29 @@ import pytest
 from trainer.training.pace import Pace, time_text
 
 
-def paced(*calls, unit="images"):
-    """The pace after calls of (seconds, steps, seconds of waiting), with batches of 10."""
+def paced(*events, unit="images"):
+    """The pace after calls of (seconds, steps, seconds of waiting), with batches of 10.
+
+    A number is the seconds of an epoch's end.
+    """
     clock = [0.0]
     pace = Pace(10, unit, lambda: clock[0])
     pace.start()
-    for seconds, steps, waiting_s in calls:
+    for event in events:
+        if isinstance(event, float):
+            clock[0] += event
+            pace.start()
+            continue
+        seconds, steps, waiting_s = event
         clock[0] += seconds
         pace.add(steps, waiting_s)
     return pace
 
 
 def test_the_first_call_compiles_and_does_not_count():
-    assert paced((30.0, 8, 1.0)).total.steps == 0
-    assert paced((30.0, 8, 1.0)).facts(0.001, None) == "learning rate 0.001"
-    assert paced((30.0, 8, 1.0)).summary() == ""
-    assert paced((30.0, 8, 1.0)).scalars() == {}
+    pace = paced((30.0, 8, 1.0))
+    assert (pace.total.steps, pace.summary(), pace.scalars()) == (0, "", {})
+    assert pace.facts(0.001, None) == "learning rate 0.001"
 
 
 def test_facts_are_of_the_last_seconds():
@@ -32,17 +39,10 @@ def test_facts_are_of_the_last_seconds():
     assert pace.total.steps == 220
 
 
-def test_what_is_left_has_the_ends_of_epochs():
-    clock = [0.0]
-    pace = Pace(10, "images", lambda: clock[0])
-    pace.add(1, 0.0)  # compiles
-    for seconds_of_end in (9.0, 3.0):
-        pace.start()
-        clock[0] += 2.0
-        pace.add(20, 0.0)
-        clock[0] += seconds_of_end
-    pace.start()
+def test_ends_of_epochs_count_in_what_is_left_and_not_in_the_pace():
+    pace = paced((9.0, 1, 0.0), 100.0, (2.0, 20, 0.0), 9.0, (2.0, 20, 0.0), 3.0)
 
+    assert pace.total.steps_per_s == 10.0
     assert pace.seconds_for(40, 2) == pytest.approx(4.0 + 2 * 3.0)
 
 
@@ -60,18 +60,6 @@ def test_what_is_left_has_the_ends_of_epochs():
 )
 def test_the_summary(waiting_s, expected):
     assert paced((9.0, 1, waiting_s), (0.5, 1, waiting_s), unit="records").summary() == expected
-
-
-def test_what_comes_between_does_not_count():
-    clock = [0.0]
-    pace = Pace(10, "images", lambda: clock[0])
-    for seconds in (1.0, 1.0):
-        clock[0] += 100.0  # validation
-        pace.start()
-        clock[0] += seconds
-        pace.add(1, 0.0)
-
-    assert pace.total.steps_per_s == 1.0
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (65, "1:05"), (3725, "1:02:05")])

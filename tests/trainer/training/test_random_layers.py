@@ -44,13 +44,6 @@ LAYERS = {
     "RandomFlip": (lambda: L.RandomFlip(), IMAGE),
     "own": (OwnNoise, IMAGE),
 }
-# What XLA does not compile.
-NOT_COMPILED = {
-    "RandomRotation": (lambda: L.RandomRotation(0.5), IMAGE),
-    "RandomShear": (lambda: L.RandomShear(0.5, 0.5), IMAGE),
-    "RandomTranslation": (lambda: L.RandomTranslation(0.5, 0.5), IMAGE),
-    "RandomZoom": (lambda: L.RandomZoom(0.5), IMAGE),
-}
 EACH = 4  # examples of a part
 
 

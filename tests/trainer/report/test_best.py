@@ -3,7 +3,7 @@
 import pytest
 
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.runs.choices import Best, best_by
+from trainer.report.history import Best, best_by
 
 METRICS = ("loss", "mae", "mAP", "IoU/a:max", "mine")
 
@@ -25,30 +25,23 @@ def test_what_is_stated(stated, expected):
 
 
 @pytest.mark.parametrize(
-    ("stated", "error", "message"),
+    ("stated", "validated", "error", "message"),
     [
-        ("map", UnknownNameError, "metric, for --best-by, 'map'.*mAP"),
-        ("val_loss", UnknownNameError, "choose from: loss, mae, mAP, IoU/a:max, mine"),
-        ("mAP:most", UnknownNameError, "'mAP:most'"),
-        ("mine", ConfigError, "--best-by mine:min or mine:max"),
+        ("map", True, UnknownNameError, "metric, for --best-by, 'map'.*mAP"),
+        ("val_loss", True, UnknownNameError, "choose from: loss, mae, mAP, IoU/a:max, mine"),
+        ("mAP:most", True, UnknownNameError, "'mAP:most'"),
+        ("mine", True, ConfigError, "--best-by mine:min or mine:max"),
+        ("F1", False, UnknownNameError, "metric without a validation split, for --best-by"),
     ],
 )
-def test_what_is_refused(stated, error, message):
+def test_what_is_refused(stated, validated, error, message):
     with pytest.raises(error, match=message):
-        best_by(stated, METRICS, ("mine",), validated=True)
+        best_by(stated, METRICS, ("mine",), validated=validated)
 
 
-def test_without_validation():
-    with pytest.raises(UnknownNameError, match="metric without a validation split, for --best-by"):
-        best_by("mAP", ("loss",), (), validated=False)
-
-
-def test_a_row_of_the_training_without_validation():
+def test_the_best_row():
     assert Best().rank({"loss": 2.0}) == 2.0
     assert Best().rank({"loss": 2.0, "val_loss": 1.0}) == 1.0
     assert Best("mAP", False).rank({"loss": 2.0}) == float("inf")
-
-
-def test_of_equal_rows_the_one_with_the_lowest_loss_is_the_best():
     rows = [{"loss": loss, "val_loss": loss, "val_accuracy": 0.9} for loss in (0.5, 0.2, 0.3, 0.2)]
-    assert Best("accuracy", is_least=False).place(rows) == 1
+    assert Best("accuracy", is_least=False).place(rows) == 1  # of equals the lowest loss
