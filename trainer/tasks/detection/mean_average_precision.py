@@ -98,7 +98,7 @@ class MeanAveragePrecision(Accumulator):
         scores, right = scores[order], np.cumsum(hits[order])
         f1 = 2 * right / (np.arange(len(scores)) + 1 + num_objects)
         # Boxes of one score are taken together: the last one of each counts.
-        ends = np.flatnonzero(np.append(scores[:-1] != scores[1:], True))
+        ends = np.flatnonzero(np.append(scores[:-1] != scores[1:], True)[: len(scores)])
         return scores[ends], f1[ends]
 
     def _best(self) -> tuple[float, float]:

@@ -138,12 +138,13 @@ IMAGES = [
 ]
 
 
-def metric(images):
+def metric(images, crowd=None):
     made = MeanAveragePrecision(["a", "b", "c"])
     for objects, predicted in images:
         labels, boxes = zip(*objects, strict=True)
         target = {"boxes": np.array([boxes]), "labels": np.array([labels])}
-        target |= {"crowd": np.zeros((1, len(boxes)), bool), "windows": np.array([[0.0, 0, 1, 1]])}
+        target |= {"crowd": np.array([crowd or [False] * len(boxes)])}
+        target |= {"windows": np.array([[0.0, 0, 1, 1]])}
         columns = zip(*predicted, strict=True)
         names = ("labels", "boxes", "scores")
         made.update(
@@ -197,6 +198,12 @@ def test_truth_and_predictions_at_the_best_score(found):
 def test_without_objects_or_boxes_there_is_nothing_to_show():
     made = metric([([(-1, FIRST)], [(0, FIRST, 0.9)])])
     assert (made.figures(), made.examples()) == ({}, [])
+
+
+def test_a_detection_in_a_crowd_counts_as_neither_right_nor_wrong():
+    made = metric([([(0, FIRST), (1, SECOND)], [(0, FIRST, 0.9)])], crowd=[True, False])
+    assert (made.result()["F1"], made.figures()["boxes"]["f1"]) == (0, [])
+    assert [example.text for example in made.examples()] == ["1 of 1 missed, 0 wrong"]
 
 
 @pytest.mark.parametrize(
