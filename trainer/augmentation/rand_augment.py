@@ -5,7 +5,7 @@ to move boxes as well, so images with boxes get only the others.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -23,21 +23,16 @@ Operation = Callable[[Tensor, Tensor], Tensor]
 
 
 def rand_augment(image: Tensor, seed: Tensor) -> Tensor:
-    """Apply two random operations of random strength.
+    """Apply two random operations of random strength to uint8 [height, width, channels].
 
-    Args:
-        image: uint8 [height, width, channels].
-        seed: int64 [2].
-
-    Returns:
-        uint8 [height, width, channels].
+    The seed is int64 [2].
     """
-    return _apply_some((*IN_PLACE, *MOVING), image, seed)
+    return _apply_some([*IN_PLACE.values(), *MOVING.values()], image, seed)
 
 
 def rand_augment_in_place(image: Tensor, seed: Tensor) -> Tensor:
     """`rand_augment` without the geometric operations."""
-    return _apply_some(IN_PLACE, image, seed)
+    return _apply_some([*IN_PLACE.values()], image, seed)
 
 
 def _apply_some(operations: Sequence[Operation], image: Tensor, seed: Tensor) -> Tensor:
@@ -61,62 +56,42 @@ def _blend(image: Tensor, other: Tensor, strength: Tensor) -> Tensor:
     return other + (image - other) * (1.0 + strength)
 
 
-def keep(image: Tensor, strength: Tensor) -> Tensor:
-    """Identity."""
-    del strength
-    return image
-
-
-def brightness(image: Tensor, strength: Tensor) -> Tensor:
-    """Change the brightness."""
-    return _blend(image, tf.zeros_like(image), strength)
-
-
-def contrast(image: Tensor, strength: Tensor) -> Tensor:
-    """Change the contrast."""
+def _contrast(image: Tensor, strength: Tensor) -> Tensor:
     return _blend(image, tf.fill(tf.shape(image), tf.reduce_mean(image)), strength)
 
 
-def color(image: Tensor, strength: Tensor) -> Tensor:
-    """Change the saturation."""
+def _color(image: Tensor, strength: Tensor) -> Tensor:
     grey = tf.reduce_mean(image, axis=-1, keepdims=True)
     return _blend(image, tf.broadcast_to(grey, tf.shape(image)), strength)
 
 
-def sharpness(image: Tensor, strength: Tensor) -> Tensor:
-    """Blur or sharpen."""
+def _sharpness(image: Tensor, strength: Tensor) -> Tensor:
     smooth = tf.nn.avg_pool2d(image[None], 3, 1, "SAME")[0]
     return _blend(image, smooth, strength)
 
 
-def solarize(image: Tensor, strength: Tensor) -> Tensor:
-    """Invert bright pixels."""
+def _solarize(image: Tensor, strength: Tensor) -> Tensor:
     return tf.where(image > 255.0 * (1.0 - tf.abs(strength)), 255.0 - image, image)
 
 
-def posterize(image: Tensor, strength: Tensor) -> Tensor:
-    """Reduce the number of values to 4 bits or more."""
+def _posterize(image: Tensor, strength: Tensor) -> Tensor:
     step = 2.0 ** tf.floor(1.0 + 4.0 * tf.abs(strength))
     return tf.floor(image / step) * step
 
 
-def autocontrast(image: Tensor, strength: Tensor) -> Tensor:
-    """Stretch each channel to 0..255."""
-    del strength
+def _autocontrast(image: Tensor, strength: Tensor) -> Tensor:
     least = tf.reduce_min(image, axis=(0, 1))
     spread = tf.reduce_max(image, axis=(0, 1)) - least
     return tf.where(spread > 0, (image - least) * 255.0 / tf.maximum(spread, 1.0), image)
 
 
-def equalize(image: Tensor, strength: Tensor) -> Tensor:
-    """Equalise each channel's histogram."""
-    del strength
+def _equalize(image: Tensor, strength: Tensor) -> Tensor:
     channels = tf.unstack(tf.cast(tf.round(image), tf.int32), axis=-1)
     return tf.cast(tf.stack([_equalized(channel) for channel in channels], axis=-1), tf.float32)
 
 
 def _equalized(channel: Tensor) -> Tensor:
-    """Grey as in Pillow: int32 [height, width]."""
+    """An int32 [height, width] as Pillow equalizes it."""
     counts = tf.math.bincount(tf.reshape(channel, [-1]), minlength=256, maxlength=256)
     step = (tf.size(channel) - counts[tf.reduce_max(channel)]) // 255
     before = tf.cumsum(counts, exclusive=True)
@@ -124,8 +99,7 @@ def _equalized(channel: Tensor) -> Tensor:
     return tf.cond(step > 0, lambda: tf.gather(table, channel), lambda: channel)
 
 
-def rotate(image: Tensor, strength: Tensor) -> Tensor:
-    """Rotate around the centre by up to 30 degrees."""
+def _rotate(image: Tensor, strength: Tensor) -> Tensor:
     angle = strength * _LARGEST_ANGLE
     cos, sin = tf.cos(angle), tf.sin(angle)
     height, width = tf.unstack(tf.cast(tf.shape(image)[:2], tf.float32) / 2.0)
@@ -136,34 +110,21 @@ def rotate(image: Tensor, strength: Tensor) -> Tensor:
     )
 
 
-def shear_x(image: Tensor, strength: Tensor) -> Tensor:
-    """Shear horizontally."""
-    return _move(image, [1.0, strength * _LARGEST_SHEAR, 0.0], [0.0, 1.0, 0.0])
+def _sheared(image: Tensor, along_x: Tensor, along_y: Tensor) -> Tensor:
+    return _move(image, [1.0, along_x * _LARGEST_SHEAR, 0.0], [along_y * _LARGEST_SHEAR, 1.0, 0.0])
 
 
-def shear_y(image: Tensor, strength: Tensor) -> Tensor:
-    """Shear vertically."""
-    return _move(image, [1.0, 0.0, 0.0], [strength * _LARGEST_SHEAR, 1.0, 0.0])
-
-
-def translate_x(image: Tensor, strength: Tensor) -> Tensor:
-    """Translate horizontally."""
-    pixels = tf.cast(tf.shape(image)[1], tf.float32) * strength * _LARGEST_TRANSLATION
-    return _move(image, [1.0, 0.0, tf.round(pixels)], [0.0, 1.0, 0.0])
-
-
-def translate_y(image: Tensor, strength: Tensor) -> Tensor:
-    """Translate vertically."""
-    pixels = tf.cast(tf.shape(image)[0], tf.float32) * strength * _LARGEST_TRANSLATION
-    return _move(image, [1.0, 0.0, 0.0], [0.0, 1.0, tf.round(pixels)])
+def _translated(image: Tensor, strength: Tensor, axis: int) -> Tensor:
+    side = tf.cast(tf.shape(image)[axis], tf.float32)
+    pixels = tf.round(side * strength * _LARGEST_TRANSLATION)
+    across, down = (pixels, 0.0) if axis == 1 else (0.0, pixels)
+    return _move(image, [1.0, 0.0, across], [0.0, 1.0, down])
 
 
 def _move(image: Tensor, to_x: Sequence[Tensor], to_y: Sequence[Tensor]) -> Tensor:
     """Apply an affine transform: pixel (x, y) is (ax + by + c, dx + ey + f), or grey outside.
 
-    Args:
-        image: float32 [height, width, channels].
-        to_x, to_y: a, b, c and d, e, f, for coordinates with pixel centres at .5.
+    Pixel centres are at .5; `to_x` are a, b, c, and `to_y` d, e, f.
     """
     (a, b, c), (d, e, f) = to_x, to_y
     matrix = [a, b, c + (a + b - 1.0) / 2.0, d, e, f + (d + e - 1.0) / 2.0, 0.0, 0.0]
@@ -177,8 +138,21 @@ def _move(image: Tensor, to_x: Sequence[Tensor], to_y: Sequence[Tensor]) -> Tens
     )[0]
 
 
-IN_PLACE: tuple[Operation, ...] = (
-    *(keep, autocontrast, equalize, solarize, color, posterize),
-    *(contrast, brightness, sharpness),
-)
-MOVING: tuple[Operation, ...] = (rotate, shear_x, shear_y, translate_x, translate_y)
+IN_PLACE: Mapping[str, Operation] = {
+    "keep": lambda image, strength: image,
+    "autocontrast": _autocontrast,
+    "equalize": _equalize,
+    "solarize": _solarize,
+    "color": _color,
+    "posterize": _posterize,
+    "contrast": _contrast,
+    "brightness": lambda image, strength: _blend(image, tf.zeros_like(image), strength),
+    "sharpness": _sharpness,
+}
+MOVING: Mapping[str, Operation] = {
+    "rotate": _rotate,
+    "shear_x": lambda image, strength: _sheared(image, strength, 0.0),
+    "shear_y": lambda image, strength: _sheared(image, 0.0, strength),
+    "translate_x": lambda image, strength: _translated(image, strength, 1),
+    "translate_y": lambda image, strength: _translated(image, strength, 0),
+}

@@ -15,7 +15,7 @@ from trainer.parsing.boxes import Boxes, FlatBoxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image, Map
 from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
-from trainer.parsing.record_views import decode_stored, read_record, record_seed
+from trainer.parsing.record_views import decode_all, decode_stored, read_record, record_seed
 
 __all__ = [
     "Augment",
@@ -69,13 +69,8 @@ def keepable(features: Sequence[Feature]) -> list[Feature]:
 
 
 def parse_spec(feature: Feature) -> Mapping[str, Any]:
-    """Return the `tf.io` specs of a feature by key.
-
-    Raises:
-        ConfigError: Its dtype is not supported.
-    """
-    reader = _reader(feature)
-    reader.outputs(feature, Decoding())
+    """Return the `tf.io` specs of a feature by key, or ConfigError for an unsupported dtype."""
+    _reader(feature).outputs(feature, Decoding())
     return specs_of(feature)
 
 
@@ -109,13 +104,7 @@ def outputs(features: Sequence[Feature], decoding: Decoding) -> list[Output]:
 
 
 def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decoding) -> Tensors:
-    """Decode the outputs of a batch by name; those of varying length are ragged.
-
-    Args:
-        features: Features of the records.
-        parsed: Tensors by key, from `tf.io.parse_example` of a batch.
-        decoding: Options to decode images and audio, one by one.
-    """
+    """Decode a batch of `tf.io.parse_example` by name; outputs of varying length are ragged."""
     decoded: Tensors = {}
     for feature in features:
         reader = _reader(feature)
@@ -140,18 +129,14 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
     """Make the function from a serialized Example (or, for `reads_batches`, a batch) to tensors.
 
     For views and augmentation it also takes the record's key, int64 [2]: its pass and number; and
-    for cached images a function that looks them up, or else calls the given decoder.
-
-    Args:
-        features: Features to read.
-        decoding: Options to decode images and audio.
-        misfit: Text of TensorFlow's error, in addition to the key, for a record that does not
-            fit the features.
+    for cached images a function that looks them up, or else calls the given decoder. TensorFlow's
+    error for a record that does not fit the features has the text `misfit`.
     """
     spec = parse_specs(features)
     # TensorFlow's error has the key, and for a batch the example, but otherwise only the operation.
     operation = re.sub(r"\W+", "_", misfit, flags=re.ASCII)
 
+    readers = [(each, _reader(each)) for each in features]
     images = images_of(features)
     if not images:
         decoding = dataclasses.replace(decoding, views=None)
@@ -160,16 +145,14 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
         examples = tf.fill(tf.shape(serialized), misfit) if serialized.shape.rank else None
         parsed = tf.io.parse_example(serialized, spec, examples, name=operation)
         if not (images and (decoding.views or decoding.augment or recall)):
-            decoded: Tensors = {}
-            for feature in features:
-                decoded |= _reader(feature).decode(feature, parsed, decoding)
-            return decoded
+            return decode_all(readers, parsed, decoding)
         assert key is not None, "views are drawn by record"
         seed = record_seed(decoding.seed, key)
         stored = None
         if recall is not None:
-            stored = recall(lambda: decode_stored(keepable(images), parsed, decoding, _reader))
-        decoded = read_record(features, parsed, decoding, seed, _reader, stored)
+            kept = [(each, _reader(each)) for each in keepable(images)]
+            stored = recall(lambda: decode_stored(kept, parsed, decoding))
+        decoded = read_record(readers, parsed, decoding, seed, stored)
         return {output.name: decoded[output.name] for output in outputs(features, decoding)}
 
     return parse

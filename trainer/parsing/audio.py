@@ -27,18 +27,7 @@ class Audio(Reader):
     reads_batches: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        return [
-            Output(
-                name=feature.name,
-                feature=feature,
-                dtype=tf.float32,
-                shape=(
-                    _num_samples(feature, decoding.audio_sample_rates.get(feature.name)),
-                    1 if decoding.audio_mono else feature.shape[1],
-                ),
-                padding=0.0,
-            )
-        ]
+        return [Output(feature.name, feature, tf.float32, _shape(feature, decoding), padding=0.0)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         encoded = parsed[feature.key]
@@ -61,27 +50,23 @@ class Audio(Reader):
             samples = tf.cond(
                 rate == wanted, lambda: samples, lambda: resample(samples, rate, wanted)
             )
-            channels = 1 if decoding.audio_mono else feature.shape[1]
-            samples = tf.ensure_shape(samples, (_num_samples(feature, wanted), channels))
+            samples = tf.ensure_shape(samples, _shape(feature, decoding))
         return {feature.name: samples}
 
 
-def _num_samples(feature: Feature, wanted: int | None) -> int | None:
-    """Number of samples of every record, if all are equal at one rate."""
-    number = feature.shape[0]
-    return number if wanted in (None, feature.sample_rate) else None
+def _shape(feature: Feature, decoding: Decoding) -> tuple[int | None, int | None]:
+    """Samples, if every record has as many at one rate, and channels."""
+    wanted = decoding.audio_sample_rates.get(feature.name)
+    number = feature.shape[0] if wanted in (None, feature.sample_rate) else None
+    return number, 1 if decoding.audio_mono else feature.shape[1]
 
 
 def resample(samples: Any, rate: Any, wanted: int) -> Any:
     """Resample audio by its discrete Fourier transform, as `scipy.signal.resample` does.
 
-    Args:
-        samples: float32 [n, channels].
-        rate: Samples per second, int32.
-        wanted: Samples per second of the result.
-
     Returns:
-        float32 [n * wanted / rate, channels], the length rounded up.
+        From float32 [n, channels] at an int32 `rate`: float32 [n * wanted / rate, channels], the
+        length rounded up.
     """
     before = tf.shape(samples, tf.int64)[0]
     rate = tf.maximum(tf.cast(rate, tf.int64), 1)

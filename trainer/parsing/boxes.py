@@ -9,16 +9,9 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, ObjectColumn, object_columns
 from tfrecord_dataset.image_size import ImageSize
 from trainer.parsing.columns import Rows
-from trainer.parsing.reader import (
-    STORED_DTYPES,
-    Decoding,
-    Output,
-    Reader,
-    Tensors,
-    check_lengths,
-)
+from trainer.parsing.reader import STORED_DTYPES, Decoding, Output, Reader, Tensors, check_lengths
 from trainer.tensors import Tensor
-from trainer.views import View, Views, see_boxes, see_keypoints, whole
+from trainer.views import WHOLE, View, Views, see_boxes, see_keypoints, whole
 from trainer.views.pixels import see_image
 
 # Padding by dtype, if it is not -1.
@@ -29,8 +22,7 @@ class FlatBoxes(Rows):
     """Boxes as one list of their sides, without classes or attributes: float32 [n, 4]."""
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
-        assert decoding.views is not None
-        seen, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
+        seen, is_visible = see_boxes(decoding.drawn, view, decoded[feature.name])
         return {feature.name: tf.boolean_mask(seen, is_visible)}
 
 
@@ -56,9 +48,8 @@ class Boxes(Reader):
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
         """Select the boxes that are visible enough, with all of their columns, cut at the view."""
-        assert decoding.views is not None
         assert decoding.image_size is not None
-        shown, is_visible = see_boxes(decoding.views, view, decoded[feature.name])
+        shown, is_visible = see_boxes(decoding.drawn, view, decoded[feature.name])
         visible = {}
         for column in _columns(feature, decoding):
             values = shown if column.name == feature.name else decoded[column.name]
@@ -66,7 +57,7 @@ class Boxes(Reader):
                 values = see_keypoints(view, values, feature.keypoint_flips)
             values = tf.boolean_mask(values, is_visible)
             if column.form == "masks":
-                values = decode_masks(values, decoding.image_size, view, decoding.views)
+                values = decode_masks(values, decoding.image_size, view, decoding.drawn)
             visible[column.name] = values
         return visible
 
@@ -90,13 +81,7 @@ def _output(feature: Feature, column: ObjectColumn, decoding: Decoding) -> Outpu
             dtype, shape = tf.float32, (feature.keypoints, 3)
         case "masks":
             dtype, shape = tf.uint8, decoding.image_size or (None, None)
-    return Output(
-        name=column.name,
-        feature=feature,
-        dtype=dtype,
-        shape=(None, *shape),
-        padding=_PADDING.get(dtype, -1),
-    )
+    return Output(column.name, feature, dtype, (None, *shape), padding=_PADDING.get(dtype, -1))
 
 
 def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: Decoding) -> Tensor:
@@ -121,7 +106,7 @@ def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: D
 
 
 def decode_masks(
-    encoded: Tensor, size: ImageSize | None, view: View | None = None, views: Views | None = None
+    encoded: Tensor, size: ImageSize | None, view: View | None = None, views: Views = WHOLE
 ) -> Tensor:
     """Decode masks of objects, uint8 [n, height, width] of 0 and 1.
 

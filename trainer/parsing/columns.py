@@ -9,14 +9,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
-from trainer.parsing.reader import (
-    Decoding,
-    Output,
-    Reader,
-    Tensors,
-    check_lengths,
-    stored_dtype,
-)
+from trainer.parsing.reader import Decoding, Output, Reader, Tensors, check_lengths, stored_dtype
 
 _RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64"),
@@ -30,24 +23,32 @@ _DECODED_AS = {tf.uint32: tf.int32, tf.uint64: tf.int64}
 class Fixed(Reader):
     """A list with a fixed number of values: scalars, text, bytes, small tensors."""
 
+    def dtype(self, feature: Feature) -> tf.DType:
+        """The output's dtype, or ConfigError if it is not supported."""
+        return stored_dtype(feature)
+
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        dtype = stored_dtype(feature)
-        return [Output(name=feature.name, feature=feature, dtype=dtype, shape=feature.shape)]
+        dtype = self.dtype(feature)
+        return [Output(feature.name, feature, dtype, feature.shape)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         return {feature.name: parsed[feature.key]}
 
 
-class Raw(Reader):
+class Raw(Fixed):
     """A tensor of fixed shape, stored as one value: raw bytes, little-endian, in C order."""
 
-    def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        dtype = raw_dtype(feature)
-        return [Output(name=feature.name, feature=feature, dtype=dtype, shape=feature.shape)]
+    def dtype(self, feature: Feature) -> tf.DType:
+        if feature.dtype not in _RAW_DTYPES:
+            raise ConfigError(
+                f"tensor {feature.name!r} is stored as bytes with dtype {feature.dtype!r}; "
+                f"declare one of {', '.join(_RAW_DTYPES)}"
+            )
+        return tf.as_dtype(feature.dtype)
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         raw = parsed[feature.key]
-        dtype = raw_dtype(feature)
+        dtype = self.dtype(feature)
         expected = math.prod(size or 0 for size in feature.shape) * dtype.size
         lengths = tf.strings.length(raw)
         message = (
@@ -64,20 +65,6 @@ class Raw(Reader):
         }
 
 
-def raw_dtype(feature: Feature) -> tf.DType:
-    """Return the dtype of a tensor that is stored as bytes.
-
-    Raises:
-        ConfigError: The dtype is not one of NumPy's.
-    """
-    if feature.dtype not in _RAW_DTYPES:
-        raise ConfigError(
-            f"tensor {feature.name!r} is stored as bytes with dtype {feature.dtype!r}; "
-            f"declare one of {', '.join(_RAW_DTYPES)}"
-        )
-    return tf.as_dtype(feature.dtype)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows(Reader):
     """A list of any length, with values or rows of a fixed shape: sequences, flat boxes."""
@@ -86,16 +73,10 @@ class Rows(Reader):
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         dtype = stored_dtype(feature)
-        usual = b"" if dtype == tf.string else self.padding
-        return [
-            Output(
-                name=feature.name,
-                feature=feature,
-                dtype=dtype,
-                shape=feature.shape,
-                padding=usual if feature.default is None else feature.default,
-            )
-        ]
+        padding = b"" if dtype == tf.string else self.padding
+        if feature.default is not None:
+            padding = feature.default
+        return [Output(feature.name, feature, dtype, feature.shape, padding)]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         return {feature.name: _in_rows(feature, parsed[feature.key])}
@@ -129,13 +110,10 @@ class ClassLabel(Reader):
         return self._reader(feature).outputs(feature, decoding)
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
+        def from_0(values: Any) -> Any:
+            return tf.where(values < 0, values, values - feature.label_offset)
+
         values = parsed[feature.key]
-        if not feature.label_offset:
-            return {feature.name: values}
-        if isinstance(values, tf.RaggedTensor):
-            return {feature.name: values.with_flat_values(_from_0(feature, values.flat_values))}
-        return {feature.name: _from_0(feature, values)}
-
-
-def _from_0(feature: Feature, values: Any) -> Any:
-    return tf.where(values < 0, values, values - feature.label_offset)
+        if feature.label_offset:
+            values = tf.ragged.map_flat_values(from_0, values)
+        return {feature.name: values}

@@ -39,37 +39,40 @@ class Image(Reader):
     nearest: ClassVar[bool] = False
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
-        size = decoding.image_size or feature.shape[:2]
-        image = Output(
-            name=feature.name,
-            feature=feature,
-            dtype=self.dtype(feature, decoding),
-            shape=(*size, feature.shape[2] or 3),
-        )
+        shape = (*(decoding.image_size or feature.shape[:2]), feature.shape[2] or 3)
+        is_float = decoding.image_dtype == "float32" and not self.nearest
+        dtype = tf.float32 if is_float else tf.as_dtype(feature.dtype)
+        image = Output(feature.name, feature, dtype, shape)
         if decoding.letterbox is None or self.nearest:
             return [image]
-        name = window_name(feature.name)
-        return [image, Output(name=name, feature=feature, dtype=tf.float32, shape=(4,))]
+        return [image, Output(window_name(feature.name), feature, tf.float32, (4,))]
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         if decoding.image_size is not None:
             choose = functools.partial(whole, size=decoding.letterbox)
             return self.decode_view(feature, parsed, decoding, choose)[0]
         image = self.pixels(feature, parsed[feature.key])
-        return {feature.name: self.finished(image, decoding)}
-
-    def dtype(self, feature: Feature, decoding: Decoding) -> tf.DType:
-        """Dtype of the output."""
-        is_float = decoding.image_dtype == "float32"
-        return tf.float32 if is_float else tf.as_dtype(feature.dtype)
+        if not self.nearest:
+            image = as_dtype(image, decoding.image_dtype, image.dtype)
+        return {feature.name: image}
 
     def pixels(self, feature: Feature, encoded: Tensor) -> Tensor:
         """Decode a whole image: uint8 or uint16 [height, width, channels]."""
-        return _decode(feature, encoded)
+        channels, name = feature.shape[2] or 3, _scope(feature)
 
-    def finished(self, image: Tensor, decoding: Decoding) -> Tensor:
-        """Convert decoded pixels to the output's dtype."""
-        return as_dtype(image, decoding.image_dtype, image.dtype)
+        def decode(channels: int) -> Tensor:
+            options = {"channels": channels, "name": name, "expand_animations": False}
+            return tf.io.decode_image(encoded, **options)
+
+        if feature.dtype == "uint16":
+            image = tf.io.decode_png(encoded, channels=channels, dtype=tf.uint16, name=name)
+        elif channels == 1 and feature.format not in ("jpeg", "png"):
+            # BMP is the only format that is not converted to one channel while decoding.
+            is_bmp = tf.strings.substr(encoded, 0, 2) == "BM"
+            image = tf.cond(is_bmp, lambda: tf.image.rgb_to_grayscale(decode(3)), lambda: decode(1))
+        else:
+            image = decode(channels)
+        return tf.ensure_shape(image, (*feature.shape[:2], channels))
 
     def decode_view(
         self, feature: Feature, parsed: Tensors, decoding: Decoding, choose: ChooseView
@@ -82,15 +85,8 @@ class Image(Reader):
         def from_jpeg() -> tuple[Tensor, View]:
             with tf.name_scope(_scope(feature)):
                 view = choose(tf.image.extract_jpeg_shape(encoded)[:2])
-                image = decode_jpeg(
-                    view,
-                    encoded,
-                    size,
-                    channels,
-                    decoding.views,
-                    dtype=decoding.image_dtype,
-                )
-                return image, view
+                dtype = decoding.image_dtype
+                return decode_jpeg(view, encoded, size, channels, decoding.drawn, dtype=dtype), view
 
         def from_other() -> tuple[Tensor, View]:
             image = self.pixels(feature, encoded)
@@ -112,39 +108,13 @@ class Image(Reader):
     def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:
         """Return a view of a decoded image at `decoding.image_size`."""
         assert decoding.image_size is not None
-        return see_image(
-            view,
-            image,
-            decoding.image_size,
-            decoding.views,
-            dtype=decoding.image_dtype,
-        )
+        size, dtype = decoding.image_size, decoding.image_dtype
+        return see_image(view, image, size, decoding.drawn, dtype=dtype)
 
 
 def window_name(image: str) -> str:
-    """Describe the additional output of a letterbox."""
+    """Return the name of a letterbox's additional output."""
     return f"{image}_window"
-
-
-def _decode(feature: Feature, encoded: Tensor) -> Tensor:
-    """Decode a whole image: uint8 or uint16 [height, width, channels]."""
-    channels = feature.shape[2] or 3
-    if feature.dtype == "uint16":
-        deep = tf.io.decode_png(encoded, channels=channels, dtype=tf.uint16, name=_scope(feature))
-        return tf.ensure_shape(deep, (*feature.shape[:2], channels))
-
-    def decode(channels: int) -> Tensor:
-        return tf.io.decode_image(
-            encoded, channels=channels, name=_scope(feature), expand_animations=False
-        )
-
-    if channels == 1 and feature.format != "jpeg" and feature.format != "png":
-        # BMP is the only format that is not converted to one channel while decoding.
-        is_bmp = tf.strings.substr(encoded, 0, 2) == "BM"
-        image = tf.cond(is_bmp, lambda: tf.image.rgb_to_grayscale(decode(3)), lambda: decode(1))
-    else:
-        image = decode(channels)
-    return tf.ensure_shape(image, (*feature.shape[:2], channels))
 
 
 def _scope(feature: Feature) -> str:
@@ -165,17 +135,11 @@ class Map(Image):
 
     nearest: ClassVar[bool] = True
 
-    def dtype(self, feature: Feature, decoding: Decoding) -> tf.DType:
-        return tf.as_dtype(feature.dtype)
-
     def pixels(self, feature: Feature, encoded: Tensor) -> Tensor:
         numbers = tf.io.decode_png(encoded, channels=1, dtype=tf.as_dtype(feature.dtype))
         return tf.ensure_shape(numbers, (*feature.shape[:2], 1))
 
-    def finished(self, image: Tensor, decoding: Decoding) -> Tensor:
-        return image
-
     def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:
         assert decoding.image_size is not None
         fill = _IGNORED if image.dtype == tf.uint8 else _UNKNOWN_DEPTH
-        return see_image(view, image, decoding.image_size, decoding.views, fill=fill, nearest=True)
+        return see_image(view, image, decoding.image_size, decoding.drawn, fill=fill, nearest=True)

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature, shape_text
-from tfrecord_dataset.format.feature_keys import ListSpec, default_values, specs_to_read
+from tfrecord_dataset.format.feature_keys import default_values, specs_to_read
 from tfrecord_dataset.format.frames import MAX_PAYLOAD_BYTES
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
-from trainer.views import View, Views
+from trainer.views import WHOLE, View, Views
 
 _MAX_VALUES = MAX_PAYLOAD_BYTES  # a byte each
 
@@ -34,12 +34,10 @@ class Decoding:
     """Options to decode images and audio.
 
     Attributes:
-        image_size: (height, width) in pixels to stretch images to (bilinear);
-            None keeps their own size.
+        image_size: (height, width) in pixels to stretch images to; None keeps their own size.
         image_dtype: "float32" in 0..1, or "uint8".
         audio_mono: Whether to average the channels of audio.
-        audio_sample_rates: Samples per second to resample audio to, by feature; other audio
-            keeps its own rate.
+        audio_sample_rates: Samples per second to resample audio to, by feature.
         masks: Whether to decode masks of objects, their most expensive column.
         portable: Whether to use only TensorFlow's own operations, as a SavedModel needs:
             they support no audio but 16-bit WAV.
@@ -71,12 +69,17 @@ class Decoding:
             raise ConfigError("views are shown at image_size; give image_size=(height, width)")
 
     @property
+    def drawn(self) -> Views:
+        """`views`, or those of whole images."""
+        return self.views or WHOLE
+
+    @property
     def letterbox(self) -> ImageSize | None:
         """`image_size`, if images keep their aspect in it; else None."""
-        return self.image_size if self.views is not None and self.views.letterbox else None
+        return self.image_size if self.drawn.letterbox else None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Output:
     """A tensor of a feature.
 
@@ -127,11 +130,7 @@ class Reader(abc.ABC):
 
 
 def stored_dtype(feature: Feature) -> tf.DType:
-    """Return the dtype of the feature's list.
-
-    Raises:
-        ConfigError: Examples cannot store it, or so many values.
-    """
+    """Return the dtype of the feature's list, or raise ConfigError if Examples cannot store it."""
     if math.prod(size for size in feature.shape if size is not None) > _MAX_VALUES:
         raise ConfigError(
             f"feature {feature.name!r} has shape {shape_text(feature)}, more values than a record "
@@ -154,13 +153,14 @@ def check_lengths(lengths: Any, fits: Any, message: str) -> Any:
 
 def specs_of(feature: Feature) -> dict[str, Any]:
     """Return the `tf.io` parse specs of a feature by key; lists of varying length are ragged."""
-    return {key: _spec(feature, each) for key, each in specs_to_read(feature).items()}
-
-
-def _spec(feature: Feature, of_list: ListSpec) -> Any:
-    dtype = STORED_DTYPES[of_list.kind]
-    if of_list.length is None:
-        return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
     is_one = feature.encoding == "bytes" or feature.kind in ("image", "map", "audio")
-    default = None if feature.default is None else default_values(feature, of_list.length)
-    return tf.io.FixedLenFeature(() if is_one else feature.shape, dtype, default)
+    shape = () if is_one else feature.shape
+    specs = {}
+    for key, each in specs_to_read(feature).items():
+        dtype = STORED_DTYPES[each.kind]
+        if each.length is None:
+            specs[key] = tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+        else:
+            default = None if feature.default is None else default_values(feature, each.length)
+            specs[key] = tf.io.FixedLenFeature(shape, dtype, default)
+    return specs

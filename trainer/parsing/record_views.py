@@ -1,7 +1,7 @@
 """Applies one view of a record to its images, maps, boxes and keypoints."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -14,6 +14,9 @@ from trainer.tensors import Tensor
 from trainer.views import View, draw, whole
 from trainer.views.pixels import as_dtype
 
+# Features with their readers.
+Readers = Sequence[tuple[Feature, Reader]]
+
 
 def record_seed(seed: int, key: Tensor) -> Tensor:
     """Return a record's seed in a pass, int64 [2], from its key (pass, number)."""
@@ -22,29 +25,30 @@ def record_seed(seed: int, key: Tensor) -> Tensor:
     )
 
 
+def decode_all(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors:
+    """Decode the outputs of all features by name, without views and augmentation."""
+    decoded: Tensors = {}
+    for feature, reader in readers:
+        decoded |= reader.decode(feature, parsed, decoding)
+    return decoded
+
+
 def read_record(
-    features: Sequence[Feature],
+    readers: Readers,
     parsed: Tensors,
     decoding: Decoding,
     seed: Tensor,
-    reader: Callable[[Feature], Reader],
     stored: Tensors | None = None,
 ) -> Tensors:
-    """Decode the outputs of one record with views and augmentation.
+    """Decode the outputs of one record with the views or augmentation of `decoding`.
 
-    Args:
-        features: Features of the record.
-        parsed: Tensors from `tf.io.parse_example`.
-        decoding: Options with views or augmentation.
-        seed: Seed of the record in this pass, int64 [2].
-        reader: Returns the reader of a feature.
-        stored: Images by name from `decode_stored`; None decodes them here.
+    `seed` is that of `record_seed`; `stored` are images of `decode_stored`, or None to decode them.
     """
-    images, others = _images_and_others([(each, reader(each)) for each in features])
-    decoded: Tensors = {}
-    for feature, of_other in others:
-        decoded |= of_other.decode(feature, parsed, decoding)
-    boxes = [decoded[each.name] for each in features if each.kind == "boxes"]
+    images = [(each, of) for each, of in readers if isinstance(of, Image)]
+    images.sort(key=lambda each: each[1].nearest)  # the view is drawn for an image, not its map
+    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
+    decoded = decode_all(others, parsed, decoding)
+    boxes = [decoded[each.name] for each, _ in readers if each.kind == "boxes"]
     around = tf.concat(boxes, axis=0) if boxes else None
     view: View | None = None
 
@@ -70,25 +74,10 @@ def read_record(
             changed = _augmented(augment, outputs[feature.name], seed)
             outputs |= {feature.name: as_dtype(changed, decoding.image_dtype)}
         decoded |= outputs
-    return decoded if view is None else _seen(others, decoded, decoding, view)
-
-
-def _seen(
-    readers: Sequence[tuple[Feature, Reader]], decoded: Tensors, decoding: Decoding, view: View
-) -> Tensors:
-    """Apply the view to a record's other outputs after its images."""
-    for feature, of in readers if decoding.views is not None else ():
-        decoded |= of.see(feature, decoded, decoding, view)
+    if view is not None and decoding.views is not None:
+        for feature, of_other in others:
+            decoded |= of_other.see(feature, decoded, decoding, view)
     return decoded
-
-
-def _images_and_others(
-    readers: Sequence[tuple[Feature, Reader]],
-) -> tuple[list[tuple[Feature, Image]], list[tuple[Feature, Reader]]]:
-    """Split readers into images and others; the view is drawn for the first image, not its map."""
-    images = [(each, of) for each, of in readers if isinstance(of, Image)]
-    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
-    return sorted(images, key=lambda each: each[1].nearest), others
 
 
 def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
@@ -96,11 +85,8 @@ def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
         image = tf.cast(image // 257, tf.uint8)
     changed = converted(augment)(image, tf.random.experimental.stateless_fold_in(seed, 2))
     is_tensor = isinstance(changed, tf.Tensor)
-    if (
-        not is_tensor
-        or changed.dtype != tf.uint8
-        or not changed.shape.is_compatible_with(image.shape)
-    ):
+    is_image = is_tensor and changed.dtype == tf.uint8
+    if not is_image or not changed.shape.is_compatible_with(image.shape):
         shown = f"{changed.dtype.name} {changed.shape}" if is_tensor else repr(changed)
         raise ConfigError(
             f"augment returns {shown}; return an image of the same kind, uint8 {image.shape}"
@@ -108,15 +94,7 @@ def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
     return tf.ensure_shape(changed, image.shape)
 
 
-def decode_stored(
-    images: Sequence[Feature],
-    parsed: Tensors,
-    decoding: Decoding,
-    reader: Callable[[Feature], Reader],
-) -> Tensors:
+def decode_stored(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors:
     """Decode whole images at `decoding.image_size` by name, uint8 [height, width, channels]."""
     whole_image = dataclasses.replace(decoding, image_dtype="uint8", views=None, augment=None)
-    stored: Tensors = {}
-    for feature in images:
-        stored |= reader(feature).decode(feature, parsed, whole_image)
-    return stored
+    return decode_all(readers, parsed, whole_image)

@@ -33,6 +33,13 @@ class Baseline(Accumulator):
     guess = ""
     missing: Sequence[str] = ()
 
+    def __init__(self, classes: Sequence[str] = ()) -> None:
+        self._classes = classes
+        self._targets: list[Any] = []
+
+    def update(self, target: Any, predictions: Arrays) -> None:
+        self._targets.append(target)
+
     def result(self) -> dict[str, float]:
         """`baseline_<metric>`."""
         return {self.key: self.value()}
@@ -51,7 +58,7 @@ class Baseline(Accumulator):
 
         Args:
             result: The metrics of a model and of the guess.
-            stated: A metric whose value for the model the reader has seen already.
+            stated: A metric of the model that was shown already.
         """
         text = f"{self.guess} gives {self.metric} {number_text(result[self.key])}"
         if stated != self.metric:
@@ -65,29 +72,27 @@ class Baseline(Accumulator):
         model, guessed = result[self.metric], result[self.key]
         return model < guessed if self.is_least else model > guessed
 
-
-def _without_records(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
-    return [name for name, count in zip(classes, counts, strict=True) if not count]
+    def _without_records(self, counts: Sequence[int]) -> list[str]:
+        return [name for name, count in zip(self._classes, counts, strict=True) if not count]
 
 
 class MostFrequent(Baseline):
     """The metric of always guessing one class: accuracy, or mIoU of the pixels of maps."""
 
     def __init__(self, metric: str, classes: Sequence[str]) -> None:
+        super().__init__(classes)
         self.metric = metric
-        self._classes = classes
         self._counts = np.zeros(len(classes), np.int64)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add class numbers of any shape; those beyond the classes are ignored."""
-        size = len(self._counts)
+        size = len(self._counts)  # numbers beyond the classes are ignored
         self._counts += np.bincount(np.ravel(target), minlength=size)[:size]
 
     def value(self) -> float:
         counts = self._counts.tolist()
         most = max(counts)
         self.guess = f"always guessing {self._classes[counts.index(most)]}"
-        self.missing = _without_records(self._classes, counts)
+        self.missing = self._without_records(counts)
         parts = len(counts) - len(self.missing) if self.metric == "mIoU" else 1
         return most / max(1, sum(counts)) / max(1, parts)
 
@@ -97,13 +102,8 @@ class FrequentClasses(Baseline):
 
     metric = "f1"
 
-    def __init__(self, classes: Sequence[str]) -> None:
-        self._classes = classes
-        self._targets: list[Any] = []
-
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add shares of classes [b, classes]; those above a half are the record's."""
-        self._targets.append(np.asarray(target) > 0.5)
+        self._targets.append(np.asarray(target) > 0.5)  # a record's classes, of smoothed ones too
 
     def value(self) -> float:
         targets = np.concatenate(self._targets or [np.zeros((0, len(self._classes)), bool)])
@@ -118,7 +118,7 @@ class FrequentClasses(Baseline):
                 best, most = f1, size
         guessed = [self._classes[number] for number in order[:most].tolist()]
         self.guess = f"always guessing {shorten(guessed) if guessed else 'no class'}"
-        self.missing = _without_records(self._classes, counts.tolist())
+        self.missing = self._without_records(counts.tolist())
         return best
 
 
@@ -128,13 +128,6 @@ class Median(Baseline):
     metric = "mae"
     is_least = True
     guess = "always guessing the median"
-
-    def __init__(self) -> None:
-        self._targets: list[Any] = []
-
-    def update(self, target: Any, predictions: Arrays) -> None:
-        """Add numbers [b, columns]."""
-        self._targets.append(np.asarray(target))
 
     def value(self) -> float:
         if not self._targets:
@@ -148,14 +141,6 @@ class MedianBoxes(Baseline):
 
     metric = "mAP50"
     guess = "always guessing the median box of each class"
-
-    def __init__(self, classes: Sequence[str]) -> None:
-        self._classes = classes
-        self._targets: list[Mapping[str, Any]] = []
-
-    def update(self, target: Any, predictions: Arrays) -> None:
-        """Add boxes and their labels, as a detector's target has them."""
-        self._targets.append(target)
 
     def value(self) -> float:
         boxes = np.concatenate([each["boxes"].reshape(-1, 4) for each in self._targets])

@@ -49,8 +49,8 @@ def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[f
         ConfigError: The target is not one class per record or per pixel, or a weight is wrong.
         UnknownNameError: No such class.
     """
-    suits = task.goal.weighs_classes
-    task.goal.check(suits, "--class-weights needs one class per record or per pixel")
+    needs = "--class-weights needs one class per record or per pixel"
+    task.goal.check(task.goal.excludes_classes, needs)
     stated = read_weights(text)
     if stated is None:
         return balanced(count_by_class(task, dataset, split))

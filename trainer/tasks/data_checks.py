@@ -28,12 +28,8 @@ def warnings(
 ) -> Iterator[str]:
     """Yield what keeps a model from learning, or what it cannot use once it is deployed.
 
-    Args:
-        task: With its statistics.
-        dataset: The records.
-        splits: To train on, and to validate on or None.
-        columns: Returns what a sample tells of the train split's columns, by name.
-        own_model: Whether the model is the user's own.
+    `splits` are those to train on and to validate on; `columns` returns what a sample tells of the
+    train split's columns, by name.
     """
     yield from _of_numbers(task, own_model=own_model)
     if task.goal.excludes_classes and len(task.classes) == 1:
@@ -46,11 +42,10 @@ def warnings(
     if constant:
         yield f"the same value in all records: {shorten(constant)}"
     target = known.get(task.target)
-    are_numbers = not task.goal.excludes_classes
     same = [
         name
         for name, column in inputs.items()
-        if target and _tells(column, target, are_numbers=are_numbers)
+        if target and _tells(column, target, are_numbers=not task.goal.excludes_classes)
     ]
     if same:
         yield (
@@ -63,9 +58,8 @@ def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
     numbers = [each for each in task.inputs.values() if isinstance(each, Numbers)]
     missing = {number.name: max(number.missing) for number in numbers if any(number.missing)}
     if missing:
-        what = "the model of --model-fn has to handle them"
-        if not own_model:
-            what = "the mean replaces them and an additional input marks them"
+        by_trainer = "the mean replaces them and an additional input marks them"
+        what = "the model of --model-fn has to handle them" if own_model else by_trainer
         most = counted(max(missing.values()), "record")
         yield f"missing numbers (NaN) of {shorten([*missing])} in up to {most}: {what}"
 
@@ -78,12 +72,12 @@ def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]
         if counts is None:
             continue
         least = _FEWEST_OF_CLASS if split == splits[0] else 1
-        few = [f"{name} ({counts[name]})" for name in task.classes if counts[name] < least]
+        few = [name for name in task.classes if counts[name] < least]
         if few and least == 1:
-            none = [name for name in task.classes if not counts[name]]
-            yield f"{split} has no record of {counted(len(few), 'class')}: {shorten(none)}"
+            yield f"{split} has no record of {counted(len(few), 'class')}: {shorten(few)}"
         elif few:
-            yield f"fewer than {least} records of a class in {split}: {shorten(few)}"
+            shown = shorten([f"{name} ({counts[name]})" for name in few])
+            yield f"fewer than {least} records of a class in {split}: {shown}"
 
 
 def _class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | None:
@@ -95,10 +89,11 @@ def _class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | No
     column = sample_columns(dataset, split, [task.target]).get(task.target)
     if column is None or len(column.values) < dataset.num_records(split):
         return None
-    stored = [value for value in column.values if value is not None]
     offset = feature.label_offset or 0
     numbers = [
-        task.goal.number_of(each if isinstance(each, bytes) else each - offset) for each in stored
+        task.goal.number_of(each if isinstance(each, bytes) else each - offset)
+        for each in column.values
+        if each is not None
     ]
     return Counter(task.classes[number] for number in numbers if 0 <= number < len(task.classes))
 
@@ -108,18 +103,8 @@ def _is_constant(column: Column) -> bool:
 
 
 def _tells(column: Column, target: Column, *, are_numbers: bool) -> bool:
-    """Whether an input and the target determine each other.
-
-    Args:
-        column: Of the input.
-        target: Of the target.
-        are_numbers: Whether the target's values are numbers, not classes.
-    """
-    pairs = [
-        pair
-        for pair in zip(column.values, target.values, strict=True)
-        if pair[0] is not None and pair[1] is not None
-    ]
+    """Whether an input and the target, numbers or classes, determine each other."""
+    pairs = [pair for pair in zip(column.values, target.values, strict=True) if None not in pair]
     given, wanted = zip(*pairs, strict=True) if pairs else ((), ())
     num_given, num_wanted = len(set(given)), len(set(wanted))
     if len(pairs) < _FEWEST_SAMPLED or min(num_given, num_wanted) < 2:

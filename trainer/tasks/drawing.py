@@ -29,11 +29,9 @@ def label_corner(
 
 
 def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
-    """An image of Pillow, in RGB, with boxes drawn on it.
+    """Draw boxes on a Pillow image in RGB, and return it.
 
-    Args:
-        image: Which is changed.
-        boxes: Each with "label", its number; "text"; "box", in pixels. The first is on top.
+    Each has "label", its number; "text"; and "box", in pixels. The first is on top.
     """
     from PIL import ImageDraw, ImageFont
 
@@ -74,11 +72,7 @@ def resized(classes: Any, size: ImageSize) -> Any:
 
 
 def in_colors(classes: Any) -> Any:
-    """An image of Pillow whose pixels are the class numbers, shown in the colors of `palette`.
-
-    Args:
-        classes: uint8 [height, width].
-    """
+    """A Pillow image of class numbers, uint8 [height, width], shown in the colors of `palette`."""
     from PIL import Image as Pixels
 
     image = Pixels.fromarray(classes)
@@ -87,26 +81,15 @@ def in_colors(classes: Any) -> Any:
 
 
 def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
-    """An image under half-transparent colors of the classes.
-
-    Args:
-        pixels: uint8 [height, width, 3].
-        classes: uint8 [height, width].
-        is_shown: bool [height, width].
-    """
+    """Pixels, uint8 [height, width, 3], under half-transparent colors of their classes."""
     over = _OPACITY * is_shown[..., None] * (palette()[classes] - pixels.astype(np.float32))
     return np.round(pixels + over).astype(np.uint8)
 
 
 def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
-    """An image of Pillow, in RGB, with the colors of the classes over it, and their names.
+    """A Pillow image in RGB with the colors of classes over it, and their names.
 
-    A first class named background, or so, is not colored.
-
-    Args:
-        image: Any.
-        classes: uint8, of any size.
-        names: Of the classes.
+    `classes` are uint8 of any size. A first class named background, or so, is not colored.
     """
     from PIL import Image as Pixels
     from PIL import ImageDraw, ImageFont

@@ -20,7 +20,7 @@ class Overlay:
     Attributes:
         boxes: Each with "label", its number; "text", its caption; and "box", its xmin, ymin,
             xmax, ymax in 0..1 of the image. The first is drawn on top.
-        classes: Of the pixels, uint8 [height, width] of any size; or None.
+        classes: Those of the pixels, uint8 [height, width] of any size; or None.
     """
 
     boxes: Sequence[Mapping[str, Any]] = ()
@@ -29,13 +29,7 @@ class Overlay:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A record to look at.
-
-    Attributes:
-        number: Of the record in its split, from 0.
-        text: What it is, and what is predicted for it.
-        overlays: What is drawn on its image, by title; only the image if there are none.
-    """
+    """A record to look at: its number in the split, a text, and drawings on its image by title."""
 
     number: int
     text: str
@@ -52,12 +46,7 @@ class Accumulator(abc.ABC):
 
     @abc.abstractmethod
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add a batch of records.
-
-        Args:
-            target: What the target's `host_step` returned: NumPy arrays, [b, …] each.
-            predictions: What the target's `predict` returned, likewise.
-        """
+        """Add a batch: NumPy arrays [b, …] from the target's `host_step` and its `predict`."""
 
     def result(self) -> dict[str, float]:
         """The metrics by name, over all records so far; none if it is only for the report."""
@@ -105,52 +94,6 @@ _MOST_STEPS = 1 << 17
 _MOST_COUNTS = 1 << 22
 
 
-class AreaUnderCurve(Accumulator):
-    """The area under the ROC curve of each class against the others, and their mean.
-
-    It is the chance that a record with the class gets a higher probability of it than one without;
-    probabilities whose logits are within 0.001 count as equal, of over 32 classes within more.
-    """
-
-    def __init__(self, num_classes: int) -> None:
-        self._steps = max(2, min(_MOST_STEPS, _MOST_COUNTS // max(1, num_classes)))
-        shape = (num_classes, self._steps)
-        self._members = np.zeros(shape, np.int64)
-        self._others = np.zeros(shape, np.int64)
-
-    def update(self, target: Any, predictions: Arrays) -> None:
-        """Add records.
-
-        Args:
-            target: Class numbers [b], or 0 and 1 for each class [b, classes].
-            predictions: `probabilities` [b, classes].
-        """
-        probabilities = np.asarray(predictions["probabilities"], np.float64)
-        target = np.asarray(target)
-        classes = np.arange(probabilities.shape[1])
-        is_member = target[:, None] == classes if target.ndim == 1 else target > 0.5
-        with np.errstate(divide="ignore"):
-            logits = np.log(probabilities) - np.log1p(-probabilities)
-        logits = np.clip(np.nan_to_num(logits), _LEAST_LOGIT, _LARGEST_LOGIT)  # NaN: diverged
-        shares = (logits - _LEAST_LOGIT) / (_LARGEST_LOGIT - _LEAST_LOGIT)
-        steps = np.minimum((shares * self._steps).astype(np.int64), self._steps - 1)
-        columns = np.broadcast_to(classes, steps.shape)
-        np.add.at(self._members, (columns[is_member], steps[is_member]), 1)
-        np.add.at(self._others, (columns[~is_member], steps[~is_member]), 1)
-
-    @property
-    def by_class(self) -> list[float]:
-        """Of each class; NaN where no record has it, or every one."""
-        return [
-            area_under_curve(*counts) for counts in zip(self._members, self._others, strict=True)
-        ]
-
-    def result(self) -> dict[str, float]:
-        """`auc`: the mean over the classes that have one; of two classes both have the same."""
-        known = [area for area in self.by_class if not np.isnan(area)]
-        return {"auc": float(np.mean(known)) if known else float("nan")}
-
-
 def area_under_curve(members: Any, others: Any) -> float:
     """AUC of the ROC curve, from counts of records by rising probability: [steps] each.
 
@@ -165,22 +108,38 @@ def area_under_curve(members: Any, others: Any) -> float:
 _MOST_CONFUSED, _MOST_CURVES = 24, 8
 
 
-class ClassFigures(AreaUnderCurve):
-    """AUC, confusions and curves of one class per record, or of any number of them."""
+class ClassFigures(Accumulator):
+    """AUC, confusions and curves of one class per record, or of any number of them.
+
+    The area under the ROC curve of a class is the chance that a record with the class gets a higher
+    probability of it than one without; probabilities whose logits are within 0.001 count as equal,
+    of over 32 classes within more.
+    """
 
     def __init__(self, classes: Sequence[str]) -> None:
-        super().__init__(len(classes))
         self._classes = tuple(classes)
+        self._steps = max(2, min(_MOST_STEPS, _MOST_COUNTS // max(1, len(classes))))
+        self._members, self._others = np.zeros((2, len(classes), self._steps), np.int64)
         # By (class, predicted class) as one number: of many classes few pairs occur.
         self._pairs: collections.Counter[int] = collections.Counter()
         # Of one class per record the worst are kept; the same ones by what was predicted instead.
         self._least_true, self._most_sure = Worst(), Worst()
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        super().update(target, predictions)
+        """Add `probabilities` [b, classes] and class numbers [b], or 0 and 1 of each class."""
+        probabilities = np.asarray(predictions["probabilities"], np.float64)
         target = np.asarray(target)
+        classes = np.arange(probabilities.shape[1])
+        is_member = target[:, None] == classes if target.ndim == 1 else target > 0.5
+        with np.errstate(divide="ignore"):
+            logits = np.log(probabilities) - np.log1p(-probabilities)
+        logits = np.clip(np.nan_to_num(logits), _LEAST_LOGIT, _LARGEST_LOGIT)  # NaN: diverged
+        shares = (logits - _LEAST_LOGIT) / (_LARGEST_LOGIT - _LEAST_LOGIT)
+        steps = np.minimum((shares * self._steps).astype(np.int64), self._steps - 1)
+        columns = np.broadcast_to(classes, steps.shape)
+        np.add.at(self._members, (columns[is_member], steps[is_member]), 1)
+        np.add.at(self._others, (columns[~is_member], steps[~is_member]), 1)
         if target.ndim == 1:
-            probabilities = np.asarray(predictions["probabilities"], np.float64)
             self._add_choices(target, np.nan_to_num(probabilities))
         self.seen += len(target)
 
@@ -196,13 +155,22 @@ class ClassFigures(AreaUnderCurve):
             self._least_true.add(-record[2], *record)
             self._most_sure.add(record[4], *record)
 
+    @property
+    def areas(self) -> list[float]:
+        """AUC of each class; NaN where no record has it, or every one."""
+        return [*map(area_under_curve, self._members, self._others)]
+
+    def result(self) -> dict[str, float]:
+        """`auc`: the mean over the classes that have one; of two classes both have the same."""
+        known = [area for area in self.areas if not np.isnan(area)]
+        return {"auc": float(np.mean(known)) if known else float("nan")}
+
     def figures(self) -> dict[str, Any]:
         """`classes`: "rows" by class, "confusion" or "confusions", "curves"."""
         rows = self._rows()
-        shown = _MOST_CURVES if len(rows) > _MOST_CURVES else len(rows)
         pooled = precision_recall(self._members.sum(axis=0), self._others.sum(axis=0))
         curves = {"all classes": pooled}
-        if len(rows) == shown and len(rows) > 1:
+        if 1 < len(rows) <= _MOST_CURVES:
             each = zip(self._classes, self._members, self._others, strict=True)
             curves |= {name: precision_recall(*counts) for name, *counts in each}
         return {"classes": {"rows": rows, "curves": curves} | self._confusions()}
@@ -226,9 +194,9 @@ class ClassFigures(AreaUnderCurve):
             {
                 "name": name,
                 "records": int(records[number]),
-                "precision": _share(right[number], chosen[number]),
-                "recall": _share(right[number], records[number]),
-                "f1": _share(2 * right[number], records[number] + chosen[number]),
+                "precision": share(right[number], chosen[number]),
+                "recall": share(right[number], records[number]),
+                "f1": share(2 * right[number], records[number] + chosen[number]),
             }
             for number, name in enumerate(self._classes)
         ]
@@ -249,7 +217,7 @@ class ClassFigures(AreaUnderCurve):
         return {"confusion": matrix, "confusions": named[:_MOST_CONFUSED]}
 
     def examples(self) -> list[Example]:
-        """Mistakes: those whose class was thought the least probable, and the most sure ones."""
+        """Mistakes: those whose own class had the lowest probability, and the most sure ones."""
         records = dict.fromkeys([*self._least_true, *self._most_sure])
         return [
             Example(
@@ -262,10 +230,7 @@ class ClassFigures(AreaUnderCurve):
 
 
 def precision_recall(members: Any, others: Any) -> list[tuple[float, float]]:
-    """Points (recall, precision) by falling threshold, from counts by rising probability [steps].
-
-    None without members.
-    """
+    """Points (recall, precision) by falling threshold, from counts by rising probability."""
     right, wrong = np.cumsum(members[::-1]), np.cumsum(others[::-1])
     chosen = right + wrong
     if not right[-1]:
@@ -275,7 +240,8 @@ def precision_recall(members: Any, others: Any) -> list[tuple[float, float]]:
     return [(recall, precision) for recall, precision in points.tolist()]
 
 
-def _share(part: Any, whole: Any) -> float | None:
+def share(part: Any, whole: Any) -> float | None:
+    """A share of a whole; None of nothing."""
     return float(part / whole) if whole else None
 
 
@@ -284,7 +250,7 @@ _MOST_COLUMNS = 6
 
 
 class NumberFigures(Accumulator):
-    """Keeps some true and predicted numbers of each column, and the sums that tell the fit."""
+    """Sums that tell the fit of each column, and some of its true and predicted numbers."""
 
     def __init__(self, size: int) -> None:
         self._sums = np.zeros((5, size))  # true, its square, error, its square, its size

@@ -28,12 +28,12 @@ _MOMENTUM = 0.9
 
 
 def encode(name: str, image: Any, weights: str | None) -> Any:
-    """One vector per image, from a Keras tensor of float32 images in 0..1.
+    """One vector per image, from a Keras tensor [b, height, width, channels] of float32 in 0..1.
 
     Args:
         name: "small", or a model of `keras.applications` such as "MobileNetV2". The
             preprocessing that their weights expect is part of the model.
-        image: [b, height, width, channels].
+        image: The Keras tensor.
         weights: A file of weights for a `keras.applications` model without its
             head (`…_notop.h5`, or `.weights.h5`); "imagenet" for those that Keras fetches; None for
             random weights.
@@ -85,46 +85,39 @@ def plain_convolution(x: Any, width: int, strides: int = 1) -> Any:
 
 
 def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
-    """The feature maps of a model that are `strides` times smaller than the image.
+    """The feature maps of a model that are `strides`, powers of 2, times smaller than the image.
 
-    Args:
-        name: "small"; "RetinaNet" (retinanet.py); or a model of `keras.applications`, of which of
-            several layers with the same size the last one is taken.
-        image: A Keras tensor of float32 images in 0..1: [b, height, width, channels].
-        strides: Powers of 2.
-        weights: As for `encode`.
+    The models are those of `encode`, and "RetinaNet" (retinanet.py). If several layers of a model
+    have the same size, the last one is taken.
 
     Raises:
-        ConfigError: No such model, an unsuitable size or weights, or the model has no
-            feature map of such a size.
+        ConfigError: As for `encode`, or the model has no feature map of such a size.
     """
     if name == SMALL:
         check_no_weights(weights)
         return _small_pyramid(keras.layers.Rescaling(2.0, offset=-1.0)(image), strides)
     if name == retinanet.NAME:
-        found = retinanet.maps(image, weights)
-        if absent := set(strides).difference(found):
-            raise ConfigError(
-                f"--model {name} has no feature map {min(absent)} times smaller than the image, "
-                "which the task needs; name another model"
-            )
-        return [found[stride] for stride in strides]
+        return _chosen(name, retinanet.maps(image, weights), strides)
     backbone, prepared = _backbone(name, image, weights, None)
-    _, height, width, _ = image.shape
-    maps = {
+    by_size = {
         layer.output.shape[1:3]: layer.output
         for layer in backbone.layers
         if len(getattr(layer.output, "shape", ())) == 4
     }
-    sizes = [ImageSize(height // stride, width // stride) for stride in strides]
-    missing = [size for size in sizes if size not in maps]
-    if missing:
-        raise ConfigError(
-            f"--model {name} has no feature map of {missing[0]}, which the task "
-            "needs; name another model"
-        )
-    levels: list[Any] = keras.Model(backbone.input, [maps[size] for size in sizes])(prepared)
+    _, height, width, _ = image.shape
+    sizes = {stride: (height // stride, width // stride) for stride in strides}
+    maps = {stride: by_size[size] for stride, size in sizes.items() if size in by_size}
+    levels: list[Any] = keras.Model(backbone.input, _chosen(name, maps, strides))(prepared)
     return levels
+
+
+def _chosen(name: str, maps: Mapping[int, Any], strides: Sequence[int]) -> list[Any]:
+    if absent := set(strides).difference(maps):
+        raise ConfigError(
+            f"--model {name} has no feature map {min(absent)} times smaller than the image, which "
+            "the task needs; name another model"
+        )
+    return [maps[stride] for stride in strides]
 
 
 def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
@@ -160,24 +153,17 @@ def _backbone(
             f"--weights {weights} are those of --model {retinanet.NAME}, but the model is {name}; "
             f"give --weights {IMAGENET}, or a file"
         )
-    constructor = _constructor(name)
+    check_name(name)
+    if name == retinanet.NAME:
+        raise ConfigError(f"--model {name} is for boxes; name another model")
+    constructor = _constructors()[name]
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
-    _, height, width, channels = image.shape
     of_keras = IMAGENET if weights == IMAGENET else None
-    if of_keras and channels != 3:
-        raise ConfigError(
-            f"--weights {IMAGENET} are for images of 3 channels, but these have {channels}; leave "
-            "it out"
-        )
+    options = {"weights": of_keras, "input_shape": image.shape[1:], "pooling": pooling}
     try:
         with warnings.catch_warnings():  # that weights are of another size of images
             warnings.simplefilter("ignore")
-            backbone = constructor(
-                include_top=False,
-                weights=of_keras,
-                input_shape=(height, width, channels),
-                pooling=pooling,
-            )
+            backbone = constructor(include_top=False, **options)
     except Exception as error:
         if of_keras and "URL fetch failure" in str(error):  # Keras raises Exception itself
             raise ConfigError(
@@ -188,7 +174,7 @@ def _backbone(
         if not isinstance(error, ValueError):
             raise
         raise ConfigError(
-            f"--model {name} cannot take images of {ImageSize(height, width)}: {error}"
+            f"--model {name} cannot take images of {ImageSize(*image.shape[1:3])}: {error}"
         ) from error
     if weights is None:
         for layer in backbone._flatten_layers():
@@ -206,16 +192,8 @@ def check_name(name: str) -> None:
         raise UnknownNameError("--model", name, known)
 
 
-def _constructor(name: str) -> Any:
-    check_name(name)
-    if name == retinanet.NAME:
-        raise ConfigError(f"--model {name} is for boxes; name another model")
-    return _constructors()[name]
-
-
 def _constructors() -> Mapping[str, Any]:
-    applications = vars(keras.applications).items()
-    return {name: value for name, value in applications if inspect.isfunction(value)}
+    return dict(inspect.getmembers(keras.applications, inspect.isfunction))
 
 
 def _load_all(backbone: keras.Model, path: str) -> None:

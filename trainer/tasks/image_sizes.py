@@ -16,13 +16,9 @@ _SMALL_BOXES = 5  # percent
 
 
 def default_size(stated: ImageSize | None, step: int) -> ImageSize:
-    """The size of the model's input for images of a size, or of different sizes.
+    """The size of a model's input for images of a `stated` size, or None for several.
 
-    Larger images are shown smaller, with a longer side of 640.
-
-    Args:
-        stated: Of the images; None where they differ.
-        step: Both sides are multiples of it.
+    Larger images are shown smaller, with a longer side of 640. Both sides are multiples of `step`.
     """
     if stated is None:
         return ImageSize(_USUAL_SIDE, _USUAL_SIDE)
@@ -31,22 +27,18 @@ def default_size(stated: ImageSize | None, step: int) -> ImageSize:
 
 
 def size_for_boxes(stated: ImageSize | None, sides: Any, step: int) -> ImageSize:
-    """The size at which boxes of these sides are large enough to be found, and no larger.
+    """`default_size`, but no larger than boxes of these sides need to be found.
 
-    Args:
-        stated: Of the images; None where they differ.
-        sides: float [n]: geometric means of the boxes' sides, as shares of the image's.
-        step: Both sides of the result are multiples of it.
+    `sides` float [n] are geometric means of each box's sides, as shares of the image's.
     """
     if not len(sides):
         return default_size(stated, step)
     small = max(float(np.percentile(sides, _SMALL_BOXES)), 1e-6)
+    shape = stated or (1, 1)
     longest = _LARGEST_SIDE if stated is None else min(max(stated), _LARGEST_SIDE)
     side = min(max(_LEAST_OF_BOX / small, _LEAST_SIDE), longest)
-    if stated is None:
-        return _near([side, side], step)
-    scale = side / max(stated)
-    return _near([each * scale for each in stated], step)
+    scale = side / max(shape)
+    return _near([each * scale for each in shape], step)
 
 
 def check_size(size: ImageSize, step: int) -> None:

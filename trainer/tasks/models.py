@@ -19,9 +19,8 @@ ModelFn = Callable[[Task], keras.Model]
 def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) -> keras.Model:
     """The model that the user's function returns for the task, checked.
 
-    Batch normalisation is changed to run over the global batch, and outputs of another dtype,
-    as with mixed precision, to float32, in which the loss is computed. Errors of the function
-    itself are not caught. Messages name it as `path`, by default by its own module.
+    Outputs of another dtype, as with mixed precision, become float32, in which the loss is
+    computed. Errors of the function itself are not caught. Messages name it as `path`.
 
     Raises:
         ConfigError: It does not return a model, or the model does not take the task's inputs,
@@ -58,17 +57,11 @@ def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) 
 def outputs_of(
     model: keras.Model, inputs: dict[str, Any], task: Task, what: str, remedy: str = ""
 ) -> Any:
-    """The outputs of a model, as Keras tensors.
-
-    Args:
-        model: Any.
-        inputs: Of the task, as `keras_inputs` makes them.
-        task: What it is for.
-        what: The model, in messages.
-        remedy: Of another number of outputs.
+    """The outputs of a model for `keras_inputs` of a task, as Keras tensors.
 
     Raises:
-        ConfigError: It does not take the inputs, or has another number of outputs.
+        ConfigError: `what`, the model, does not take the inputs, or has another number of outputs,
+            to which `remedy` says what to do.
     """
     try:
         outputs = model(single_or_dict(inputs))
@@ -114,7 +107,7 @@ def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
 
 
 def path_of(part: Any) -> str:
-    """`package.module:function` of a function; what an object is, which no path leads to."""
+    """`package.module:function` of a function; for any other object, its type."""
     if hasattr(part, "__qualname__"):
         return f"{part.__module__}:{part.__qualname__}"
     return f"an object of {type(part).__module__}.{type(part).__qualname__}"

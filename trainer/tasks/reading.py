@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import tensorflow as tf
 
@@ -19,8 +19,6 @@ from trainer.tasks.statistics import Statistic
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
 from trainer.tensors import Tensor
-
-_Part = TypeVar("_Part", Input, Target)
 
 _STATISTICS_BATCH_SIZE = 1024
 
@@ -38,7 +36,7 @@ def check_memory_of_batch(task: Task, batch_size: int) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BatchChanges:
-    """What happens to batches of (inputs, target, and weight if there is one).
+    """Changes of batches of (inputs, target, and weight if there is one).
 
     Attributes:
         label_smoothing: The share of the loss that is given to all classes alike.
@@ -49,18 +47,18 @@ class BatchChanges:
     class_weights: Sequence[float] = ()
 
     def function(self, task: Task) -> Callable[..., tuple[Any, ...]]:
-        """The function (inputs, target, and weight if there is one) to the same."""
+        """The function that changes a batch."""
 
         def change(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
-            shares = task.goal.shares(target) if self.label_smoothing else None
+            changed = target
             if self.class_weights:
                 of_records = weights[0] if weights else tf.ones(tf.shape(target)[:1])
                 by_class = tf.constant(self.class_weights, tf.float32)
-                target, weight = task.goal.weighted(target, of_records, by_class)
+                changed, weight = task.goal.weighted(target, of_records, by_class)
                 weights = (weight,)
-            if shares is not None:
-                target = task.goal.smoothed(shares, self.label_smoothing)
-            return inputs, target, *weights
+            if self.label_smoothing:
+                changed = task.goal.smoothed(task.goal.shares(target), self.label_smoothing)
+            return inputs, changed, *weights
 
         return change
 
@@ -79,17 +77,15 @@ def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str
     }
     stated = dataset.statistics(split) if statistics else {}
     missing = {
-        name: statistic
-        for name, statistic in statistics.items()
-        if not statistic.take(stated.get(name, {}))
+        name: each for name, each in statistics.items() if not each.take(stated.get(name, {}))
     }
     if missing:
         say(f"reading {split!r} once for statistics of {shorten([*missing])}")
         _read_statistics(missing, dataset, split)
 
-    def learned(part: _Part) -> _Part:
-        learned_values = statistics[part.name].result() if part.name in statistics else {}
-        return dataclasses.replace(part, **learned_values)  # type: ignore[type-var]
+    def learned(part: Any) -> Any:
+        values = statistics[part.name].result() if part.name in statistics else {}
+        return dataclasses.replace(part, **values)
 
     inputs = {name: learned(each) for name, each in task.inputs.items()}
     return dataclasses.replace(task, inputs=inputs, goal=learned(task.goal))
@@ -125,17 +121,14 @@ def training_batches(
     """Endless full batches of (inputs, target), or (inputs, target, weight), shuffled.
 
     Args:
-        task: What is trained.
-        dataset: The records.
-        split: To train on.
-        batch_size: Of the global batch.
-        seed: Decides the order and what is drawn.
+        task, dataset, split: What is trained on.
+        batch_size: The global batch size.
+        seed: Decides the order and random changes.
         window: Records that are permuted together.
         first_record: Records used before: whole batches.
-        worker, num_workers: As for `Dataset.batches`.
-        changes: Of the batches; None for none.
+        worker, num_workers, cache: As for `Dataset.batches`.
+        changes: Changes of the batches; None for none.
         augment: The user's own function of an image and a seed, after the task's.
-        cache: As for `Dataset.batches`.
     """
     arranged = dataset.batches(
         split,
@@ -170,7 +163,7 @@ def augmentation_of(task: Task, own: Augment | None) -> Augment | None:
     @unconverted
     def augment(image: Tensor, seed: Tensor) -> Tensor:
         for place, function in enumerate(chosen):
-            own = seed if not place else tf.random.experimental.stateless_fold_in(seed, place)
+            own = tf.random.experimental.stateless_fold_in(seed, place) if place else seed
             image = function(image, own)
         return image
 
@@ -190,8 +183,8 @@ def evaluation_batches(
 ) -> tf.data.Dataset:
     """One pass of (inputs, target), without weights.
 
-    Of several workers, each has its part of every batch, and as many batches as all others: of the
-    last one it may have no record.
+    Each of several workers has its part of every batch, and as many batches as all others: its part
+    of the last one may be empty.
     """
     batches = dataset.batches(
         split,
@@ -222,10 +215,7 @@ def evaluation_batches(
 def prediction_batches(
     task: Task, dataset: Dataset, split: str, *, batch_size: int, others: Sequence[str] = ()
 ) -> tf.data.Dataset:
-    """One pass of (inputs, windows, {name: [b, …] for the others}), in the order of the files.
-
-    Windows are those of `Task.windows`.
-    """
+    """One pass of (inputs, `Task.windows`, {name: [b, …] for the others}), in the files' order."""
     names = [each.name for each in task.inputs.values()]
     step = task.inputs_step()
     return dataset.batches(
@@ -243,16 +233,13 @@ def prediction_batches(
 
 def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any]:
     """The arguments of `Dataset.batches` on how records are decoded and padded."""
-    inputs, decoding = task.inputs.values(), task.decoding
+    inputs = task.inputs.values()
     lengths = {each.name: each.pad_to for each in inputs if each.pad_to is not None}
     if with_target and task.goal.pad_to is not None:
         lengths[task.target] = task.goal.pad_to
+    names = ("image_size", "image_dtype", "views", "audio_mono", "audio_sample_rates")
     return {
-        "image_size": decoding.image_size,
-        "image_dtype": decoding.image_dtype,
-        "views": decoding.views,
-        "audio_mono": decoding.audio_mono,
-        "audio_sample_rates": decoding.audio_sample_rates,
+        **{name: getattr(task.decoding, name) for name in names},
         "masks": False,
         "pad": lengths,
         "truncate": bool(lengths),

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.tasks import image_models
-from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
+from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst, share
 from trainer.tasks.image_sizes import check_size
 from trainer.tasks.inputs import Image
 from trainer.tensors import Tensor
@@ -26,17 +26,11 @@ _FINE_WIDTH = 32
 
 
 def segmenter(image: Image, num_classes: int) -> keras.Model:
-    """The model from images to the logits of all pixels.
-
-    It takes float32 [b, height, width, channels] in 0..1, and returns float32
-    [b, height, width, num_classes].
-
-    Args:
-        image: The input, whose sides are multiples of the largest stride.
-        num_classes: Of the pixels.
+    """The model from images, float32 [b, height, width, channels] in 0..1, to logits of all pixels,
+    float32 [b, height, width, num_classes].
 
     Raises:
-        ConfigError: No such model, unsuitable weights, or another size.
+        ConfigError: No such model, unsuitable weights, or sides that are not multiples of 32.
     """
     check_size(image.image_size, STRIDES[-1])
     pixels = keras.Input(image.shape, name="image")
@@ -83,10 +77,8 @@ def _twice(x: Tensor) -> Tensor:
 def segmentation_loss(labels: Tensor, outputs: Tensor, weights: Tensor | None = None) -> Tensor:
     """Cross entropy plus the Dice loss of each image, float32 [b]: 0 without labelled pixels.
 
-    Args:
-        labels: [b, height, width]: class numbers; those from the number of classes on are ignored.
-        outputs: Logits, float32 [b, height, width, classes].
-        weights: Of the pixels in the cross entropy, float32 [b, height, width]; None for 1.
+    `labels` [b, height, width] beyond the classes are ignored; `outputs` are logits. Weights are
+    those of pixels in the cross entropy, float32 [b, height, width]; None for 1.
     """
     labels = tf.cast(labels, tf.int32)
     num_classes = outputs.shape[-1]
@@ -101,12 +93,10 @@ def segmentation_loss(labels: Tensor, outputs: Tensor, weights: Tensor | None = 
 
 
 def _dice_loss(wanted: Tensor, predicted: Tensor, share: Tensor) -> Tensor:
-    """1 - the Dice coefficients of the classes in each image, their mean: https://arxiv.org/abs/1606.04797.
+    """1 - the mean Dice coefficient of the classes in each image: https://arxiv.org/abs/1606.04797.
 
-    Args:
-        wanted: One-hot, float32 [b, height, width, classes].
-        predicted: Probabilities, likewise.
-        share: Of each pixel, float32 [b, height, width]: 0 for those that are ignored.
+    Of one-hot classes and probabilities, float32 [b, height, width, classes], and each pixel's
+    share, float32 [b, height, width]: 0 for those that are ignored.
     """
     of_pixels = share[..., None]
     both = tf.reduce_sum(wanted * predicted * of_pixels, axis=[1, 2])  # [b, classes]
@@ -129,23 +119,19 @@ class PixelConfusion(Accumulator):
         self._worst = Worst(8)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add maps.
-
-        Args:
-            target: Class numbers, [b, height, width]; those from the number of classes on are
-                ignored.
-            predictions: `prediction` [b, height, width], class numbers.
+        """Add `prediction` of target [b, height, width], whose numbers beyond the classes are
+        ignored.
         """
-        size = len(self._classes)
+        size, predicted = len(self._classes), predictions["prediction"]
         is_labelled = target < size
-        pairs = target[is_labelled].astype(np.int64) * size + predictions["prediction"][is_labelled]
+        pairs = target[is_labelled].astype(np.int64) * size + predicted[is_labelled]
         self._counts += np.bincount(pairs, minlength=size * size).reshape(size, size)
-        is_wrong = is_labelled & (target != predictions["prediction"])
+        is_wrong = is_labelled & (target != predicted)
         for place, wrong in enumerate(is_wrong.sum(axis=(1, 2)).tolist()):
-            share = wrong / max(1, int(is_labelled[place].sum()))
-            if self._worst.takes(share):
-                maps = (target[place].copy(), predictions["prediction"][place].copy())
-                self._worst.add(share, self.seen + place, share, *maps)
+            badness = wrong / max(1, int(is_labelled[place].sum()))
+            if self._worst.takes(badness):
+                maps = (target[place].copy(), predicted[place].copy())
+                self._worst.add(badness, self.seen + place, badness, *maps)
         self.seen += len(target)
 
     def result(self) -> dict[str, float]:
@@ -158,12 +144,11 @@ class PixelConfusion(Accumulator):
             by_class = right / union
             accuracy = right.sum() / self._counts.sum()
         known = by_class[union > 0]
+        ious = zip(self._classes, by_class.tolist(), strict=True)
         return {
             "mIoU": float(known.mean()) if len(known) else float("nan"),
             "pixel_accuracy": float(accuracy),
-            **{
-                f"IoU/{name}": float(iou) for name, iou in zip(self._classes, by_class, strict=True)
-            },
+            **{f"IoU/{name}": iou for name, iou in ious},
         }
 
     def figures(self) -> dict[str, Any]:
@@ -171,27 +156,20 @@ class PixelConfusion(Accumulator):
         right = np.diag(self._counts)
         true, predicted = self._counts.sum(axis=1), self._counts.sum(axis=0)
         columns = {"iou": true + predicted - right, "precision": predicted, "recall": true}
-        return {
-            "maps": [
-                {
-                    "name": name,
-                    "pixels": int(true[number]),
-                    **{
-                        column: float(right[number] / whole[number]) if whole[number] else None
-                        for column, whole in columns.items()
-                    },
-                }
-                for number, name in enumerate(self._classes)
-            ]
-        }
+        rows = [
+            {"name": name, "pixels": int(true[number])}
+            | {column: share(right[number], whole[number]) for column, whole in columns.items()}
+            for number, name in enumerate(self._classes)
+        ]
+        return {"maps": rows}
 
     def examples(self) -> list[Example]:
         """Those with the most wrong pixels first."""
         return [
             Example(
                 number=number,
-                text=f"{share:.1%} of the pixels are wrong",
+                text=f"{wrong:.1%} of the pixels are wrong",
                 overlays={"true": Overlay(classes=true), "predicted": Overlay(classes=predicted)},
             )
-            for number, share, true, predicted in self._worst
+            for number, wrong, true, predicted in self._worst
         ]

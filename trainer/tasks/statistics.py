@@ -18,7 +18,10 @@ _ROUNDING = 1e-12
 
 
 class Statistic(Protocol):
-    """A statistic that is updated batch by batch."""
+    """A statistic of one feature that is updated batch by batch.
+
+    All of its methods raise ConfigError for values from which models cannot learn.
+    """
 
     def take(self, facts: Mapping[str, Any]) -> bool:
         """Take what statistics.json states of the feature; False if that is not enough."""
@@ -33,13 +36,8 @@ class Statistic(Protocol):
 class Moments:
     """Mean and variance of each column of numbers [n, size], in float64.
 
-    Batches are merged by Chan, Golub and LeVeque's formula, which does not cancel.
-
-    Args:
-        name: Of the feature.
-        size: Columns.
-        allow_missing: Whether NaN is a missing number, which is ignored.
-        remedy: What to do about a feature with infinite numbers or NaN.
+    Batches are merged by Chan, Golub and LeVeque's formula, which does not cancel. NaN is ignored
+    as a missing number, or an error like infinity, to which `remedy` says what to do.
     """
 
     def __init__(
@@ -59,7 +57,6 @@ class Moments:
         self._squares = np.zeros(size)
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Take `count`, `mean` and `variance` by column, if no number is missing."""
         names = ("count", "missing", "mean", "variance", "minimum", "maximum")
         if any(name not in facts or None in np.ravel(facts[name]) for name in names):
             return False
@@ -73,11 +70,6 @@ class Moments:
         return True
 
     def add(self, values: Any) -> None:
-        """Add numbers of any shape that consists of rows of `size`.
-
-        Raises:
-            ConfigError: A number is infinite in float32, or NaN where it is not allowed.
-        """
         rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
         known = np.broadcast_to(~np.isnan(rows) if self._allow_missing else True, rows.shape)
         usable = np.abs(rows) <= _LARGEST  # NaN is not
@@ -102,9 +94,6 @@ class Moments:
         """`mean` and `variance` by column; if numbers may be missing, also their count `missing`.
 
         The variance is 1 where all values are equal, so that they can be divided by it.
-
-        Raises:
-            ConfigError: A column has no number in any record.
         """
         if self._rows and not self._counts.all():
             column = f" (column {int(np.argmin(self._counts))})" if len(self._counts) > 1 else ""
@@ -125,16 +114,13 @@ class Moments:
 
 @dataclasses.dataclass
 class Largest:
-    """The largest of whole numbers that are ids or classes, from 0.
+    """The largest of whole numbers that are ids or classes, from `least` to below `limit`.
 
     Attributes:
-        name: Of the feature.
-        field: That is found: how many numbers there are up to the largest.
-        limit: All numbers must be below it.
+        field: The field that is found: how many numbers there are up to the largest, from 0.
         remedy: What to do about a number at the limit or above.
-        least: The smallest allowed number; -1 if that means none.
-        made: What the field has in place of that count.
-        largest: So far.
+        made: Makes the field's value of that count.
+        largest: The largest so far.
     """
 
     name: str
@@ -146,22 +132,12 @@ class Largest:
     largest: int = -1
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Take `minimum` and `maximum`.
-
-        Raises:
-            ConfigError: As for `add`.
-        """
         if "minimum" not in facts or "maximum" not in facts:
             return False
         self.add([facts["minimum"], facts["maximum"]])
         return True
 
     def add(self, values: Any) -> None:
-        """Add integers of any shape.
-
-        Raises:
-            ConfigError: A number is too small or too large.
-        """
         if not np.size(values):
             return
         least, self.largest = int(np.min(values)), max(self.largest, int(np.max(values)))
@@ -184,11 +160,8 @@ class Largest:
 class Strings:
     """The distinct strings of a feature and their counts.
 
-    Args:
-        name: Name of the feature.
-        field: Field that is found: "classes", all strings in order, at most MAX_CLASSES; or
-            "vocabulary", the most frequent ones first.
-        most: Largest number of strings in a vocabulary.
+    The `field` that is found is "classes", all strings in order, at most MAX_CLASSES; or
+    "vocabulary", at most `most` of them, the most frequent ones first.
     """
 
     def __init__(self, name: str, field: str, most: int = MAX_CLASSES) -> None:
@@ -198,17 +171,11 @@ class Strings:
         self._counts: Counter[bytes] = Counter()
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Take the counts of `strings`."""
         stated = facts.get("strings", {})
         self._counts = Counter({text.encode(): count for text, count in stated.items()})
         return bool(stated)
 
     def add(self, values: Any) -> None:
-        """Add strings of any shape.
-
-        Raises:
-            ConfigError: There are too many distinct values for classes.
-        """
         self._counts.update(np.ravel(values).tolist())
         if self._field == "classes" and len(self._counts) > self._most:
             raise ConfigError(
@@ -217,11 +184,6 @@ class Strings:
             )
 
     def result(self) -> dict[str, Any]:
-        """The field.
-
-        Raises:
-            ConfigError: A string is not UTF-8.
-        """
         if self._field == "classes":
             return {"classes": tuple(sorted(self._decoded(self._counts)))}
         by_count = sorted(self._counts.items(), key=lambda each: (-each[1], each[0]))

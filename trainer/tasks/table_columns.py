@@ -23,11 +23,7 @@ DATE = r"\d{4}[-/]\d{2}[-/]\d{2}(?:[T ]\d{2}:\d{2}.*)?"
 
 
 class ColumnKind(enum.Enum):
-    """What a column is to a model.
-
-    Attributes:
-        reason: Why models learn nothing from it, in words; "" if they do.
-    """
+    """What a column is to a model."""
 
     NUMBER = ""
     CATEGORY = "category"
@@ -38,36 +34,26 @@ class ColumnKind(enum.Enum):
 
     @property
     def reason(self) -> str:
+        """Why models learn nothing from it, in words; "" if they do."""
         return self.value if self in (self.ID, self.TEXT, self.EMPTY) else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        kind: What it is to a model.
-        values: Of the sampled records: the stored number or bytes, None where it is missing.
-    """
+    """A column of a table, and its stored numbers or bytes in some records, None where missing."""
 
     kind: ColumnKind
     values: Sequence[Any] = ()
 
     @classmethod
     def unknown(cls, feature: Feature) -> Self:
-        """A column of which nothing was read."""
+        """A column before any record was read."""
         is_text = feature.dtype == "string" and feature.kind != "class_label"
         return cls(ColumnKind.TEXT if is_text else ColumnKind.NUMBER)
 
     @classmethod
     def of(cls, feature: Feature, values: Sequence[Any], num_records: int) -> Self:
-        """A column by its values.
-
-        Args:
-            feature: Of the column.
-            values: Of some records, None where a value is missing.
-            num_records: Of the split.
-        """
+        """The column of a feature by its values in some records of a split of `num_records`."""
         known = [value for value in values if value is not None]
         if not known:
             return cls(ColumnKind.EMPTY, values)
@@ -106,13 +92,7 @@ def _kind_of_texts(name: str, texts: Sequence[str]) -> ColumnKind:
 def sample_columns(
     dataset: Dataset, split: str, names: Collection[str] | None = None
 ) -> Mapping[str, Column]:
-    """The columns of a split by name, by up to 2,000 records evenly over the split.
-
-    Args:
-        dataset: The records.
-        split: That is read.
-        names: Of features; None for all. Other features than columns are left out.
-    """
+    """The columns of a split among the `names`, or all, by up to 2,000 records evenly over it."""
     features = [
         feature
         for feature in dataset.features.values()

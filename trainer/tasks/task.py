@@ -22,13 +22,13 @@ class Task:
     """The inputs, target, loss and metrics of a training.
 
     Attributes:
-        name: Of the kind of the inputs and of the target, such as "audio_classification".
+        name: The kind of its inputs and target, such as "audio_classification".
         inputs: By their names in the model, which takes a single one as a tensor, several as a
             dict: `keras.Input(input.shape, dtype=input.dtype, name=name)` of each.
         goal: The target.
         sample_weight: The feature that weights each record's loss in training, or None.
         augment: One of the target's `policies`.
-        loss_fn: Of the user's: takes (target, outputs), returns the loss of each example, float32
+        loss_fn: The user's function from (target, outputs) to the loss of each example, float32
             [b]; or None.
         more_metrics: Metrics of the user, in addition to the target's.
     """
@@ -53,7 +53,7 @@ class Task:
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """Of the model's output for one record, which is float32."""
+        """The shape of the model's output for one record, which is float32."""
         return self.goal.output_shape
 
     @property
@@ -105,7 +105,7 @@ class Task:
 
     @property
     def augmentation(self) -> Augmentation:
-        """What happens to the images of training records."""
+        """Changes of the images of training records."""
         chosen, views = self.goal.policies[self.augment], self.decoding.views
         if chosen.views is not None:
             views = dataclasses.replace(chosen.views, letterbox=views is not None)
@@ -124,11 +124,6 @@ class Task:
         if self.loss_fn is None:
             return self.goal.loss(target, outputs)
         loss = converted(self.loss_fn)(target, outputs)
-        if loss.shape.rank == 0:
-            raise ConfigError(
-                "the loss function returns one loss for the whole batch, as a keras.losses.Loss "
-                "does by default; return the loss of each example: give it reduction=None"
-            )
         if loss.shape.rank != 1:
             raise ConfigError(
                 f"the loss function returned the shape {loss.shape}; return the loss of each "
@@ -139,18 +134,18 @@ class Task:
     def host_step(self) -> Callable[[Tensors], tuple[Any, ...]]:
         """The function that prepares batches in the input pipeline, on the CPU.
 
-        It takes what is read, by name, and returns (inputs, target), or (inputs, target, weight);
+        It takes parsed columns, by name, and returns (inputs, target), or (inputs, target, weight);
         it fails on a batch with unsuitable values.
         """
         inputs_step, target_step = self.inputs_step(), self.goal.host_step()
 
         @unconverted
         def step(columns: Tensors) -> tuple[Any, ...]:
-            weights = [columns[self.sample_weight]] if self.sample_weight in columns else []
-            weights = [
-                positive(self.sample_weight, tf.cast(weight, tf.float32)) for weight in weights
-            ]
-            return inputs_step(columns), target_step(columns), *weights
+            prepared = inputs_step(columns), target_step(columns)
+            if self.sample_weight not in columns:
+                return prepared
+            weight = tf.cast(columns[self.sample_weight], tf.float32)
+            return *prepared, positive(self.sample_weight, weight)
 
         return step
 

@@ -17,19 +17,15 @@ from trainer.tasks.task import Task
 
 
 def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
-    """A task as JSON, including its statistics of the train split.
+    """A task as JSON, with its statistics of the train split and the features that it uses."""
 
-    Args:
-        task: The task.
-        features: Of the training data; those that the task uses are included.
-    """
+    def part(each: Any) -> dict[str, Any]:
+        return {"kind": each.kind, **dataclasses.asdict(each)}
+
     return {
         "name": task.name,
-        "inputs": {
-            name: {"kind": each.kind, **dataclasses.asdict(each)}  # type: ignore[call-overload]
-            for name, each in task.inputs.items()
-        },
-        "target": {"kind": task.goal.kind, **dataclasses.asdict(task.goal)},  # type: ignore[call-overload]
+        "inputs": {name: part(each) for name, each in task.inputs.items()},
+        "target": part(task.goal),
         "sample_weight": task.sample_weight,
         "augment": task.augment,
         "features": [features[name].to_json() for name in task.training_features],
@@ -38,8 +34,6 @@ def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Stated:
-    """task.json, as far as JSON's own types go."""
-
     name: str
     inputs: Mapping[str, Mapping[str, Any]]
     target: Mapping[str, Any]
@@ -49,11 +43,7 @@ class _Stated:
 
 
 def task_from_json(record: Mapping[str, Any]) -> tuple[Task, Mapping[str, Feature]]:
-    """The task, with its statistics, and the features that it uses, by name, of `task_to_json`.
-
-    Raises:
-        JsonError: The JSON is not that of a task.
-    """
+    """The task and the features by name of `task_to_json`, or raise JsonError."""
     stated = typed({name: record[name] for name in _NAMES if name in record}, _Stated)
     if not stated.inputs:
         raise JsonError("inputs is empty")
@@ -80,7 +70,6 @@ _NAMES = [field.name for field in dataclasses.fields(_Stated)]
 
 
 def _part(fields: Mapping[str, Any], kinds: Mapping[str, Any], place: str) -> Any:
-    """An input or a target, by its kind."""
     kind = fields.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         raise JsonError(f"{place}.kind is {kind!r}, not one of {', '.join(kinds)}")
@@ -89,13 +78,7 @@ def _part(fields: Mapping[str, Any], kinds: Mapping[str, Any], place: str) -> An
 
 
 def check_same_records(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
-    """Raise ConfigError unless `features` are those that the task was trained on.
-
-    Args:
-        task: The trained task.
-        features: Of another dataset, or the same.
-        options: Those of the training.
-    """
+    """Raise ConfigError unless `features` are those that the task was trained on with `options`."""
     check_same_inputs(task, features, options)
     goal = choose_target(features, task.target, task.goal.learns)
     if goal != task.goal:
@@ -119,7 +102,7 @@ def check_same_inputs(task: Task, features: Mapping[str, Feature], options: Trai
         if each.name not in features:
             raise UnknownNameError("feature, which the model needs,", each.name, features)
         feature = features[each.name]
-        if not each.suits(feature) or not each.takes(feature, options):
+        if not each.suits(feature) or each.from_feature(feature, options) != each:
             rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
             raise ConfigError(
                 f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "

@@ -72,6 +72,9 @@ class Views:
         return self.letterbox or self.area[1] > 1
 
 
+WHOLE = Views()  # whole images, stretched
+
+
 class View(NamedTuple):
     """A view of an image.
 
@@ -104,12 +107,7 @@ class View(NamedTuple):
 
 
 def whole(image: Tensor, size: ImageSize | None = None) -> View:
-    """Return the view of a whole image.
-
-    Args:
-        image: int32 [2]: its height and width.
-        size: Size of the result, for a letterbox; None to stretch the image.
-    """
+    """Return the view of a whole image of size int32 [2], stretched or in a letterbox of `size`."""
     pixels = tf.cast(image, tf.float32)
     window = tf.concat([[0.0, 0.0], pixels], axis=0) if size is None else _letterbox(pixels, size)
     return View(window, image, tf.constant([False, False]))
@@ -192,13 +190,9 @@ def _grid(pixels: Tensor) -> Tensor:
 def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
     """Move boxes to a view, cut them at its sides, and return which are visible enough.
 
-    Args:
-        views: Distribution with the share of a box that must be visible.
-        view: View of the image.
-        boxes: float32 [n, 4]: xmin, ymin, xmax, ymax in 0..1 of the image.
-
     Returns:
-        float32 [n, 4] in 0..1 of the view, and bool [n], all true for views of whole images.
+        From float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1 of the image): float32 [n, 4] in 0..1 of
+        the view, and bool [n], all true for views of whole images.
     """
     corners = _see(view, tf.reshape(boxes, [-1, 2, 2]))  # [n, 2 corners, 2]
     least, most = tf.reduce_min(corners, axis=-2), tf.reduce_max(corners, axis=-2)
@@ -213,13 +207,8 @@ def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
 def see_keypoints(view: View, points: Tensor, flips: Sequence[int] = ()) -> Tensor:
     """Move keypoints to a view: float32 [n, k, 3] of x, y in 0..1, and visibility.
 
-    A point outside the view gets visibility 0; a missing one (-1) is unchanged.
-
-    Args:
-        view: View of the image.
-        points: Keypoints of the image's objects.
-        flips: For each point the number of its counterpart in a mirrored view, such as the right
-            eye for the left one. If missing, points keep their numbers.
+    A point outside the view gets visibility 0; a missing one (-1) is unchanged. `flips` has for
+    each point its counterpart in a mirrored view, such as the right eye for the left one.
     """
     places = _see(view, points[..., :2])
     inside = tf.reduce_all((places >= 0) & (places <= 1), axis=-1)

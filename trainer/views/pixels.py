@@ -32,31 +32,30 @@ def see_image(
     view: View,
     image: Tensor,
     size: ImageSize,
-    views: Views | None,
+    views: Views,
     *,
     dtype: str = "uint8",
     fill: int = GREY,
     nearest: bool = False,
 ) -> Tensor:
-    """Return the view of a decoded image, [*size, channels].
+    """Return the view of a decoded image, uint8 or uint16, as [*size, channels].
 
     Args:
-        view: View of the image.
-        image: uint8 or uint16 [height, width, channels].
-        size: (height, width) of the result in pixels.
-        views: Distribution of the view; None for the view of a whole image.
+        view, views: View of the image, and its distribution.
+        image: [height, width, channels].
+        size: Size of the result.
         dtype: Dtype of the result: the image's own, or "float32" in 0..1, which is not rounded.
         fill: 8-bit value outside the image, scaled for 16 bits.
         nearest: Whether to take the nearest pixel, for maps, instead of the antialiased mean;
             the result has the image's own dtype.
     """
-    if not _is_whole(views):
+    if not views.are_whole:
         top, left, bottom, right = _inside(view, views)
         image = image[top:bottom, left:right]
     shown = _shown(view, size, views)
     if nearest:
         scaled = tf.image.resize(image, shown, method="nearest")
-    elif image.shape[:2] == size and _is_whole(views):  # possible for cached images
+    elif image.shape[:2] == size and views.are_whole:  # possible for cached images
         scaled = as_dtype(image, dtype, image.dtype)
     else:
         scaled = _scale(lambda _: image, tf.shape(image)[:2], shown, dtype, (1,), image.dtype)
@@ -68,23 +67,16 @@ def decode_jpeg(
     encoded: Tensor,
     size: ImageSize,
     channels: int,
-    views: Views | None,
+    views: Views,
     *,
     dtype: str = "uint8",
 ) -> Tensor:
     """Return the view of a JPEG, as `see_image` of the decoded one, decoding only its window.
 
-    For a view at half the size or less, the decoder already scales it.
-
-    Args:
-        view: View of the image.
-        encoded: A scalar string.
-        size: (height, width) of the result in pixels.
-        channels: Channels of the result: 1 or 3.
-        views: Distribution of the view; None for the view of a whole image.
-        dtype: Dtype of the result: "uint8", or "float32" in 0..1, which is not rounded.
+    For a view at half the size or less, the decoder already scales it. The result has 1 or 3
+    `channels`.
     """
-    if _is_whole(views):
+    if views.are_whole:
 
         def decode(ratio: int) -> Tensor:  # faster than a window of the whole image
             return tf.io.decode_jpeg(encoded, channels=channels, ratio=ratio)
@@ -111,34 +103,19 @@ def as_dtype(image: Tensor, dtype: str, stored: tf.DType = tf.uint8) -> Tensor:
     return image if image.dtype == stored else tf.cast(image + 0.5, stored)
 
 
-def mirror(view: View, image: Tensor) -> Tensor:
-    """Mirror a whole image [height, width, channels] like the view."""
-    axes = tf.concat([view.flips[::-1], [False]], axis=0)
-    # A slice with step -1 takes as long as the decoding.
-    return tf.raw_ops.Reverse(tensor=image, dims=axes)
-
-
-def _is_whole(views: Views | None) -> bool:
-    return views is None or views.are_whole
-
-
-def _reaches_beyond(views: Views | None) -> bool:
-    return views is not None and views.reach_beyond
-
-
-def _inside(view: View, views: Views | None) -> list[Tensor]:
+def _inside(view: View, views: Views) -> list[Tensor]:
     """Return top, left, bottom, right of the window's part in the image; at least one pixel."""
     least = tf.cast(view.window[:2], tf.int32)
     most = tf.cast(view.window[:2] + view.window[2:], tf.int32)
-    if _reaches_beyond(views):
+    if views.reach_beyond:
         least = tf.clip_by_value(least, 0, view.image - 1)
         most = tf.clip_by_value(most, least + 1, view.image)
     return [*tf.unstack(least, num=2), *tf.unstack(most, num=2)]
 
 
-def _shown(view: View, size: ImageSize, views: Views | None) -> Tensor:
+def _shown(view: View, size: ImageSize, views: Views) -> Tensor:
     """Return the size in the result of the window's part in the image: int32 [2]."""
-    if not _reaches_beyond(views):
+    if not views.reach_beyond:
         return tf.constant(size)
     top, left, bottom, right = _inside(view, views)
     scale = tf.constant(size, tf.float32) / view.window[2:]
@@ -158,13 +135,8 @@ def _scale(
 
     Each operation costs as much as a hundred pixels, even if it is not chosen.
 
-    Args:
-        decode: Decodes pixels uint8 [height, width, channels], scaled down by a ratio.
-        part: int32 [2]: unscaled height and width.
-        size: int32 [2]: height and width of the result.
-        dtype: Dtype of the result.
-        ratios: Ratios that `decode` supports.
-        stored: Dtype of the output of `decode`.
+    `decode` decodes pixels [height, width, channels] of dtype `stored`, scaled down by one of the
+    `ratios`; without, they have the size `part`, int32 [2].
     """
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
     by_ratio, by_scale = (tf.gather_nd(tf.constant(way), quarters) for way in _ways(ratios))
@@ -184,8 +156,7 @@ def _ways(ratios: tuple[int, ...]) -> tuple[Any, Any]:
     """Choose the scaling of images by height and width in quarters.
 
     Returns:
-        The index in `ratios` for decoding, and the index in `_SCALES` for the rest:
-            int32 [41, 41] each.
+        Indices in `ratios` for decoding, and in `_SCALES` for the rest: int32 [41, 41] each.
     """
     by_ratio, by_scale = np.zeros([2, *[_MOST_QUARTERS + 1] * 2], np.int32)
     for height, width in np.ndindex(by_ratio.shape):
@@ -216,10 +187,10 @@ def _by_area_and_bilinear(images: Tensor, size: Tensor) -> Tensor:
 _SCALES = (_bilinear, _by_area, _by_area_and_bilinear)
 
 
-def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fill: int) -> Tensor:
+def _place(view: View, scaled: Tensor, size: ImageSize, views: Views, fill: int) -> Tensor:
     """Place the window's part of the image in the result, mirrored."""
     channels = scaled.shape[-1]
-    if _reaches_beyond(views):
+    if views.reach_beyond:
         shown = tf.shape(scaled)[:2]
         times = tf.constant(size, tf.float32) / view.window[2:]
         missing = tf.maximum(-view.window[:2], 0.0)
@@ -227,12 +198,11 @@ def _place(view: View, scaled: Tensor, size: ImageSize, views: Views | None, fil
         before = tf.minimum(before, tf.constant(size) - shown)
         after = tf.constant(size) - shown - before
         edges = tf.concat([tf.stack([before, after], axis=-1), [[0, 0]]], axis=0)
-        scaled = tf.pad(scaled, edges, constant_values=_fill(fill, scaled.dtype))
-    if views is not None and (views.mirror or views.upside_down):
-        scaled = mirror(view, scaled)
+        dtype = scaled.dtype
+        value = fill * (dtype.max // 255) if dtype.is_integer else fill / 255
+        scaled = tf.pad(scaled, edges, constant_values=value)
+    if views.mirror or views.upside_down:
+        axes = tf.concat([view.flips[::-1], [False]], axis=0)
+        # A slice with step -1 takes as long as the decoding.
+        scaled = tf.raw_ops.Reverse(tensor=scaled, dims=axes)
     return tf.ensure_shape(scaled, (*size, channels))
-
-
-def _fill(fill: int, dtype: tf.DType) -> int | float:
-    """Scale an 8-bit value to the range of a dtype."""
-    return fill * (dtype.max // 255) if dtype.is_integer else fill / 255

@@ -99,11 +99,8 @@ def test_encodings(tmp_path):
 
 def test_encodings_mix_and_lengths_are_padded(tmp_path):
     parts = [SAMPLES[:40, :1], SAMPLES[:7, :1], SAMPLES[:60, :1]]
-    encoded = [
-        _encoded("WAV", "PCM_16", parts[0]),
-        _encoded("FLAC", "PCM_16", parts[1]),
-        _encoded("WAV", "PCM_24", parts[2]),
-    ]
+    kinds = [("WAV", "PCM_16"), ("FLAC", "PCM_16"), ("WAV", "PCM_24")]
+    encoded = [_encoded(*kind, part) for kind, part in zip(kinds, parts, strict=True)]
     dataset = _opened(tmp_path / "a", encoded, shape=[None, 1])
 
     batches = dataset.batches(batch_size=3)
@@ -121,20 +118,15 @@ def test_encodings_mix_and_lengths_are_padded(tmp_path):
 
 
 def test_channels_that_differ_are_filled_up_too(tmp_path):
-    encoded = [_encoded("WAV", "PCM_16", SAMPLES[:3]), _encoded("WAV", "PCM_16", SAMPLES[:4, :1])]
+    encoded = [_encoded("WAV", "PCM_16", SAMPLES[:3]), _encoded("FLAC", "PCM_16", SAMPLES[:4, :1])]
+    dataset = _opened(tmp_path / "a", encoded)
 
-    (batch,) = _opened(tmp_path / "a", encoded).batches(batch_size=2)
-
+    (batch,) = dataset.batches(batch_size=2)
     assert batch["audio"].shape == (2, 4, 2)
     np.testing.assert_array_equal(batch["audio"][0, :3], SAMPLES[:3] / np.float32(32768))
     assert not batch["audio"].numpy()[1, :, 1].any()
 
-
-def test_averaged_channels_are_filled_up_only_at_the_end(tmp_path):
-    encoded = [_encoded("WAV", "PCM_16", SAMPLES[:3]), _encoded("FLAC", "PCM_16", SAMPLES[:4, :1])]
-
-    (batch,) = _opened(tmp_path / "a", encoded).batches(batch_size=2, audio_mono=True)
-
+    (batch,) = dataset.batches(batch_size=2, audio_mono=True)
     assert batch["audio"].shape == (2, 4, 1)
     stereo, mono = batch["audio"].numpy()[..., 0] * 32768
     np.testing.assert_allclose(stereo, [*SAMPLES[:3].mean(axis=1), 0])
@@ -162,14 +154,12 @@ def test_what_is_not_sound_is_an_error(tmp_path, data):
 
 def test_audio_of_several_rates_is_resampled_to_one(tmp_path):
     seconds, encodings = 0.5, {8000: "WAV", 16000: "FLAC", 44100: "WAV"}
+    tones = {
+        rate: np.sin(2 * np.pi * 440 * np.arange(int(rate * seconds)) / rate)[:, None] * 2**14
+        for rate in encodings
+    }
     encoded = [
-        sound_bytes(
-            (
-                np.sin(2 * np.pi * 440 * np.arange(int(rate * seconds)) / rate)[:, None] * 2**14
-            ).astype(np.int16),
-            encoding,
-            rate=rate,
-        )
+        sound_bytes(tones[rate].astype(np.int16), encoding, rate=rate)
         for rate, encoding in encodings.items()
     ]
     dataset = _opened(tmp_path / "a", encoded, shape=[None, 1])

@@ -100,36 +100,29 @@ def test_all_of_a_record_moves_together(parse):
     assert {(0,), (1,)} <= seen_boxes  # each has been left out in some view
 
 
-@pytest.mark.slow
-def test_a_view_depends_only_on_the_record_and_the_pass(parse):
-    first, again, next_pass, other = parse(0, 3), parse(0, 3), parse(1, 3), parse(0, 4)
-
-    assert (first["image"] == again["image"]).all()
-    assert (first["image"] != next_pass["image"]).any()
-    assert (first["image"] != other["image"]).any()
+def noise(image, seed):
+    assert image.dtype == tf.uint8
+    return tf.cast(tf.random.stateless_uniform(image.shape, seed, 0, 256, tf.int32), tf.uint8)
 
 
 @pytest.mark.slow
-def test_augmentation_gets_the_viewed_image_and_a_seed_of_the_record(record):
-    def noise(image, seed):
-        assert image.dtype == tf.uint8
-        return tf.cast(tf.random.stateless_uniform(image.shape, seed, 0, 256, tf.int32), tf.uint8)
-
-    decoding = dataclasses.replace(DECODING, augment=noise, image_dtype="float32")
+@pytest.mark.parametrize("augment", [None, noise])
+def test_views_and_augmentation_depend_only_on_the_record_and_the_pass(record, augment):
+    decoding = dataclasses.replace(DECODING, augment=augment, image_dtype="float32")
     parse = parsing.parser(FEATURES, decoding, "one that does not fit")
 
-    images = [parse(record, tf.constant([0, number]))["image"].numpy() for number in (3, 3, 4)]
+    first, again, next_pass, other = (
+        parse(record, tf.constant(key))["image"].numpy() for key in ([0, 3], [0, 3], [1, 3], [0, 4])
+    )
 
-    assert images[0].dtype == np.float32
-    assert 0 <= images[0].min() < 0.05 < 0.95 < images[0].max() <= 1
-    assert (images[0] == images[1]).all()
-    assert (images[0] != images[2]).any()
+    assert first.dtype == np.float32
+    assert augment is None or 0 <= first.min() < 0.05 < 0.95 < first.max() <= 1
+    assert (first == again).all()
+    assert (first != next_pass).any()
+    assert (first != other).any()
 
 
-MAPS = {
-    "segmentation": (np.uint8, 255),
-    "depth": (np.uint16, 0),
-}
+MAPS = {"segmentation": (np.uint8, 255), "depth": (np.uint16, 0)}
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -174,22 +167,17 @@ def test_maps_are_seen_with_their_image_and_keep_their_numbers(number):
 
 
 def test_whole_maps_have_their_own_size_and_numbers():
-    classes = np.random.default_rng(0).integers(0, 256, (5, 7, 1), np.uint8)
-    depths = np.random.default_rng(0).integers(0, 65_536, (5, 7, 1)).astype(np.uint16)
+    rng = np.random.default_rng(0)
+    numbers = {
+        name: rng.integers(0, np.iinfo(dtype).max, (5, 7, 1), dtype, endpoint=True)
+        for name, (dtype, _) in MAPS.items()
+    }
     declared = {"segmentation": {"kind": "map"}, "depth": {"kind": "map", "dtype": "uint16"}}
-    record = example(
-        {
-            "segmentation": tf.io.encode_png(classes).numpy(),
-            "depth": tf.io.encode_png(depths).numpy(),
-        }
-    )
+    record = example({name: tf.io.encode_png(each).numpy() for name, each in numbers.items()})
 
     features = [*features_from_json(declared).values()]
     read = parsing.parser(features, parsing.Decoding(), "no fit")(tf.constant(record))
 
-    np.testing.assert_array_equal(read["segmentation"], classes)
-    np.testing.assert_array_equal(read["depth"], depths)
-    assert {name: each.dtype for name, each in read.items()} == {
-        "segmentation": tf.uint8,
-        "depth": tf.uint16,
-    }
+    for name, expected in numbers.items():
+        assert read[name].dtype == expected.dtype
+        np.testing.assert_array_equal(read[name], expected)

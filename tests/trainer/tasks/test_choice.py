@@ -184,37 +184,22 @@ def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared
 
 
 @pytest.mark.parametrize(
-    ("classes", "channels", "options", "augment"),
+    ("kind", "classes", "channels", "options", "augment"),
     [
-        pytest.param(["cat", "dog"], 3, {}, "flip", id="photographs"),
-        pytest.param(["cat", "dog"], 3, {"augment": "none"}, "none", id="given"),
-        pytest.param(["cat", "dog"], 1, {}, "none", id="grey"),
-        pytest.param(["left_turn", "stop"], 3, {}, "none", id="left"),
-        pytest.param(["10", "11"], 3, {}, "none", id="numbers"),
-        pytest.param(["a", "b"], 3, {}, "none", id="letters"),
+        pytest.param("class_label", ["cat", "dog"], 3, {}, "flip", id="photographs"),
+        pytest.param("class_label", ["cat", "dog"], 3, {"augment": "none"}, "none", id="given"),
+        pytest.param("class_label", ["cat", "dog"], 1, {}, "none", id="grey"),
+        pytest.param("class_label", ["left_turn", "stop"], 3, {}, "none", id="left"),
+        pytest.param("class_label", ["10", "11"], 3, {}, "none", id="numbers"),
+        pytest.param("class_label", ["a", "b"], 3, {}, "none", id="letters"),
+        pytest.param("boxes", ["cell"], 3, {}, "flip", id="boxes"),
+        pytest.param("map", ["ground", "1"], 3, {}, "flip", id="maps"),
+        pytest.param("map", ["ground", "left lung"], 3, {}, "none", id="sides"),
     ],
 )
-def test_photographs_are_mirrored_unless_their_classes_have_sides(
-    classes, channels, options, augment
+def test_images_are_mirrored_unless_their_classes_have_sides(
+    kind, classes, channels, options, augment
 ):
-    features = features_from_json(
-        {
-            "image": {"kind": "image", "shape": [32, 32, channels]},
-            "label": {"kind": "class_label", "classes": classes},
-        }
-    )
+    image = {"kind": "image", "shape": [32, 32, channels]}
+    features = features_from_json({"image": image, "target": {"kind": kind, "classes": classes}})
     assert choose_task(features, training(**options))[0].augment == augment
-
-
-@pytest.mark.parametrize(
-    ("target", "augment"),
-    [
-        pytest.param({"kind": "boxes", "classes": ["cell"]}, "flip", id="boxes"),
-        pytest.param({"kind": "map", "classes": ["ground", "1"]}, "flip", id="maps"),
-        pytest.param({"kind": "map", "classes": ["ground", "left lung"]}, "none", id="sides"),
-    ],
-)
-def test_places_have_a_default_augmentation(target, augment):
-    image = {"kind": "image", "shape": [32, 32, 3]}
-    features = features_from_json({"image": image, "target": {"dtype": "uint8", **target}})
-    assert choose_task(features, training())[0].augment == augment

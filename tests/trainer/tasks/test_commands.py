@@ -18,9 +18,9 @@ STEPS = "--epochs 1 --steps-per-epoch 2 --batch-size 8 --devices cpu --seed 1"
 def train(tmp_path, start):
     """A function (data, more options) to the result of two steps, and what was said."""
 
-    def run(data, *more):
-        where = ("--data", data, "--output", tmp_path / "run")
-        code, out, err = start("train", *where, *STEPS.split(), *more)
+    def run(data, *more, command="train", where="--output", steps=STEPS):
+        place = ("--data", data, where, tmp_path / "run")
+        code, out, err = start(command, *place, *steps.split(), *more)
         assert code == 0, err
         return json.loads(out), err
 
@@ -28,33 +28,21 @@ def train(tmp_path, start):
 
 
 @pytest.fixture
-def evaluate(tmp_path, start):
+def evaluate(train):
     """A function from data to the result."""
-
-    def run(data):
-        code, out, err = start("evaluate", "--data", data, "--run", tmp_path / "run")
-        assert code == 0, err
-        return json.loads(out)
-
-    return run
+    return lambda data: train(data, command="evaluate", where="--run", steps="")[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "task", "metrics", "guess"),
     [
-        ("text", "--pad caption=4", "text_classification", CLASSES, {"accuracy"}),
-        ("sequence", "--devices cpu:2", "sequence_classification", CLASSES, {"accuracy"}),
-        (
-            "table",
-            "--sample-weight weight --devices cpu:2",
-            "tabular_classification",
-            CLASSES,
-            {"accuracy"},
-        ),
-        ("table", "--task regression --inputs age", "regression", NUMBERS, {"mae"}),
-        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, {"f1"}),
-        ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS, {"mIoU"}),
+        ("text", "--pad caption=4", "text_classification", CLASSES, "accuracy"),
+        ("sequence", "--devices cpu:2", "sequence_classification", CLASSES, "accuracy"),
+        ("table", "--sample-weight weight", "tabular_classification", CLASSES, "accuracy"),
+        ("table", "--task regression --inputs age", "regression", NUMBERS, "mae"),
+        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, "f1"),
+        ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS, "mIoU"),
     ],
 )
 def test_each_task(kind, more, task, metrics, guess, directory_of, train, evaluate, tmp_path):
@@ -67,8 +55,8 @@ def test_each_task(kind, more, task, metrics, guess, directory_of, train, evalua
     evaluated = evaluate(data)
     ranked = {"auc"} if "accuracy" in metrics or "f1" in metrics else set()
     ranked |= MAPS if task == "segmentation" else set()
-    guessed = {f"baseline_{name}" for name in guess}
-    assert set(evaluated) == metrics - {"epoch", "step"} | {"num_records"} | ranked | guessed
+    expected = {*metrics, "num_records", *ranked, f"baseline_{guess}"} - {"epoch", "step"}
+    assert set(evaluated) == expected
     assert evaluated["num_records"] == 13
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["task"] == task

@@ -23,7 +23,7 @@ from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.detection.suppression import candidates
 from trainer.tasks.inputs import single_or_dict
-from trainer.tasks.reading import decoding_arguments, evaluation_batches
+from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_to_json
 
@@ -69,7 +69,6 @@ def write_questions(folder, directory, dataset, task):
     shards = sorted(map(str, directory.glob("*-test.tfrecord-*")))
     examples = [record.numpy() for record in tf.data.TFRecordDataset(shards)]
     asked = {"examples": np.array(examples, object)}
-    arguments = decoding_arguments(task, with_target=False)
     for name, each in task.inputs.items():
         feature = dataset.features[each.name]
         if feature.kind in ("image", "audio"):
@@ -77,13 +76,9 @@ def write_questions(folder, directory, dataset, task):
             values = [each[feature.key].bytes_list.value[0] for each in lists]
             asked[name] = np.array(values, object)
         else:
-            padding = {
-                key: value for key, value in arguments["padding_value"].items() if key == each.name
-            }
-            batches = dataset.batches(
-                "test", batch_size=len(examples), features=[each.name], padding_value=padding
-            )
-            (batch,) = batches
+            padding = {} if each.padding is None else {each.name: each.padding}
+            options = {"batch_size": len(examples), "padding_value": padding}
+            (batch,) = dataset.batches("test", features=[each.name], **options)
             asked[name] = batch[each.name].numpy()
     np.savez(folder / "asked.npz", **asked)
 
@@ -126,6 +121,18 @@ def exported(directory_of, predicted):
     return found
 
 
+def check_rows(task, rows, answers, images, tolerance):
+    """Rows made of what other runtimes answer are those of `predict`."""
+    for number, row in enumerate(rows):
+        decoded = {name: values[number] for name, values in answers.items()}
+        image = None if images is None else images[number]
+        found = results_of(task.goal).row(decoded, image, 0.0)
+        known = {name: value for name, value in row.items() if name in found}
+        assert leaves(found, str) == leaves(known, str)
+        expected = leaves(known, int | float)
+        assert leaves(found, int | float) == pytest.approx(expected, rel=tolerance, abs=1e-4)
+
+
 def leaves(value, kind):
     """The numbers, or the texts, in JSON, one after the other."""
     if isinstance(value, dict | list):
@@ -145,17 +152,9 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
 
     assert len({json.dumps({**row, "source": "", "image_id": 0}) for row in rows}) > 1
     assert len(rows) == 13
-    for number, row in enumerate(rows):
-        decoded = {name: values[number] for name, values in answers.items()}
-        image = asked["image"][number] if "image" in asked else None
-        served = results_of(task.goal).row(decoded, image, 0.0)
-        known = {name: value for name, value in row.items() if name in served}
-        assert leaves(served, str) == leaves(known, str)
-        numbers = leaves(known, int | float)
-        assert leaves(served, int | float) == pytest.approx(numbers, rel=1e-5, abs=1e-4)
-        names = [each.encode() for each in task.classes]
-        if kind != "boxes" and names:
-            assert answers["classes"][number].tolist() == names
+    check_rows(task, rows, answers, asked.get("image"), 1e-5)
+    if kind != "boxes" and task.classes:
+        assert answers["classes"].tolist() == [[each.encode() for each in task.classes]] * 13
     if kind == "segmentation":
         np.testing.assert_array_equal(
             answers["probabilities"].argmax(axis=-1), answers["prediction"]
@@ -228,16 +227,8 @@ def test_every_kind_of_learning_is_run_as_predicted(predicted, directory_of, kin
         np.testing.assert_allclose(numbers["boxes"], boxes, atol=1e-4)
         np.testing.assert_allclose(numbers["scores"], scores, atol=1e-4)
         return
-    answers = decoded(task, numbers)
     asked = np.load(folder / "asked.npz", allow_pickle=True)
-    for number, row in enumerate(rows):
-        image = asked["image"][number] if "image" in asked else None
-        of_record = {name: values[number] for name, values in answers.items()}
-        found = results_of(task.goal).row(of_record, image, 0.0)
-        known = {name: value for name, value in row.items() if name in found}
-        assert leaves(found, str) == leaves(known, str)
-        expected = leaves(known, int | float)
-        assert leaves(found, int | float) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    check_rows(task, rows, decoded(task, numbers), asked.get("image"), 1e-4)
 
 
 @pytest.mark.slow
@@ -272,17 +263,21 @@ def test_without_the_library_of_a_format(directory_of, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("output", "format", "message"),
+    ("output", "options", "message"),
     [
-        ("1", "onnx", r"'1' does not suit format \(--format\) onnx; end its name in .onnx"),
-        ("a.keras", "tflite", r"does not suit .* tflite; end its name in .tflite"),
-        ("a.keras", "saved_model", r"does not suit .* saved_model; name a directory"),
-        ("1", "pickle", r"unknown format 'pickle'"),
+        ("1", {"format": "onnx"}, r"'1' does not suit format \(--format\) onnx; end .* in .onnx"),
+        ("a.keras", {"format": "tflite"}, r"does not suit .* tflite; end its name in .tflite"),
+        ("a.keras", {"format": "saved_model"}, r"does not suit .*; name a directory"),
+        ("1", {"format": "pickle"}, r"unknown format 'pickle'"),
+        ("1", {"which": "last"}, r"has no last.keras: its training did not finish"),
+        ("1", {"which": "newest"}, r"unknown model of .*run 'newest'.*: best, last"),
+        ("s3://bucket/1", {}, r"output \(--output\) 's3://bucket/1' is not on this machine; copy"),
     ],
 )
-def test_a_format_of_another_name(stub_run, tmp_path, output, format, message):
+def test_what_cannot_be_exported(stub_run, tmp_path, monkeypatch, output, options, message):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=message):
-        export(stub_run, str(tmp_path / output), format=format)
+        export(stub_run, output, **options)
 
 
 @pytest.mark.slow
@@ -353,17 +348,6 @@ def test_a_file_takes_the_place_of_a_folder(stub_run, tmp_path):
     assert [each.name for each in output.parent.iterdir()] == ["model.keras"]
 
 
-def test_an_output_elsewhere(stub_run):
-    with pytest.raises(
-        ConfigError, match=r"output \(--output\) 's3://bucket/1' is not on this machine; copy it"
-    ):
-        export(stub_run, "s3://bucket/1")
-
-
-def test_a_model_that_is_not_there(stub_run, tmp_path):
-    with pytest.raises(ConfigError, match=r"has no last.keras: its training did not finish"):
-        export(stub_run, str(tmp_path / "1"), which="last")
-    with pytest.raises(ConfigError, match=r"unknown model of .*run 'newest'.*: best, last"):
-        export(stub_run, str(tmp_path / "1"), which="newest")
+def test_a_run_that_is_not_there(tmp_path):
     with pytest.raises(ConfigError, match=r"does not hold a run"):
         export(str(tmp_path / "none"), str(tmp_path / "1"))

@@ -1,9 +1,15 @@
-"""Figures of a report against the same by scikit-learn and by hand."""
+"""Metrics over a split and figures of a report, against scikit-learn and by hand."""
 
 import numpy as np
 import pytest
 
-from trainer.tasks.figures import ClassFigures, NumberFigures, Worst, precision_recall
+from trainer.tasks.figures import (
+    ClassFigures,
+    NumberFigures,
+    Worst,
+    area_under_curve,
+    precision_recall,
+)
 from trainer.tasks.segmentation import PixelConfusion
 
 CLASSES = ("a", "b", "c")
@@ -25,27 +31,35 @@ def counted(target, probabilities, size=20):
     return figures
 
 
-def test_one_class_per_record(predicted, scikit_learn):
-    target, probabilities = predicted
-    found = counted(*predicted).figures()["classes"]
-    chosen = probabilities.argmax(axis=1)
-    expected = scikit_learn.metrics.precision_recall_fscore_support(target, chosen)
+def check_rows(found, expected):
     assert [row["name"] for row in found["rows"]] == [*CLASSES]
     for column, values in zip(("precision", "recall", "f1", "records"), expected, strict=True):
         assert [row[column] for row in found["rows"]] == pytest.approx(values.tolist())
+
+
+def test_one_class_per_record(predicted, scikit_learn):
+    target, probabilities = predicted
+    figures = counted(*predicted)
+    found = figures.figures()["classes"]
+    chosen = probabilities.argmax(axis=1)
+    check_rows(found, scikit_learn.metrics.precision_recall_fscore_support(target, chosen))
     assert found["confusion"] == scikit_learn.metrics.confusion_matrix(target, chosen).tolist()
     assert found["confusions"][0][2] == max(
         count for place, count in np.ndenumerate(found["confusion"]) if place[0] != place[1]
     )
+    # Mistakes: the least probable true classes, then the surest wrong ones.
+    numbers = [example.number for example in figures.examples()]
+    wrong = np.flatnonzero(chosen != target)
+    assert numbers[:12] == sorted(wrong, key=lambda row: probabilities[row, target[row]])[:12]
+    assert set(numbers[12:]) <= set(sorted(wrong, key=lambda row: -probabilities[row].max())[:12])
 
 
 def test_any_number_of_classes(predicted, scikit_learn):
     _, probabilities = predicted
     target = (probabilities + np.random.default_rng(5).normal(0, 0.3, (60, 3)) > 0.4) * 1.0
     found = counted(target, probabilities).figures()["classes"]
-    expected = scikit_learn.metrics.precision_recall_fscore_support(target, probabilities >= 0.5)
-    for column, values in zip(("precision", "recall", "f1", "records"), expected, strict=True):
-        assert [row[column] for row in found["rows"]] == pytest.approx(values.tolist())
+    chosen = probabilities >= 0.5
+    check_rows(found, scikit_learn.metrics.precision_recall_fscore_support(target, chosen))
     assert found["confusion"] == []
 
 
@@ -57,13 +71,54 @@ def test_precision_and_recall_by_threshold():
     assert precision_recall(0 * members, others) == []
 
 
-def test_mistakes_are_those_that_were_thought_the_least_probable(predicted):
-    target, probabilities = predicted
-    numbers = [example.number for example in counted(*predicted).examples()]
-    wrong = np.flatnonzero(probabilities.argmax(axis=1) != target)
-    by_true = sorted(wrong, key=lambda row: probabilities[row, target[row]])
-    assert numbers[:12] == by_true[:12]
-    assert set(numbers[12:]) <= set(sorted(wrong, key=lambda row: -probabilities[row].max())[:12])
+@pytest.mark.parametrize(
+    ("members", "others", "expected"),
+    [
+        pytest.param([0, 0, 3], [2, 1, 0], 1.0, id="all above"),
+        pytest.param([3, 0, 0], [0, 1, 2], 0.0, id="all below"),
+        pytest.param([0, 2, 0], [1, 0, 1], 0.5, id="between"),
+        pytest.param([1, 0, 3], [2, 2, 0], (0.5 * 2 + 3 * 4) / 16, id="by hand"),
+        pytest.param([0, 0, 0], [1, 1, 1], np.nan, id="no members"),
+    ],
+)
+def test_area_under_curve(members, others, expected):
+    found = area_under_curve(np.array(members), np.array(others))
+    assert found == pytest.approx(expected, nan_ok=True)
+
+
+def by_pairs(target, scores):
+    """AUC by its definition: over all pairs of a member and another record."""
+    members, others = scores[target], scores[~target]
+    return np.mean((members[:, None] > others) + (members[:, None] == others) / 2)
+
+
+@pytest.mark.parametrize("scale", [1, 8, 40], ids=["doubtful", "sure", "all but 0 or 1"])
+def test_auc_is_that_of_all_pairs(scale):
+    """Of a sure model nearly all probabilities are near 0 and 1, and still in order."""
+    rng = np.random.default_rng(scale)
+    target = rng.integers(0, 4, 600)
+    logits = rng.normal(0, scale, (600, 4)) + scale * (np.arange(4) == target[:, None])
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
+    figures = ClassFigures("abcde")
+    padded = np.pad(probabilities, [(0, 0), (0, 1)])
+    figures.update(target, {"probabilities": padded})
+
+    expected = [by_pairs(target == number, probabilities[:, number]) for number in range(4)]
+    *found, of_no_record = figures.areas
+    assert found == pytest.approx(expected, abs=0.003)
+    assert np.isnan(of_no_record)
+    assert figures.result() == {"auc": pytest.approx(np.mean(found))}
+
+
+def test_auc_of_several_classes_per_record_and_of_a_diverged_model():
+    figures = ClassFigures("ab")
+    assert np.isnan(figures.result()["auc"])
+    target = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    figures.update(target, {"probabilities": [[0.9, 0.8], [0.1, 0.7], [0.4, 0.75]]})
+    assert figures.areas == [1.0, 0.5]
+    figures.update(target, {"probabilities": np.full((3, 2), np.nan)})
+    assert np.isfinite(figures.result()["auc"])
 
 
 def test_numbers(scikit_learn):
@@ -83,7 +138,41 @@ def test_numbers(scikit_learn):
     assert found.examples()[0].number == worst
 
 
-def test_maps():
+RANDOM = np.random.default_rng(5)
+TRUE = RANDOM.choice([0, 1, 2, 255], (7, 9, 11), p=[0.6, 0.1, 0.2, 0.1]).astype(np.uint8)
+FOUND = np.where(RANDOM.random(TRUE.shape) < 0.7, TRUE % 255 % 3, 2).astype(np.uint8)
+NOTHING = np.zeros((1, 2, 2), np.uint8)
+
+
+def by_hand(true, found):
+    """Metrics by sets of pixels."""
+    labelled = true != 255
+    of_class = {}
+    for number, name in enumerate("abcd"):
+        is_true, is_found = (true == number) & labelled, (found == number) & labelled
+        union = (is_true | is_found).sum()
+        of_class[f"IoU/{name}"] = (is_true & is_found).sum() / union if union else np.nan
+    accuracy = (true == found)[labelled].mean()
+    return {"mIoU": np.nanmean([*of_class.values()]), "pixel_accuracy": accuracy, **of_class}
+
+
+@pytest.mark.parametrize(
+    ("true", "found", "expected"),
+    [
+        pytest.param(TRUE, FOUND, by_hand(TRUE, FOUND), id="a class never occurs"),
+        pytest.param(NOTHING, NOTHING + 3, by_hand(NOTHING, NOTHING + 3), id="only predicted"),
+        pytest.param(
+            *(NOTHING + 255, NOTHING, dict.fromkeys(by_hand(TRUE, FOUND), np.nan)), id="no label"
+        ),
+    ],
+)
+def test_metrics_of_maps(true, found, expected):
+    confusion = PixelConfusion("abcd")
+    confusion.update(true, {"prediction": found})
+    assert confusion.result() == pytest.approx(expected, nan_ok=True)
+
+
+def test_figures_of_maps():
     true = np.array([[[0, 1], [1, 255]], [[0, 0], [1, 1]]], np.uint8)
     predicted = np.array([[[0, 1], [0, 0]], [[0, 0], [1, 1]]], np.uint8)
     found = PixelConfusion(("ground", "cell", "never"))

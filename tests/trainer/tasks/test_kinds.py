@@ -196,10 +196,15 @@ def test_lengths_do_not_trace_anew(make_kind_plan, dataset_of, two_replicas):
         ("array", "x", {"shape": [8, 8]}, r"shape \[8, 8\]"),
         ("audio", "label", {"classes": ["a"]}, "the same classes"),
         ("audio", "label", {"shape": [None]}, "the target label"),
-        ("text", "caption", {"kind": "bytes", "dtype": "bytes"}, "trained on a text;"),
+        (
+            "text",
+            "caption",
+            {"kind": "bytes", "dtype": "bytes"},
+            r"trained on words \(is_text True",
+        ),
         (
             *("names", "target", {"kind": "scalar", "dtype": "int64"}),
-            "one class per record, by number, but .* trained on one class per record, by name;",
+            r"is class \(is_text False\), but .* trained on class \(is_text True\);",
         ),
     ],
 )

@@ -93,12 +93,8 @@ def numbers():
     )
 
 
-def hidden_layers(model):
-    return [
-        layer
-        for layer in model.layers
-        if isinstance(layer, keras.layers.Dense) and layer.name != "logits"
-    ]
+def layers_of(model, *kinds):
+    return [layer for layer in model._flatten_layers() if isinstance(layer, kinds)]
 
 
 def test_one_image_goes_straight_to_the_classes():
@@ -110,21 +106,17 @@ def test_one_image_goes_straight_to_the_classes():
     assert model.name == "small"
     assert model.input_shape == (None, 32, 48, 3)
     assert model.output_shape == (None, 3)
-    assert hidden_layers(model) == []
-    assert not any(
-        isinstance(layer, keras.layers.BatchNormalization | keras.layers.Dropout)
-        for layer in model._flatten_layers()
-    )
+    assert [layer.name for layer in layers_of(model, keras.layers.Dense)] == ["logits"]
+    assert not layers_of(model, keras.layers.BatchNormalization, keras.layers.Dropout)
 
 
 def test_numbers_have_hidden_layers(numbers):
     model = numbers.model("small")
 
-    assert {name: each.shape for name, each in model.input.items()} == {
-        "a": (None, 1),
-        "b": (None, 1),
-    }
-    assert len(hidden_layers(model)) == 2
+    assert {name: each.shape for name, each in model.input.items()} == dict.fromkeys(
+        "ab", (None, 1)
+    )
+    assert len(layers_of(model, keras.layers.Dense)) == 2 + 1
 
 
 @pytest.mark.slow
@@ -144,8 +136,7 @@ def test_a_model_of_keras_applications_is_a_branch():
 def test_a_function_of_the_users_makes_the_model(own_module, numbers):
     model = models.model_from_function(numbers, models.find_function("own:good"))
 
-    assert model.output_shape == (None, 3)
-    assert model.layers[-1].name == "label"
+    assert (model.output_shape, model.layers[-1].name) == ((None, 3), "label")
 
 
 @pytest.mark.parametrize(

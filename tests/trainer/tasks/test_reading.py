@@ -1,22 +1,120 @@
-"""What is checked before batches are read."""
+"""What a training decides before its first batch: weights, smoothing, sizes of images, memory."""
 
+import numpy as np
 import pytest
-from kinds_of_learning import training
+import tensorflow as tf
 
-from tfrecord_dataset.format.declaration import features_from_json
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.tasks import choose_task, reading
+from trainer.tasks import reading
+from trainer.tasks.class_weights import balanced, read_weights
+from trainer.tasks.image_sizes import default_size, size_for_boxes
+from trainer.tasks.reading import BatchChanges
 
-FEATURES = features_from_json(
-    {
-        "image": {"kind": "image", "shape": [8, 8, 3]},
-        "label": {"kind": "class_label", "classes": ["a", "b"]},
-    }
+
+@pytest.fixture
+def task(choose):
+    """An image of 8 x 8 to one of two classes."""
+    return choose("i=image label", image_size=ImageSize(8, 8))[0]
+
+
+def changed(task, changes, target, weights=()):
+    function = changes.function(task)
+    inputs, *made = function({}, tf.constant(target), *map(tf.constant, weights))
+    assert inputs == {}
+    return [each.numpy() for each in made]
+
+
+def test_labels_are_smoothed(task):
+    (shares,) = changed(task, BatchChanges(label_smoothing=0.1), [0, 1])
+
+    np.testing.assert_allclose(shares, [[0.95, 0.05], [0.05, 0.95]])
+
+
+def test_weights_of_classes_join_those_of_records(task):
+    weighted = BatchChanges(class_weights=(3.0, 0.5))
+
+    assert changed(task, weighted, [0, 1, 1])[1].tolist() == [3, 0.5, 0.5]
+    assert changed(task, weighted, [0, 1], weights=[[2.0, 4.0]])[1].tolist() == [6, 2]
+
+
+def test_the_loss_of_shares_is_the_shares_of_the_losses(task):
+    outputs = tf.constant([[1.0, -0.5], [0.2, 0.1]])
+    of_each = [task.loss(tf.constant([each, each]), outputs).numpy() for each in (0, 1)]
+
+    found = task.loss(tf.constant([[0.3, 0.7], [1.0, 0.0]]), outputs).numpy()
+
+    np.testing.assert_allclose(
+        found, [0.3 * of_each[0][0] + 0.7 * of_each[1][0], of_each[0][1]], rtol=1e-5
+    )
+    shares = tf.constant([[0.7, 0.3], [0.4, 0.6]])
+    assert task.metrics["accuracy"](shares, outputs).numpy().tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("balanced", None, id="balanced"),
+        pytest.param("WBC=2, RBC=0.5", {"WBC": 2.0, "RBC": 0.5}, id="pairs"),
+        pytest.param("a=b=2", {"a=b": 2.0}, id="a name with a sign"),
+    ],
 )
+def test_weights_are_read(text, expected):
+    assert read_weights(text) == expected
 
 
-def test_a_batch_beyond_the_free_memory_is_refused(monkeypatch):
-    task, _ = choose_task(FEATURES, training(image_size=(8, 8)))
+@pytest.mark.parametrize("text", ["a=-1", "a=x", "a=nan", "b=1,a=", "balance", "=2"])
+def test_other_weights_are_refused(text):
+    with pytest.raises(ConfigError, match="is not a class with a weight from 0; give balanced"):
+        read_weights(text)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        pytest.param([30, 10], [2 / 3, 2], id="uneven"),
+        pytest.param([30, 0, 10], [2 / 3, 1, 2], id="a class without records"),
+    ],
+)
+def test_balanced_weights_sum_to_the_records(counts, expected):
+    weights = balanced(counts)
+
+    assert weights == pytest.approx(expected)
+    assert sum(a * b for a, b in zip(counts, weights, strict=True)) == pytest.approx(sum(counts))
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        (None, (320, 320)),
+        ((480, 640), (480, 640)),
+        ((75, 100), (64, 96)),
+        ((1080, 1920), (352, 640)),
+        ((9, 9), (32, 32)),
+    ],
+)
+def test_the_default_size_is_near_that_of_the_images(stated, expected):
+    assert default_size(stated, 32) == expected
+
+
+@pytest.mark.parametrize(
+    ("stated", "sides", "size"),
+    [
+        pytest.param(None, [0.5] * 9, (160, 160), id="large boxes"),
+        pytest.param(None, [0.05] * 9, (384, 384), id="small boxes"),
+        pytest.param(None, [1e-9] * 9, (640, 640), id="no larger than this"),
+        pytest.param((480, 640), [0.05] * 9, (288, 384), id="in the images' aspect"),
+        pytest.param((96, 128), [0.01] * 9, (96, 128), id="as the images are"),
+        pytest.param((480, 640), [], (480, 640), id="no boxes"),
+        pytest.param(None, [0.01] + [0.5] * 99, (160, 160), id="one is too small"),
+    ],
+)
+def test_boxes_have_enough_pixels(stated, sides, size):
+    stated = stated and ImageSize(*stated)
+    assert size_for_boxes(stated, np.array(sides), 32) == ImageSize(*size)
+
+
+def test_a_batch_beyond_the_free_memory_is_refused(task, monkeypatch):
     monkeypatch.setattr(reading, "free_memory", lambda: 4 * 8 * 8 * 3 * 10)
 
     reading.check_memory_of_batch(task, 10)

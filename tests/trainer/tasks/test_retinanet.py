@@ -10,7 +10,7 @@ import pytest
 from testdata.make_golden import GOLDEN
 
 from trainer.errors import ConfigError
-from trainer.tasks import image_models, retinanet
+from trainer.tasks import image_models
 
 pytestmark = pytest.mark.readers
 
@@ -86,21 +86,20 @@ def run(words, *start):
 
 
 @pytest.mark.parametrize(
-    ("model", "weights", "message"),
+    ("model", "channels", "weights", "message"),
     [
-        ("RetinaNet", None, "give --weights coco, or the folder"),
-        ("RetinaNet", "nowhere", "'nowhere' cannot be read as keras_hub's RetinaNet"),
-        ("ResNet50", "coco", "those of --model RetinaNet, but the model is ResNet50"),
+        ("RetinaNet", 3, None, "give --weights coco, or the folder"),
+        ("RetinaNet", 3, "nowhere", "'nowhere' cannot be read as keras_hub's RetinaNet"),
+        ("RetinaNet", 1, "coco", "3 channels, but these have 1"),
+        ("ResNet50", 3, "coco", "those of --model RetinaNet, but the model is ResNet50"),
     ],
 )
-def test_what_cannot_be_is_refused(model, weights, message):
+def test_what_cannot_be_is_refused(model, channels, weights, message):
     pytest.importorskip("keras_hub", exc_type=ImportError)
     with pytest.raises(ConfigError, match=message):
-        image_models.pyramid(model, keras.Input((64, 64, 3)), (8, 16, 32), weights)
+        image_models.pyramid(model, keras.Input((64, 64, channels)), (8, 16, 32), weights)
 
 
 def test_it_is_for_boxes():
     with pytest.raises(ConfigError, match="--model RetinaNet is for boxes"):
         image_models.encode("RetinaNet", keras.Input((64, 64, 3)), None)
-    with pytest.raises(ConfigError, match="3 channels, but these have 1"):
-        retinanet.maps(keras.Input((64, 64, 1)), "coco")

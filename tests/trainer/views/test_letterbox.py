@@ -10,7 +10,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.tasks.detection.suppression import in_image
-from trainer.views import Views, draw, see_boxes, whole
+from trainer.views import WHOLE, Views, draw, see_boxes, whole
 from trainer.views.pixels import GREY, see_image
 
 SIZE = ImageSize(64, 96)
@@ -62,7 +62,7 @@ def test_an_image_of_the_same_aspect_is_seen_as_a_stretched_one():
     pixels = np.random.default_rng(0).integers(0, 255, (128, 192, 3), dtype=np.uint8)
     image = tf.constant(pixels)
     boxed = see_image(whole(tf.constant([128, 192]), SIZE), image, SIZE, LETTERBOX)
-    stretched = see_image(whole(tf.constant([128, 192])), image, SIZE, None)
+    stretched = see_image(whole(tf.constant([128, 192])), image, SIZE, WHOLE)
     np.testing.assert_array_equal(boxed, stretched)
 
 

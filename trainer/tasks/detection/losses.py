@@ -13,19 +13,23 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
     """The loss of each example; its mean over the global batch is FCOS's loss: float32 [b].
 
     Each example's sum is divided by the number of positive points in the *global* batch, which
-    the replicas add up, so the sum of gradients is that of one replica with all examples.
-
-    Args:
-        points: Of the model.
-        target: As `BoxesTarget.with_totals` returns it, or a part of that batch.
-        outputs: float32 [b, p, classes + 5], as `model.detector` returns them.
+    the replicas add up, so the sum of gradients is that of one replica with all examples. The
+    target is that of `BoxesTarget.with_totals`, or a part of that batch.
     """
-    classes, quality = example_sums(points, target["assigned"], outputs)
+    assigned: Assigned = target["assigned"]
+    logits, boxes, logits_of_centerness = split_outputs(points, outputs)
+    is_box = assigned.labels >= 0
+    wanted = tf.one_hot(assigned.labels, logits.shape[-1])
+    of_classes = tf.reduce_sum(_focal(wanted, logits), axis=[1, 2])
+    overlap = 1.0 - giou(assigned.boxes, boxes)
+    of_boxes = tf.reduce_sum(tf.where(is_box, overlap * assigned.centerness, 0.0), axis=1)
+    cross = tf.nn.sigmoid_cross_entropy_with_logits(assigned.centerness, logits_of_centerness)
+    of_centerness = tf.reduce_sum(tf.where(is_box, cross, 0.0), axis=1)
     positives, centerness, size = tf.unstack(target["totals"][0], num=3)
     return size * (
-        classes / tf.maximum(positives, 1.0)
-        + quality[0] / tf.maximum(centerness, 1.0)
-        + quality[1] / tf.maximum(positives, 1.0)
+        of_classes / tf.maximum(positives, 1.0)
+        + of_boxes / tf.maximum(centerness, 1.0)
+        + of_centerness / tf.maximum(positives, 1.0)
     )
 
 
@@ -36,14 +40,10 @@ def assigned_to(points: Points, target: dict[str, Tensor]) -> Assigned:
 
 
 def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
-    """Sum over all replicas of the global batch; called in `strategy.run`.
+    """Sums over all replicas of the global batch, float32 [3]; called in `strategy.run`.
 
-    Args:
-        assigned: What the points of this replica's batch should predict.
-        records: float32 [b]: 1, and 0 for the padding of a batch in evaluation.
-
-    Returns:
-        float32 [3]: its positive points, the sum of their centerness, its records.
+    They are its positive points, the sum of their centerness, and of `records`, float32 [b]: 1,
+    and 0 for the padding of a batch in evaluation.
     """
     totals = tf.stack(
         [
@@ -56,21 +56,6 @@ def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
     if context is None or context.num_replicas_in_sync == 1:
         return totals
     return tf.stop_gradient(context.all_reduce(tf.distribute.ReduceOp.SUM, totals))
-
-
-def example_sums(
-    points: Points, assigned: Assigned, outputs: Tensor
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Sums over the points of each example: of classes, (of boxes, of centerness): [b] each."""
-    logits, boxes, centerness = split_outputs(points, outputs)
-    is_box = tf.cast(assigned.labels >= 0, tf.float32)
-    wanted = tf.one_hot(assigned.labels, logits.shape[-1])
-    by_class = tf.reduce_sum(_focal(wanted, logits), axis=[1, 2])
-    overlap = 1.0 - giou(assigned.boxes, boxes)
-    by_box = tf.reduce_sum(tf.where(is_box > 0, overlap * assigned.centerness, 0.0), axis=1)
-    cross = tf.nn.sigmoid_cross_entropy_with_logits(assigned.centerness, centerness)
-    by_centerness = tf.reduce_sum(tf.where(is_box > 0, cross, 0.0), axis=1)
-    return by_class, (by_box, by_centerness)
 
 
 def split_outputs(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:

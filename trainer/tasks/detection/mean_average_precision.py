@@ -15,169 +15,9 @@ from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
 
 # As shares of the image's area: those that 32² and 96² pixels have of COCO's usual 640 x 480.
 _SMALL, _LARGE = 32**2 / (640 * 480), 96**2 / (640 * 480)
-AREAS = {
-    "all": (0.0, math.inf),
-    "small": (0.0, _SMALL),
-    "medium": (_SMALL, _LARGE),
-    "large": (_LARGE, math.inf),
-}
+_SIZES = {"small": (0.0, _SMALL), "medium": (_SMALL, _LARGE), "large": (_LARGE, math.inf)}
 _MOST_DETECTIONS = 100  # of an image
 _MOST_CURVES = 8  # of more classes there is one for all of them
-
-
-class BoxFigures:
-    """Figures of an evaluation in addition to its metrics.
-
-    Args:
-        classes: By number.
-        images: Of each the objects (box, label, crowd) and the detections (box, label, score), in
-            0..1 of the image.
-        evaluation: Of pycocotools, accumulated, of boxes of all sizes.
-
-    Attributes:
-        best: The highest F1 of all classes together at an overlap of 0.5, and the score from which
-            boxes count for it; (0, NaN) where nothing counts.
-    """
-
-    def __init__(
-        self, classes: Sequence[str], images: Sequence[tuple[Any, Any]], evaluation: Any
-    ) -> None:
-        self._classes = classes
-        self._images = images
-        self._evaluation = evaluation
-        self._known = [each for each in evaluation.evalImgs if each is not None]
-        self._objects = sum(int(np.equal(each["gtIgnore"], 0).sum()) for each in self._known)
-        self._scores, self._right = self._by_falling_score()
-        self.best = self._best()
-
-    def _by_falling_score(self) -> tuple[Any, Any]:
-        """Scores of all boxes that count, and the right ones up to each; one of equal scores."""
-        counted = [np.equal(each["dtIgnore"][0], 0) for each in self._known]
-        scores, hits = (
-            np.concatenate(
-                [np.asarray(values)[kept] for values, kept in zip(of, counted, strict=True)]
-            )
-            for of in (
-                [each["dtScores"] for each in self._known],
-                [each["dtMatches"][0] > 0 for each in self._known],
-            )
-        )
-        order = np.argsort(-scores, kind="stable")
-        return scores[order], np.cumsum(hits[order])
-
-    @property
-    def _f1(self) -> Any:
-        return 2 * self._right / (np.arange(len(self._scores)) + 1 + self._objects)
-
-    @property
-    def _ends(self) -> Any:
-        """Where a score is the last of its value: boxes of one score are taken together."""
-        return np.flatnonzero(np.append(self._scores[:-1] != self._scores[1:], True))
-
-    def _best(self) -> tuple[float, float]:
-        if not len(self._scores) or not self._objects:
-            return 0.0, math.nan
-        best = int(max(self._ends, key=self._f1.__getitem__))
-        following = self._scores[best + 1] if best + 1 < len(self._scores) else 0.0
-        return float(self._f1[best]), float((self._scores[best] + following) / 2)
-
-    def facts(self) -> dict[str, Any]:
-        """For the report: "rows" by class, "sizes", "curves", "f1", "best"."""
-        ends = self._ends
-        f1, scores = self._f1[ends], self._scores[ends]
-        return {
-            "rows": self._rows(),
-            "sizes": [*self._sizes()],
-            "curves": self._curves(),
-            "f1": [*zip(scores[::-1].tolist(), f1[::-1].tolist(), strict=True)],
-            "best": None if math.isnan(self.best[1]) else [*self.best],
-        }
-
-    def _sizes(self) -> Iterator[dict[str, Any]]:
-        """Precision and recall of small, medium and large boxes; they take most of the time."""
-        truth, detections = self._evaluation.cocoGt, self._evaluation.cocoDt
-        of_sizes = _evaluated(truth, detections, [*AREAS.values()][1:]).eval
-        for place, name in enumerate([*AREAS][1:]):
-            ap, ar = (_mean(of_sizes[name][..., place, -1]) for name in ("precision", "recall"))
-            yield {"name": name, "ap": _known_or_none(ap), "ar": _known_or_none(ar)}
-
-    def _precisions(self) -> Any:
-        """[overlap, recall, class], of all areas and 100 boxes; -1 without objects."""
-        return self._evaluation.eval["precision"][:, :, :, 0, -1]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        precisions, recalls = self._precisions(), self._evaluation.eval["recall"][:, :, 0, -1]
-        objects = np.zeros(len(self._classes), np.int64)
-        for each in self._known:
-            objects[each["category_id"] - 1] += int(np.equal(each["gtIgnore"], 0).sum())
-        return [
-            {
-                "name": name,
-                "objects": int(objects[number]),
-                "ap": _known_or_none(precisions[:, :, number].mean()),
-                "ap50": _known_or_none(precisions[0, :, number].mean()),
-                "ar": _known_or_none(recalls[:, number].mean()),
-            }
-            for number, name in enumerate(self._classes)
-        ]
-
-    def _curves(self) -> dict[str, list[tuple[float, float]]]:
-        """Points (recall, precision) at an overlap of 0.5."""
-        at, half = self._evaluation.params.recThrs.tolist(), self._precisions()[0]
-        known = half.min(axis=0) >= 0
-        lines = {"all classes": half[:, known].mean(axis=1)} if known.any() else {}
-        if 1 < len(self._classes) <= _MOST_CURVES:
-            lines |= {
-                self._classes[place]: half[:, place] for place in np.flatnonzero(known).tolist()
-            }
-        return {name: [*zip(at, line.tolist(), strict=True)] for name, line in lines.items()}
-
-    def examples(self) -> list[Example]:
-        """Images with the most mistakes first, at the score of the best F1."""
-        least = self.best[1]
-        counts = np.zeros((len(self._images), 3), np.int64)  # objects, boxes, right ones
-        for each in self._known:
-            kept = np.equal(each["dtIgnore"][0], 0) & (np.asarray(each["dtScores"]) >= least)
-            right = (each["dtMatches"][0] > 0) & kept
-            objects = np.equal(each["gtIgnore"], 0)
-            counts[each["image_id"] - 1] += [objects.sum(), kept.sum(), right.sum()]
-        worst = Worst()
-        for number, (objects, boxes, right) in enumerate(counts.tolist()):
-            wrong = boxes - right
-            worst.add(objects - right + wrong, number, objects - right, wrong, objects)
-        return [self._example(*each) for each in worst]
-
-    def _example(self, number: int, missed: int, wrong: int, objects: int) -> Example:
-        truth, detections = self._images[number]
-        return Example(
-            number=number,
-            text=f"{missed} of {objects} missed, {wrong} wrong",
-            overlays={
-                "true": Overlay(boxes=[self._box(box, label) for box, label, _ in truth]),
-                "predicted": Overlay(
-                    boxes=[
-                        self._box(box, label, f" {score:.2f}")
-                        for box, label, score in detections
-                        if score >= self.best[1]
-                    ]
-                ),
-            },
-        )
-
-    def _box(self, box: Any, label: Any, more: str = "") -> dict[str, Any]:
-        return {"label": int(label), "text": f"{self._classes[label]}{more}", "box": box.tolist()}
-
-
-def _mean(values: Any) -> float:
-    """The mean as pycocotools summarizes values: without those of no object; -1 of none."""
-    known = values[values > -1]
-    return float(known.mean()) if len(known) else -1.0
-
-
-def _known_or_none(value: Any) -> float | None:
-    return float(value) if value >= 0 else None  # pycocotools has -1
-
-
 MIN_SCORE = "min_score"
 _NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
 _OVERLAPS_OF_NAMES = [0, 5]  # places of 0.5 and 0.75 among pycocotools's
@@ -196,33 +36,28 @@ class MeanAveragePrecision(Accumulator):
     """
 
     def __init__(self, classes: Sequence[str]) -> None:
-        check_installed()
+        try:
+            import pycocotools.coco  # noqa: F401
+        except ImportError as error:
+            raise ConfigError(f"mAP needs pycocotools; {extras.install('detection')}") from error
         self._classes = tuple(classes)
-        self._images: list[tuple[list[Any], list[Any]]] = []  # of each: objects, detections
-        self._figures: BoxFigures | None = None
+        # Of each image the objects (box, label, crowd) and the detections (box, label, score).
+        self._images: list[tuple[list[Any], list[Any]]] = []
+        self._evaluation: Any = None  # of boxes of all sizes; None without objects or detections
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add images: `BoxesTarget`'s `host_step` and `predict` say what they hold."""
         boxes, detected = (
             in_image(np.float32(each["boxes"]), np.float32(target["windows"])).numpy()
             for each in (target, predictions)
         )
-        for number, labels in enumerate(target["labels"]):
-            is_object = labels >= 0
-            objects = zip(
-                boxes[number][is_object],
-                labels[is_object],
-                target["crowd"][number][is_object],
-                strict=True,
+        objects = (boxes, target["labels"], target["crowd"])
+        detections = (detected, predictions["labels"], predictions["scores"])
+        for number in range(len(boxes)):
+            true, found = (
+                [*zip(*(each[number][columns[1][number] >= 0] for each in columns), strict=True)]
+                for columns in (objects, detections)
             )
-            is_detection = predictions["labels"][number] >= 0
-            found = zip(
-                detected[number][is_detection],
-                predictions["labels"][number][is_detection],
-                predictions["scores"][number][is_detection],
-                strict=True,
-            )
-            self._images.append(([*objects], [*found]))
+            self._images.append((true, found))
 
     def result(self) -> dict[str, float]:
         """NaN if no image has an object."""
@@ -238,31 +73,142 @@ class MeanAveragePrecision(Accumulator):
             return dict.fromkeys(_NAMES, math.nan)
         if not found:
             return dict.fromkeys(_NAMES, 0.0) | {MIN_SCORE: math.nan}
-        truth = _coco(
-            {
-                "info": {},
-                "images": [{"id": number + 1} for number in range(len(self._images))],
-                "annotations": objects,
-                "categories": [
-                    {"id": number + 1, "name": name} for number, name in enumerate(self._classes)
-                ],
-            }
-        )
+        truth = _coco(objects, len(self._images), self._classes)
         with _silenced():
             detected = truth.loadRes(found)
-        evaluation = _evaluated(truth, detected, [AREAS["all"]])
-        self._figures = BoxFigures(self._classes, self._images, evaluation)
-        precisions = evaluation.eval["precision"]
+        self._evaluation = _evaluated(truth, detected, [(0.0, math.inf)])
+        precisions = self._evaluation.eval["precision"]
         means = map(_mean, (precisions, *precisions[_OVERLAPS_OF_NAMES]))
-        return dict(zip(_NAMES, [*means, *self._figures.best], strict=True))
+        return dict(zip(_NAMES, [*means, *self._best()], strict=True))
+
+    @property
+    def _evaluated_images(self) -> list[Any]:
+        """pycocotools's results by image and class, if there is an object or a detection."""
+        return [each for each in self._evaluation.evalImgs if each is not None]
+
+    def _f1_by_score(self) -> tuple[Any, Any]:
+        """Scores from which on boxes count, falling, and the F1 of all classes together."""
+        known = self._evaluated_images
+        num_objects = sum(_num_objects(each) for each in known)
+        counted = [np.equal(each["dtIgnore"][0], 0) for each in known]
+        pairs = [*zip(known, counted, strict=True)]
+        scores = np.concatenate([np.asarray(each["dtScores"])[kept] for each, kept in pairs])
+        hits = np.concatenate([(each["dtMatches"][0] > 0)[kept] for each, kept in pairs])
+        order = np.argsort(-scores, kind="stable")
+        scores, right = scores[order], np.cumsum(hits[order])
+        f1 = 2 * right / (np.arange(len(scores)) + 1 + num_objects)
+        # Boxes of one score are taken together: the last one of each counts.
+        ends = np.flatnonzero(np.append(scores[:-1] != scores[1:], True)[: len(scores)])
+        return scores[ends], f1[ends]
+
+    def _best(self) -> tuple[float, float]:
+        """The highest F1, and the score halfway to the next lower one; (0, NaN) without any."""
+        scores, f1 = self._f1_by_score()
+        if not len(scores) or not any(map(_num_objects, self._evaluated_images)):
+            return 0.0, math.nan
+        best = int(np.argmax(f1))
+        following = scores[best + 1] if best + 1 < len(scores) else 0.0
+        return float(f1[best]), float((scores[best] + following) / 2)
 
     def figures(self) -> dict[str, Any]:
-        """`boxes`, as `BoxFigures` has them; none before a box is predicted."""
-        return {} if self._figures is None else {"boxes": self._figures.facts()}
+        """`boxes`: "rows" by class, "sizes", "curves", "f1", "best"; none before a box is found."""
+        if self._evaluation is None:
+            return {}
+        scores, f1 = self._f1_by_score()
+        best = self._best()
+        facts = {
+            "rows": self._rows(),
+            "sizes": [*self._sizes()],
+            "curves": self._curves(),
+            "f1": [*zip(scores[::-1].tolist(), f1[::-1].tolist(), strict=True)],
+            "best": None if math.isnan(best[1]) else [*best],
+        }
+        return {"boxes": facts}
+
+    def _sizes(self) -> Iterator[dict[str, Any]]:
+        """Precision and recall of small, medium and large boxes; they take most of the time."""
+        truth, detections = self._evaluation.cocoGt, self._evaluation.cocoDt
+        of_sizes = _evaluated(truth, detections, [*_SIZES.values()]).eval
+        for place, name in enumerate(_SIZES):
+            ap, ar = (_mean(of_sizes[name][..., place, -1]) for name in ("precision", "recall"))
+            yield {"name": name, "ap": _known_or_none(ap), "ar": _known_or_none(ar)}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        # [overlap, recall, class], and without recall, of 100 boxes; -1 without objects.
+        precisions, recalls = (self._evaluation.eval[each] for each in ("precision", "recall"))
+        precisions, recalls = precisions[:, :, :, 0, -1], recalls[:, :, 0, -1]
+        objects = np.zeros(len(self._classes), np.int64)
+        for each in self._evaluated_images:
+            objects[each["category_id"] - 1] += _num_objects(each)
+        return [
+            {
+                "name": name,
+                "objects": int(objects[number]),
+                "ap": _known_or_none(precisions[:, :, number].mean()),
+                "ap50": _known_or_none(precisions[0, :, number].mean()),
+                "ar": _known_or_none(recalls[:, number].mean()),
+            }
+            for number, name in enumerate(self._classes)
+        ]
+
+    def _curves(self) -> dict[str, list[tuple[float, float]]]:
+        """Points (recall, precision) at an overlap of 0.5."""
+        at = self._evaluation.params.recThrs.tolist()
+        half = self._evaluation.eval["precision"][0, :, :, 0, -1]
+        known = half.min(axis=0) >= 0
+        lines = {"all classes": half[:, known].mean(axis=1)} if known.any() else {}
+        if 1 < len(self._classes) <= _MOST_CURVES:
+            lines |= {
+                self._classes[place]: half[:, place] for place in np.flatnonzero(known).tolist()
+            }
+        return {name: [*zip(at, line.tolist(), strict=True)] for name, line in lines.items()}
 
     def examples(self) -> list[Example]:
-        """Images with the most wrong and missed boxes first."""
-        return [] if self._figures is None else self._figures.examples()
+        """Images with the most wrong and missed boxes first, at the score of the best F1."""
+        if self._evaluation is None:
+            return []
+        _, least = self._best()
+        counts = np.zeros((len(self._images), 3), np.int64)  # objects, boxes, right ones
+        for each in self._evaluated_images:
+            kept = np.equal(each["dtIgnore"][0], 0) & (np.asarray(each["dtScores"]) >= least)
+            right = (each["dtMatches"][0] > 0) & kept
+            counts[each["image_id"] - 1] += [_num_objects(each), kept.sum(), right.sum()]
+        worst = Worst()
+        for number, (objects, boxes, right) in enumerate(counts.tolist()):
+            wrong = boxes - right
+            text = f"{objects - right} of {objects} missed, {wrong} wrong"
+            worst.add(objects - right + wrong, number, text)
+        return [
+            Example(number=number, text=text, overlays=self._overlays(number, least))
+            for number, text in worst
+        ]
+
+    def _overlays(self, number: int, least: float) -> dict[str, Overlay]:
+        objects, detections = self._images[number]
+        true = [self._box(box, label) for box, label, _ in objects]
+        found = [
+            self._box(box, label, f" {score:.2f}")
+            for box, label, score in detections
+            if score >= least
+        ]
+        return {"true": Overlay(boxes=true), "predicted": Overlay(boxes=found)}
+
+    def _box(self, box: Any, label: Any, more: str = "") -> dict[str, Any]:
+        return {"label": int(label), "text": f"{self._classes[label]}{more}", "box": box.tolist()}
+
+
+def _num_objects(evaluated: Any) -> int:
+    return int(np.equal(evaluated["gtIgnore"], 0).sum())
+
+
+def _mean(values: Any) -> float:
+    """The mean as pycocotools summarizes values: without those of no object; -1 of none."""
+    known = values[values > -1]
+    return float(known.mean()) if len(known) else -1.0
+
+
+def _known_or_none(value: Any) -> float | None:
+    return float(value) if value >= 0 else None  # pycocotools has -1
 
 
 def _silenced() -> contextlib.AbstractContextManager[Any]:
@@ -270,13 +216,18 @@ def _silenced() -> contextlib.AbstractContextManager[Any]:
     return contextlib.redirect_stdout(io.StringIO())
 
 
-def _coco(annotations: dict[str, Any]) -> Any:
-    """pycocotools's COCO of annotations as its JSON has them."""
+def _coco(objects: Sequence[dict[str, Any]], num_images: int, classes: Sequence[str]) -> Any:
+    """pycocotools's COCO of objects."""
     from pycocotools.coco import COCO
 
     with _silenced():
         truth = COCO()
-        truth.dataset = annotations
+        truth.dataset = {
+            "info": {},
+            "images": [{"id": number + 1} for number in range(num_images)],
+            "annotations": objects,
+            "categories": [{"id": number, "name": name} for number, name in enumerate(classes, 1)],
+        }
         truth.createIndex()
     return truth
 
@@ -302,11 +253,3 @@ def _coco_box(image: int, box: np.ndarray, label: Any) -> dict[str, Any]:
         "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
         "area": (xmax - xmin) * (ymax - ymin),
     }
-
-
-def check_installed() -> None:
-    """Raise ConfigError unless pycocotools can be imported."""
-    try:
-        import pycocotools.coco  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(f"mAP needs pycocotools; {extras.install('detection')}") from error

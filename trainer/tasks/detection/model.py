@@ -19,16 +19,11 @@ _PRIOR = 0.01
 
 
 def detector(image: Image, num_classes: int) -> keras.Model:
-    """The model from images to the predictions of all points.
+    """The model from images, float32 [b, height, width, channels] in 0..1, to predictions of all
+    points, float32 [b, points, num_classes + 5].
 
-    It takes float32 [b, height, width, channels] in 0..1, and returns float32
-    [b, points, num_classes + 5], in the order of `points.points_of`: a logit for each class,
-    four distances (through softplus, in strides: left, top, right, bottom), and the logit of
-    centerness.
-
-    Args:
-        image: The input, whose sides are multiples of the largest stride.
-        num_classes: Of the boxes.
+    Predictions are in the order of `points.points_of`: a logit for each class, four distances
+    (through softplus, in strides: left, top, right, bottom), and the logit of centerness.
 
     Raises:
         ConfigError: No such model, or unsuitable weights.

@@ -31,8 +31,7 @@ class Level:
         stride: Pixels between neighbours.
         least: The distance in pixels from a point to the farthest side of its box is more.
         largest: It is at most this.
-        x: float32 [columns], in pixels of the model's input.
-        y: float32 [rows], likewise.
+        x, y: float32 [columns], [rows], in pixels of the model's input.
     """
 
     stride: int
@@ -50,7 +49,7 @@ class Points:
         levels: From the finest.
         centers: float32 [p, 2]: x, y in pixels of the model's input.
         strides: float32 [p]: pixels between neighbours of the same level.
-        size: Of the model's input.
+        size: The size of the model's input.
     """
 
     levels: tuple[Level, ...]
@@ -113,10 +112,8 @@ class Assigned(NamedTuple):
 def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
     """Assign each point the smallest box that it may predict.
 
-    Args:
-        points: Of the model.
-        boxes: float32 [b, n, 4]: xmin, ymin, xmax, ymax in 0..1.
-        labels: int64 [b, n]; -1 for padding.
+    `boxes` are float32 [b, n, 4] (xmin, ymin, xmax, ymax in 0..1), `labels` int64 [b, n], -1 for
+    padding.
     """
     # Behind the boxes is one that no point may predict, for records without any.
     pixels = tf.pad(boxes * points.pixels, [[0, 0], [0, 1], [0, 0]])  # [b, n + 1, 4]
@@ -132,10 +129,10 @@ def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
 
 
 def _chosen(level: Level, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether each point of a level has a box, and the number of it: [b, points] each.
+    """Whether each point of a level has a box, and its number: [b, points] each.
 
-    What is asked of a box along x is the same in a column of points, and along y in a row: so
-    there are no more numbers than one for each point and box, and those only for the areas.
+    Conditions along x are the same in a column of points, and along y in a row: so there are no
+    more numbers than one for each point and box, and those only for the areas.
     """
     xmin, ymin, xmax, ymax = tf.unstack(pixels[:, None], axis=-1)  # [b, 1, n]
     by_column, is_wide = _along(level, level.x, xmin, xmax)  # [b, columns, n]
@@ -153,11 +150,11 @@ def _chosen(level: Level, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
 
 
 def _along(level: Level, centers: np.ndarray, least: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
-    """What a level asks of boxes along one axis, on which they reach from `least` to `most`.
+    """A level's conditions along one axis, on which boxes reach from `least` to `most`.
 
     Returns:
         bool [b, points, n]: whether the box is around the point, its middle near, and neither side
-        too far; whether one is as far as the level asks of the farthest.
+        too far; whether one is as far as the farthest has to be.
     """
     center = tf.constant(centers)[None, :, None]  # [1, points, 1]
     before, after = center - least, most - center

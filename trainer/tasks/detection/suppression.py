@@ -24,12 +24,11 @@ def candidates(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
-    """The boxes of each image, the most probable first, those of one object sorted out.
+    """The boxes of each image, the most probable first, one for each object.
 
     Returns:
         `boxes` float32 [b, 100, 4] (xmin, ymin, xmax, ymax in 0..1), `scores` float32 [b, 100]
-        in 0..1, `labels` int64 [b, 100]; where an image has fewer, the score is 0 and the
-        label -1.
+        in 0..1, `labels` int64 [b, 100]; where an image has fewer, score 0 and label -1.
     """
     boxes, scores = candidates(points, outputs)
     num_classes = scores.shape[-1]
@@ -69,11 +68,9 @@ def _of_one_image(boxes: Tensor, scores: Tensor, labels: Tensor) -> dict[str, Te
 
 
 def in_image(boxes: Tensor, windows: Tensor) -> Tensor:
-    """Boxes in 0..1 of the images, cut at their sides: float32 [b, n, 4].
+    """Boxes in 0..1 of the images, cut at their sides, from those in 0..1 of windows.
 
-    Args:
-        boxes: float32 [b, n, 4]: xmin, ymin, xmax, ymax in 0..1 of the windows.
-        windows: float32 [b, 4]: xmin, ymin, xmax, ymax in 0..1 of the images, and beyond.
+    `boxes` are float32 [b, n, 4], `windows` [b, 4] in 0..1 of the images, and beyond.
     """
     corner, size = windows[:, None, :2], windows[:, None, 2:] - windows[:, None, :2]
     boxes = boxes * tf.tile(size, [1, 1, 2]) + tf.tile(corner, [1, 1, 2])

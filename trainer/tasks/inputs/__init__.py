@@ -7,12 +7,11 @@ from typing import Any
 import keras
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.tasks.inputs.array import Array
 from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.base import Input
 from trainer.tasks.inputs.category import Category, TextCategory
 from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Date, Numbers, encode_together
+from trainer.tasks.inputs.numbers import Array, Date, Numbers, encode_together
 from trainer.tasks.inputs.sequences import Ids, Series
 from trainer.tasks.inputs.words import Words
 

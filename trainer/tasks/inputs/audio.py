@@ -13,7 +13,7 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.errors import DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.base import VaryingInput
+from trainer.tasks.inputs.base import VaryingInput, not_compared
 
 DEFAULT_SAMPLE_RATE = 16_000
 
@@ -27,11 +27,7 @@ _FLOOR = 1e-3
 class Audio(VaryingInput):
     """Audio; models take float32 [samples] in -1..1, channels averaged.
 
-    Zeros at the end count as padding.
-
-    Attributes:
-        sample_rate: Samples per second to which all audio is resampled.
-        length: Samples per record; None for any number.
+    All of it is resampled to `sample_rate`; zeros at the end count as padding.
     """
 
     kind: ClassVar[str] = "audio"
@@ -39,7 +35,7 @@ class Audio(VaryingInput):
     suffixes: ClassVar[tuple[str, ...]] = (".wav", ".flac", ".ogg", ".mp3")
 
     name: str
-    sample_rate: int
+    sample_rate: int = not_compared(DEFAULT_SAMPLE_RATE)  # others are resampled
     length: int | None = None
 
     @classmethod
@@ -54,16 +50,9 @@ class Audio(VaryingInput):
             length=options.pad.get(feature.name),
         )
 
-    @property
-    def in_words(self) -> str:
-        return f"audio with {self.sample_rate} samples per second"
-
     def assumed(self, feature: Feature) -> str | None:
         stated = f"{self.name} states no single sample rate: resampled to {self.sample_rate:,} Hz"
         return None if feature.sample_rate else stated
-
-    def takes(self, feature: Feature, options: TrainConfig) -> bool:
-        return True  # it is resampled
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
         import soundfile  # here: most models take no audio
@@ -87,12 +76,9 @@ def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
 
     Subtracting the mean removes loudness and the microphone's colouring.
 
-    Args:
-        samples: float32 [b, samples].
-        sample_rate: Samples per second.
-
     Returns:
-        float32 [b, frames, 40], and bool [b, frames]: False where all samples are 0.
+        From float32 [b, samples]: float32 [b, frames, 40], and bool [b, frames], False where all
+        samples are 0.
     """
     frame = round(_FRAME_S * sample_rate)
     fft_length = 1 << (frame - 1).bit_length()

@@ -18,44 +18,66 @@ from trainer.tasks.statistics import Statistic
 STRINGS = ("string", "bytes")
 
 
-class Input(abc.ABC):
-    """One feature as an input: its statistics, preparation, and encoding as a vector.
+class Part(abc.ABC):
+    """An input or the target of a task: one feature, and what it learns of the train split.
 
-    Subclasses are dataclasses. Statistics of the train split are not compared: equal inputs
-    take the same records.
+    Subclasses are dataclasses. Statistics of the train split are not compared: equal parts take
+    the same records.
 
     Attributes:
         kind: In task.json.
-        dtype: Of the model's input.
-        varies: Whether records differ in length, unless they are padded or cut.
-        suffixes: Of files that hold one each; none where there are no such files.
-        is_file: Whether records hold an encoded file, which clients of exported models give.
+        varies: Whether records differ in length, unless `--pad` pads or cuts them.
         name: The feature's.
     """
 
     __slots__ = ()
 
     kind: ClassVar[str]
-    dtype: ClassVar[str] = "float32"
     varies: ClassVar[bool] = False
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    is_file: ClassVar[bool] = False
     name: str
 
     @classmethod
     @abc.abstractmethod
     def suits(cls, feature: Feature) -> bool:
-        """Whether a feature can be this kind of input."""
+        """Whether a feature can be this kind of part."""
+
+    @property
+    def in_words(self) -> str:
+        """For messages, what equal parts share: "array (sizes (8, 8, 1))"."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        names = [each.name for each in fields if each.compare and each.name != "name"]
+        facts = ", ".join(f"{name} {getattr(self, name)}" for name in names)
+        return f"{self.kind} ({facts})" if facts else self.kind
+
+    @property
+    def pad_to(self) -> int | None:
+        """The length to which records are padded or cut; None for the longest in the batch."""
+        return None
+
+    def statistic(self) -> Statistic | None:
+        """A new statistic of the train split, which finds fields of the part; or None."""
+        return None
+
+
+class Input(Part):
+    """One feature as an input: its statistics, preparation, and encoding as a vector.
+
+    Attributes:
+        dtype: Of the model's input.
+        suffixes: Of files that hold one each; none where there are no such files.
+        is_file: Whether records hold an encoded file, which clients of exported models give.
+    """
+
+    __slots__ = ()
+
+    dtype: ClassVar[str] = "float32"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    is_file: ClassVar[bool] = False
 
     @classmethod
     @abc.abstractmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         """The input for `feature`, without statistics."""
-
-    @property
-    @abc.abstractmethod
-    def in_words(self) -> str:
-        """For messages: "an array of 8 x 8 x 1"."""
 
     @property
     def group(self) -> str:
@@ -68,30 +90,17 @@ class Input(abc.ABC):
         """Of one record in the model's input, as for `keras.Input`; None varies."""
 
     @property
-    def pad_to(self) -> int | None:
-        """The length to which records are padded or cut; None for the longest in the batch."""
-        return None
-
-    @property
     def padding(self) -> int | str | None:
         """The padding value of shorter records; None for the default of the kind."""
         return None
 
-    def statistic(self) -> Statistic | None:
-        """New, of the train split: it finds the fields of `statistic_field`; None for none."""
-        return None
-
     def assumed(self, feature: Feature) -> str | None:
-        """What is taken for granted of a feature that leaves it open, in words; or None."""
+        """What is assumed of a feature that does not state it, in words; or None."""
         return None
 
     def host_step(self) -> Callable[[Any], Any]:
         """The function that prepares batches in the input pipeline, on the CPU."""
         return lambda values: values
-
-    def takes(self, feature: Feature, options: TrainConfig) -> bool:
-        """Whether a model trained on this input takes records with `feature`."""
-        return self.from_feature(feature, options) == self
 
     def to_predict(self, feature: Feature) -> Feature:
         """The training's feature, as it is to be read of other records."""
@@ -108,11 +117,8 @@ class Input(abc.ABC):
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
         """What an Example holds of the feature, for a value in a row to predict for.
 
-        Args:
-            value: Of a JSON object, or a text of a CSV file; of an image or audio a path.
-            feature: Of the training's data.
-            folder: From which paths lead.
-            source: What the row is called.
+        The value is from a JSON object or a text of a CSV file; of an image or audio, a path from
+        `folder`. Messages name the row as `source`.
 
         Raises:
             DatasetDamagedError: The value does not fit the feature.
@@ -143,7 +149,7 @@ class Input(abc.ABC):
 
 
 class VaryingInput(Input):
-    """An input of which records differ in length, unless `length` is stated."""
+    """An input whose records have any length, or are all padded or cut to `length`."""
 
     __slots__ = ()
 
@@ -159,6 +165,6 @@ class VaryingInput(Input):
         return self.length
 
 
-def statistic_field(default: Any = ()) -> Any:
-    """A dataclass field that is computed from the train split."""
+def not_compared(default: Any = ()) -> Any:
+    """A dataclass field in which equal inputs, or targets, may differ, such as a statistic."""
     return dataclasses.field(default=default, compare=False)

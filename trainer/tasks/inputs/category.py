@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
-from trainer.tasks.inputs.base import Input, statistic_field
+from trainer.tasks.inputs.base import Input, not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 
 _EMBEDDING = 16
@@ -25,11 +25,10 @@ class Category(Input):
 
     kind: ClassVar[str] = "category"
     shape: ClassVar[tuple[int | None, ...]] = (1,)
-    in_words: ClassVar[str] = "a class label"
     dtype: ClassVar[str] = "int64"
 
     name: str
-    num_classes: int = statistic_field(0)
+    num_classes: int = not_compared(0)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -66,12 +65,11 @@ class TextCategory(Input):
 
     kind: ClassVar[str] = "text_category"
     shape: ClassVar[tuple[int | None, ...]] = (1,)
-    in_words: ClassVar[str] = "a text of few values"
     group: ClassVar[str] = "category"
     dtype: ClassVar[str] = "int64"
 
     name: str
-    vocabulary: tuple[str, ...] = statistic_field()
+    vocabulary: tuple[str, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:

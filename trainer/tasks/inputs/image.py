@@ -10,12 +10,11 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.parsing.images import window_name
 from trainer.tasks import image_models
-from trainer.tasks.inputs.base import Input
+from trainer.tasks.inputs.base import Input, not_compared
 from trainer.views import exif
 
 # At which images are shown that differ in size.
@@ -44,14 +43,9 @@ def declared_size(features: Iterable[Feature]) -> ImageSize | None:
 
 
 def only_image(inputs: Sequence[Input], task: str) -> "Image":
-    """The one input, which is an image.
-
-    Raises:
-        ConfigError: There are others; the message names the task.
-    """
-    match inputs:
-        case [Image() as image]:
-            return image
+    """The only input, an image, or raise ConfigError, which names the task."""
+    if len(inputs) == 1 and isinstance(inputs[0], Image):
+        return inputs[0]
     names = ", ".join(each.name for each in inputs)
     raise ConfigError(
         f"{task} learns from one image, but the inputs are {names}; choose the image with --inputs"
@@ -62,26 +56,19 @@ def only_image(inputs: Sequence[Input], task: str) -> "Image":
 class Image(Input):
     """An image; models take float32 [height, width, channels] in 0..1.
 
-    Attributes:
-        height: Pixels of what the model sees.
-        width: Likewise.
-        channels: 3, unless the schema declares others.
-        model: "small", or a name of `keras.applications`.
-        weights: A file of weights for such a model, or None.
+    `model` and `weights` are those of `image_models.encode`.
     """
 
     kind: ClassVar[str] = "image"
     is_file: ClassVar[bool] = True
-    suffixes: ClassVar[tuple[str, ...]] = (
-        *(".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff"),
-    )
+    suffixes = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 
     name: str
     height: int
     width: int
     channels: int
-    model: str = dataclasses.field(default=image_models.SMALL, compare=False)
-    weights: str | None = dataclasses.field(default=None, compare=False)
+    model: str = not_compared(image_models.SMALL)
+    weights: str | None = not_compared(None)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -100,10 +87,6 @@ class Image(Input):
         )
 
     @property
-    def in_words(self) -> str:
-        return f"images with {counted(self.channels, 'channel')}"
-
-    @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.height, self.width, self.channels)
 
@@ -114,7 +97,7 @@ class Image(Input):
 
     @property
     def window(self) -> str:
-        """The output of the input pipeline with the part of an image that a letterbox shows."""
+        """The parsed column with the part of an image that a letterbox shows."""
         return window_name(self.name)
 
     def to_predict(self, feature: Feature) -> Feature:

@@ -1,4 +1,4 @@
-"""Numbers: scalars and vectors, each column standardized to mean 0 and variance 1.
+"""Numbers: scalars, vectors, dates, arrays, each column standardized to mean 0 and variance 1.
 
 A missing number (NaN) becomes the mean; if numbers are missing in the train split, an additional
 column of 0 and 1 marks the records without them.
@@ -14,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.shown_text import counted
 from trainer.options.train import TrainConfig
-from trainer.tasks.inputs.base import STRINGS, Input, statistic_field
+from trainer.tasks import image_models
+from trainer.tasks.inputs.base import STRINGS, Input, not_compared
 from trainer.tasks.inputs.category import TextCategory
 from trainer.tasks.statistics import EPSILON, Moments, Statistic
 from trainer.tasks.table_columns import DATE
@@ -41,9 +41,9 @@ class Numbers(Input):
 
     name: str
     size: int
-    mean: tuple[float, ...] = statistic_field()
-    variance: tuple[float, ...] = statistic_field()
-    missing: tuple[int, ...] = statistic_field()
+    mean: tuple[float, ...] = not_compared()
+    variance: tuple[float, ...] = not_compared()
+    missing: tuple[int, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -53,10 +53,6 @@ class Numbers(Input):
     @classmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
-
-    @property
-    def in_words(self) -> str:
-        return f"{counted(self.size, 'number')} per record"
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -111,8 +107,46 @@ def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
     return keras.layers.Rescaling(scale, offset=list(mean), dtype="float32")(x)
 
 
-# Where the parts of `2024-05-31 12:30` are.
-_YEAR, _MONTH, _DAY, _HOUR, _MINUTE = (0, 4), (5, 2), (8, 2), (11, 2), (14, 2)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Array(Input):
+    """A tensor [height, width] or [height, width, channels], treated as an image of any numbers.
+
+    `sizes` are (height, width, channels), as models take it; one channel if it has two axes.
+    `mean` and `variance` are by channel, over the train split.
+    """
+
+    kind: ClassVar[str] = "array"
+
+    name: str
+    sizes: tuple[int, ...]
+    mean: tuple[float, ...] = not_compared()
+    variance: tuple[float, ...] = not_compared()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_array = feature.kind == "tensor" and len(feature.shape) in (2, 3)
+        return is_array and feature.dtype not in STRINGS
+
+    @classmethod
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        sizes = tuple(size or 1 for size in feature.shape)
+        return cls(name=feature.name, sizes=sizes if len(sizes) == 3 else (*sizes, 1))
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        return self.sizes
+
+    def statistic(self) -> Statistic:
+        return Moments(self.name, self.sizes[-1])
+
+    def host_step(self) -> Callable[[Any], Any]:
+        return lambda values: finite(self.name, values)
+
+    def prepare(self, values: Any) -> Any:
+        return tf.reshape(tf.cast(values, tf.float32), [-1, *self.sizes])
+
+    def encode(self, x: Any) -> Any:
+        return image_models.convolutions(standardize(x, self.mean, self.variance))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +157,7 @@ class Date(Numbers):
     """
 
     kind: ClassVar[str] = "date"
-    in_words: ClassVar[str] = "a date"
+    group: ClassVar[str] = "numbers"
 
     size: int = 1
 
@@ -134,10 +168,6 @@ class Date(Numbers):
     @classmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name)
-
-    @property
-    def group(self) -> str:
-        return "numbers"
 
     def statistic(self) -> Statistic:
         return _DaysOfDates(self.name, 1, allow_missing=True)
@@ -151,30 +181,25 @@ def days(texts: Any) -> Any:
 
     The day's number follows Howard Hinnant's `days_from_civil`.
     """
-
-    def number(place: tuple[int, int]) -> Any:
-        return tf.strings.to_number(tf.strings.substr(padded, *place), tf.int32)
-
     is_date = tf.strings.regex_full_match(texts, DATE)
     date = tf.where(is_date, texts, "2000-01-01")
     padded = tf.strings.join([date, tf.where(tf.strings.length(date) > 10, "", " 00:00")])
-    year, month, day = number(_YEAR), number(_MONTH), number(_DAY)
+    year, month, day, hour, minute = (  # of `2024-05-31 12:30`
+        tf.strings.to_number(tf.strings.substr(padded, start, size), tf.int32)
+        for start, size in ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2))
+    )
     year -= tf.cast(month <= 2, tf.int32)
     era, month = year // 400, (month + 9) % 12
     of_era = year - era * 400
     days_of_era = of_era * 365 + of_era // 4 - of_era // 100 + (153 * month + 2) // 5 + day - 1
     whole = tf.cast(era * 146_097 + days_of_era - 730_425, tf.float32)
-    minutes = tf.cast(number(_HOUR) * 60 + number(_MINUTE), tf.float32)
+    minutes = tf.cast(hour * 60 + minute, tf.float32)
     return tf.where(is_date, whole + minutes / (24 * 60), np.nan)
 
 
 class _DaysOfDates(Moments):
-    """The moments of dates."""
-
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Take nothing: the stated facts are about texts, not days."""
-        return False
+        return False  # statistics.json states facts about texts, not days
 
     def add(self, values: Any) -> None:
-        """Add texts."""
         super().add(days(tf.constant(values, tf.string)).numpy())

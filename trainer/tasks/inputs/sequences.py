@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.base import STRINGS, VaryingInput, statistic_field
+from trainer.tasks.inputs.base import STRINGS, VaryingInput, not_compared
 from trainer.tasks.inputs.numbers import standardize
 from trainer.tasks.statistics import Largest, Moments, Statistic
 from trainer.tensors import finite
@@ -20,25 +20,19 @@ _MAX_IDS = 1_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ids(VaryingInput):
-    """A sequence of ids: whole numbers from 0.
+    """A sequence of ids: whole numbers from 0, `num_ids` up to the train split's largest.
 
-    Models take int64 [length]: 0 is padding, id + 1 an id up to the train split's largest,
-    `num_ids` + 1 any other id.
-
-    Attributes:
-        length: Ids per record; None for any number.
-        num_ids: 1 + the largest id of the train split.
+    Models take int64 [length]: 0 is padding, id + 1 such an id, `num_ids` + 1 any other id.
     """
 
     kind: ClassVar[str] = "ids"
-    in_words: ClassVar[str] = "a sequence of int64, of any length"
     group: ClassVar[str] = "sequence"
     dtype: ClassVar[str] = "int64"
     padding: ClassVar[int] = -1
 
     name: str
     length: int | None = None
-    num_ids: int = statistic_field(0)
+    num_ids: int = not_compared(0)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -51,7 +45,7 @@ class Ids(VaryingInput):
 
     @property
     def num_tokens(self) -> int:
-        """The number of distinct inputs: padding, the ids, and any other id."""
+        """Distinct inputs: padding, the ids, and any other id."""
         return self.num_ids + 2
 
     def statistic(self) -> Statistic:
@@ -67,15 +61,9 @@ class Ids(VaryingInput):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Series(VaryingInput):
-    """A sequence of numbers, or of rows of numbers; models take float32 [length, size].
+    """A sequence of numbers, or of rows of `size` numbers; models take float32 [length, size].
 
-    Zeros at the end count as padding.
-
-    Attributes:
-        size: Numbers per row; 1 for a sequence of single numbers.
-        length: Rows per record; None for any number.
-        mean: By column of a row, over the train split.
-        variance: By column.
+    Zeros at the end count as padding. `mean` and `variance` are by column, over the train split.
     """
 
     kind: ClassVar[str] = "series"
@@ -85,8 +73,8 @@ class Series(VaryingInput):
     name: str
     size: int
     length: int | None = None
-    mean: tuple[float, ...] = statistic_field()
-    variance: tuple[float, ...] = statistic_field()
+    mean: tuple[float, ...] = not_compared()
+    variance: tuple[float, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -100,10 +88,6 @@ class Series(VaryingInput):
             size=math.prod(size or 1 for size in feature.shape[1:]),
             length=options.pad.get(feature.name),
         )
-
-    @property
-    def in_words(self) -> str:
-        return f"a sequence of numbers, {self.size} per row, of any length"
 
     @property
     def shape(self) -> tuple[int | None, ...]:

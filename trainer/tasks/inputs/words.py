@@ -12,7 +12,7 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
-from trainer.tasks.inputs.base import STRINGS, VaryingInput, statistic_field
+from trainer.tasks.inputs.base import STRINGS, VaryingInput, not_compared
 from trainer.tasks.statistics import Statistic, not_utf8
 
 _MAX_WORDS = 20_000
@@ -22,15 +22,10 @@ _MAX_WORDS = 20_000
 class Words(VaryingInput):
     """The words of a text, or the strings of a sequence, by number.
 
-    A text is converted to lower case, stripped of punctuation and split at white space
-    (`keras.layers.TextVectorization`); the strings of a sequence are used unchanged.
-    Models take int64 [length]: 0 is padding, 1 an unknown word, the
-    vocabulary starts at 2.
-
-    Attributes:
-        is_text: Whether the feature is a text, which is split into words.
-        length: Words per record; None for any number.
-        vocabulary: The most frequent words of the train split, in order of frequency.
+    If it `is_text`, it is converted to lower case, stripped of punctuation and split at white space
+    (`keras.layers.TextVectorization`); the strings of a sequence are used unchanged. Models take
+    int64 [length]: 0 is padding, 1 an unknown word, and from 2 on the `vocabulary`, the most
+    frequent words of the train split, in order of frequency.
     """
 
     kind: ClassVar[str] = "words"
@@ -39,7 +34,7 @@ class Words(VaryingInput):
     name: str
     is_text: bool
     length: int | None = None
-    vocabulary: tuple[str, ...] = statistic_field()
+    vocabulary: tuple[str, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -54,10 +49,6 @@ class Words(VaryingInput):
             is_text=feature.kind != "sequence",
             length=options.pad.get(feature.name),
         )
-
-    @property
-    def in_words(self) -> str:
-        return "a text" if self.is_text else "a sequence of strings, of any length"
 
     @property
     def group(self) -> str:
@@ -80,7 +71,7 @@ class Words(VaryingInput):
 
     @property
     def num_tokens(self) -> int:
-        """The number of distinct inputs: padding, the unknown word, and the vocabulary."""
+        """Distinct inputs: padding, the unknown word, and the vocabulary."""
         return len(self.vocabulary) + 2
 
     def statistic(self) -> Statistic:
@@ -114,19 +105,12 @@ class _Frequencies:
         self._layer = layer
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Nothing: words are what Keras's layers take a text apart into."""
-        return False
+        return False  # statistics.json has no words as Keras's layers split them
 
     def add(self, values: Any) -> None:
-        """Add strings."""
         self._layer.update_state(tf.constant(values, tf.string))
 
     def result(self) -> dict[str, Any]:
-        """`vocabulary`: the words, the most frequent first.
-
-        Raises:
-            ConfigError: There is no word, or one is not UTF-8.
-        """
         self._layer.finalize_state()
         try:
             words = tuple(map(str, self._layer.get_vocabulary(include_special_tokens=False)))

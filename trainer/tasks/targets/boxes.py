@@ -19,11 +19,12 @@ from trainer.tasks.detection.points import STRIDES, Points, points_of
 from trainer.tasks.detection.suppression import candidates, detections, in_image
 from trainer.tasks.image_sizes import size_for_boxes
 from trainer.tasks.inputs import Input
+from trainer.tasks.inputs.base import not_compared
 from trainer.tasks.inputs.image import only_image
-from trainer.tasks.targets.target import PlacesTarget
-from trainer.tensors import Tensor, checked, finite
+from trainer.tasks.targets.target import PlacesTarget, of_classes
+from trainer.tensors import Tensor, finite
 
-_ONLY_CLASS = ("object",)
+_WHOLE = (0.0, 0.0, 1.0, 1.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +33,10 @@ class BoxesTarget(PlacesTarget):
 
     Attributes:
         classes: From the schema; one class where boxes have none.
-        labels: The output of the input pipeline with the classes; empty where boxes have none.
-        crowd: The output that marks boxes around many objects, as COCO has them, or empty. They
+        labels: The parsed column with the classes; empty where boxes have none.
+        crowd: The column that marks boxes around many objects, as COCO has them, or empty. They
             are not learned, and detections in them are not counted as wrong.
-        window: The output of the input pipeline that says which part of its image the model sees;
-            empty where that is all of it.
+        window: The column with the part of its image that the model sees; empty for all of it.
         most: Boxes to which records are padded or cut; None for the most in the batch.
     """
 
@@ -50,13 +50,13 @@ class BoxesTarget(PlacesTarget):
     keeps_aspect: ClassVar[bool] = True
 
     name: str
-    classes: tuple[str, ...] = dataclasses.field(default=_ONLY_CLASS, compare=False)
+    classes: tuple[str, ...] = not_compared(("object",))
     labels: str = ""
-    crowd: str = dataclasses.field(default="", compare=False)
-    height: int = dataclasses.field(default=0, compare=False)
-    width: int = dataclasses.field(default=0, compare=False)
-    window: str = dataclasses.field(default="", compare=False)
-    most: int | None = dataclasses.field(default=None, compare=False)
+    crowd: str = not_compared("")
+    height: int = not_compared(0)
+    width: int = not_compared(0)
+    window: str = not_compared("")
+    most: int | None = not_compared(None)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -65,12 +65,11 @@ class BoxesTarget(PlacesTarget):
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
         prefix = "box" if feature.name == "boxes" else feature.name
-        has_crowd = "is_crowd" in feature.attributes
         return cls(
             name=feature.name,
-            classes=feature.classes or _ONLY_CLASS,
+            classes=feature.classes or ("object",),
             labels=f"{prefix}_labels" if feature.classes else "",
-            crowd=f"{prefix}_is_crowd" if has_crowd else "",
+            crowd=f"{prefix}_is_crowd" if "is_crowd" in feature.attributes else "",
         )
 
     def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
@@ -84,19 +83,13 @@ class BoxesTarget(PlacesTarget):
         return self.most
 
     def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
-        image = only_image(inputs, self.learns)
-        most = options.pad.get(self.name)
-        return dataclasses.replace(
-            self, height=image.height, width=image.width, window=image.window, most=most
-        )
-
-    @property
-    def in_words(self) -> str:
-        return f"boxes {'with' if self.labels else 'without'} classes"
+        sized = PlacesTarget.with_inputs(self, inputs, options)
+        window = only_image(inputs, self.learns).window
+        return dataclasses.replace(sized, window=window, most=options.pad.get(self.name))
 
     @property
     def points(self) -> Points:
-        """Where the model predicts boxes."""
+        """The points at which the model predicts boxes."""
         return points_of(ImageSize(self.height, self.width))
 
     @property
@@ -104,24 +97,18 @@ class BoxesTarget(PlacesTarget):
         return (len(self.points), len(self.classes) + 5)
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        """To a dict of what `loss` and the metrics take.
-
-        `boxes` float32 [b, n, 4] in 0..1 of what the model sees; `labels` int64 [b, n], -1 for
-        padding; `crowd` bool [b, n]; `records` float32 [b], 1, and 0 for the padding of a batch;
-        `windows` float32 [b, 4], what the model sees in 0..1 of the image.
+        """To `boxes` float32 [b, n, 4] in 0..1 of what the model sees; `labels` int64 [b, n], -1
+        for padding; `crowd` bool [b, n]; `records` float32 [b], 1, and 0 for the padding of a
+        batch; `windows` float32 [b, 4], what the model sees in 0..1 of the image.
         """
-        message = (
-            f"{self.labels} of a record has a number that is not one of the {len(self.classes)} "
-            "classes; leave such records out of the dataset."
-        )
 
         def step(columns: Tensors) -> dict[str, Tensor]:
             boxes = finite(self.name, columns[self.name])
             is_box = tf.reduce_max(boxes, axis=-1) >= 0  # padding is -1
             if self.labels:
                 labels = columns[self.labels]
-                wrong = (labels >= len(self.classes)) | (is_box & (labels < 0))
-                labels = checked(labels, tf.boolean_mask(labels, wrong), message)
+                is_wrong = (labels >= len(self.classes)) | (is_box & (labels < 0))
+                labels = of_classes(self.labels, labels, is_wrong, self.classes, labels)
             else:
                 labels = tf.where(is_box, tf.constant(0, tf.int64), -1)
             crowd = columns[self.crowd] > 0 if self.crowd else tf.zeros_like(labels, tf.bool)
@@ -131,7 +118,7 @@ class BoxesTarget(PlacesTarget):
                 "labels": labels,
                 "crowd": crowd,
                 "records": records,
-                "windows": columns[self.window] if self.window else _all_of(records),
+                "windows": columns[self.window] if self.window else records[:, None] * _WHOLE,
             }
 
         return step
@@ -143,7 +130,6 @@ class BoxesTarget(PlacesTarget):
         return {**target, "assigned": assigned, "totals": by_record}
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """The detector's loss, normalised over the global batch: see `detection.losses`."""
         return detection_loss(self.points, target, outputs)
 
     def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
@@ -163,8 +149,3 @@ class BoxesTarget(PlacesTarget):
         """All points, before suppression, which other runtimes lack: `candidates`."""
         boxes, scores = candidates(self.points, outputs)
         return {"boxes": boxes, "scores": scores}
-
-
-def _all_of(records: Tensor) -> Tensor:
-    """The windows of records that are seen as a whole: float32 [b, 4]."""
-    return records[:, None] * tf.constant([0.0, 0.0, 1.0, 1.0])

@@ -11,9 +11,9 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.inputs import Image, Input
-from trainer.tasks.inputs.base import STRINGS, statistic_field
+from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
-from trainer.tasks.targets.target import PerExample, Target, have_sides
+from trainer.tasks.targets.target import PerExample, Target, have_sides, of_classes
 from trainer.tensors import checked
 
 # A task on classes is named after the first of these inputs, if it is not of images.
@@ -48,7 +48,7 @@ def is_exact(target: Any, outputs: Any) -> Any:
 
 
 class _Classes(Target):
-    """Classes by logits, one for each; which can be smoothed."""
+    """Classes by one logit each, which can be smoothed."""
 
     __slots__ = ()
 
@@ -88,12 +88,10 @@ class _Classes(Target):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OneClass(_Classes):
-    """One class per record; models return logits.
+    """One class per record, by number or `is_text`, by name; models return logits.
 
-    Attributes:
-        is_text: Whether the feature holds class names instead of numbers.
-        classes: From the schema, else from the train split: the numbers up to
-            the largest, or all distinct strings in order.
+    `classes` are those of the schema, else of the train split: the numbers up to the largest, or
+    all distinct strings in order.
     """
 
     kind: ClassVar[str] = "class"
@@ -101,11 +99,10 @@ class OneClass(_Classes):
     best_by: ClassVar[str] = "accuracy"
     has_one_class: ClassVar[bool] = True
     excludes_classes: ClassVar[bool] = True
-    weighs_classes: ClassVar[bool] = True
 
     name: str
     is_text: bool = False
-    classes: tuple[str, ...] = statistic_field()
+    classes: tuple[str, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -117,10 +114,6 @@ class OneClass(_Classes):
     def from_feature(cls, feature: Feature) -> Self:
         return cls(name=feature.name, is_text=feature.dtype in STRINGS, classes=feature.classes)
 
-    @property
-    def in_words(self) -> str:
-        return f"one class per record, by {'name' if self.is_text else 'number'}"
-
     def statistic(self) -> Statistic | None:
         if self.is_text:
             return None if self.classes else Strings(self.name, "classes")
@@ -131,16 +124,12 @@ class OneClass(_Classes):
             numbers = tf.range(len(self.classes), dtype=tf.int64)
             pairs = tf.lookup.KeyValueTensorInitializer(tf.constant(self.classes), numbers)
             table = tf.lookup.StaticHashTable(pairs, default_value=-1)
-        message = (
-            f"{self.name} of a record is not one of the {len(self.classes)} classes (-1: it has "
-            "none); leave such records out of the dataset."
-        )
 
-        def check(columns: Tensors) -> Any:  # a GPU would silently turn wrong ones into NaN
+        def check(columns: Tensors) -> Any:
             values = columns[self.name]
             target = table.lookup(values) if self.is_text else values
-            wrong = tf.boolean_mask(values, (target < 0) | (target >= len(self.classes)))
-            return checked(target, wrong, message)
+            is_wrong = (target < 0) | (target >= len(self.classes))
+            return of_classes(self.name, target, is_wrong, self.classes, values)
 
         return check
 
@@ -179,17 +168,15 @@ class OneClass(_Classes):
 class ManyClasses(_Classes):
     """Any number of classes per record, or none; models return one logit per class.
 
-    Attributes:
-        classes: From the schema, else the numbers up to the largest in the train split.
+    `classes` are those of the schema, else the numbers up to the largest in the train split.
     """
 
     kind: ClassVar[str] = "classes"
-    in_words: ClassVar[str] = "any number of classes per record"
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({"f1": f1, "exact": is_exact})
     best_by: ClassVar[str] = "f1"
 
     name: str
-    classes: tuple[str, ...] = statistic_field()
+    classes: tuple[str, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -204,15 +191,12 @@ class ManyClasses(_Classes):
 
     def host_step(self) -> Callable[[Tensors], Any]:
         """From numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
-        message = (
-            f"{self.name} of a record has a number that is not one of the {len(self.classes)} "
-            "classes; leave such records out of the dataset."
-        )
 
         def many_hot(columns: Tensors) -> Any:
             numbers = columns[self.name]
-            wrong = tf.boolean_mask(numbers, numbers >= len(self.classes))
-            by_class = tf.one_hot(checked(numbers, wrong, message), len(self.classes))
+            is_wrong = numbers >= len(self.classes)
+            known = of_classes(self.name, numbers, is_wrong, self.classes, numbers)
+            by_class = tf.one_hot(known, len(self.classes))
             # Not a maximum, which is -inf over no numbers.
             return tf.minimum(tf.reduce_sum(by_class, axis=1), 1.0)
 
@@ -237,7 +221,6 @@ class MultiHot(ManyClasses):
     """Any number of classes, stored as 0 or 1 for each class."""
 
     kind: ClassVar[str] = "multi_hot"
-    in_words: ClassVar[str] = "a 0 or 1 for each of several classes"
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:

@@ -1,7 +1,7 @@
 """A map of classes as the target: one for each pixel of the image."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import keras
@@ -9,13 +9,12 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.inputs import Input
+from trainer.tasks.inputs.base import not_compared
 from trainer.tasks.inputs.image import only_image
 from trainer.tasks.segmentation import STRIDES, segmentation_loss, segmenter
-from trainer.tasks.targets.target import PlacesTarget
-from trainer.tensors import checked
+from trainer.tasks.targets.target import PlacesTarget, of_classes
 
 _IGNORED = 255
 
@@ -25,18 +24,16 @@ class MapTarget(PlacesTarget):
     """The class of every pixel; models return logits at the size of their image."""
 
     kind: ClassVar[str] = "map"
-    in_words: ClassVar[str] = "a class for each pixel"
     learns: ClassVar[str] = "segmentation"
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mIoU"
     makes_maps: ClassVar[bool] = True
     excludes_classes: ClassVar[bool] = True
-    weighs_classes: ClassVar[bool] = True
 
     name: str
-    classes: tuple[str, ...] = ()
-    height: int = dataclasses.field(default=0, compare=False)
-    width: int = dataclasses.field(default=0, compare=False)
+    classes: tuple[str, ...] = not_compared()
+    height: int = not_compared(0)
+    width: int = not_compared(0)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -55,21 +52,13 @@ class MapTarget(PlacesTarget):
     def output_shape(self) -> tuple[int, ...]:
         return (self.height, self.width, len(self.classes))
 
-    def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
-        image = only_image(inputs, self.learns)
-        return dataclasses.replace(self, height=image.height, width=image.width)
-
     def host_step(self) -> Callable[[Tensors], Any]:
         """To class numbers, uint8 [b, height, width]; 255 is ignored."""
-        message = (
-            f"{self.name} of a record has a pixel that is not one of the {len(self.classes)} "
-            "classes; leave such records out of the dataset."
-        )
 
         def check(columns: Tensors) -> Any:
             numbers = tf.squeeze(columns[self.name], axis=-1)
-            wrong = (numbers >= len(self.classes)) & (numbers < _IGNORED)
-            return checked(numbers, tf.boolean_mask(numbers, wrong), message)
+            is_wrong = (numbers >= len(self.classes)) & (numbers < _IGNORED)
+            return of_classes(self.name, numbers, is_wrong, self.classes, numbers)
 
         return check
 

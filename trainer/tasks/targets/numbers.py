@@ -10,9 +10,8 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.shown_text import counted
 from trainer.parsing import Tensors
-from trainer.tasks.inputs.base import STRINGS, statistic_field
+from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.inputs.numbers import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
 from trainer.tasks.targets.target import PerExample, Target
@@ -42,8 +41,8 @@ class NumberTarget(Target):
 
     name: str
     size: int = 1
-    mean: tuple[float, ...] = statistic_field()
-    variance: tuple[float, ...] = statistic_field()
+    mean: tuple[float, ...] = not_compared()
+    variance: tuple[float, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -53,10 +52,6 @@ class NumberTarget(Target):
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
-
-    @property
-    def in_words(self) -> str:
-        return f"{counted(self.size, 'number')} per record"
 
     @property
     def output_shape(self) -> tuple[int, ...]:

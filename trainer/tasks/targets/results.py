@@ -1,4 +1,4 @@
-"""Targets and predictions as rows, CSV lines, drawings, figures; one class per target."""
+"""Targets and predictions as rows, CSV lines, drawings and figures, one class per target."""
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.baselines import (
-    Baseline,
-    FrequentClasses,
-    Median,
-    MedianBoxes,
-    MostFrequent,
-)
+from trainer.tasks.baselines import Baseline, FrequentClasses, Median, MedianBoxes, MostFrequent
 from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.drawing import in_colors, resized, with_boxes, with_map
 from trainer.tasks.figures import Accumulator, ClassFigures, NumberFigures, Overlay
@@ -43,36 +37,26 @@ class Results(abc.ABC):
         names_target: Whether the first column is the target's value.
     """
 
-    names_target = True
-
     columns: tuple[str, ...] = ("prediction",)
     documents: Mapping[str, Document] = MappingProxyType({})
+    names_target = True
 
     def __init__(self, goal: Any) -> None:
         self.goal = goal
 
     @abc.abstractmethod
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        """What is predicted for one record.
+        """What is predicted for one record, without scores below `least`.
 
-        Args:
-            decoded: Of `decode`, for one record, as NumPy arrays.
-            image: Of the record, encoded, if it `needs_image`.
-            least: What has a lower score is left out.
+        `decoded` are NumPy arrays from `decode`; `image` is encoded, if the target `needs_image`.
         """
 
     def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
-        """An image of Pillow with what is predicted on it, if it `needs_image`.
-
-        Args:
-            row: Of `row`.
-            decoded: What it was made of.
-            image: Of the record, of Pillow, in RGB; it may be changed.
-        """
+        """A Pillow image in RGB, which may be changed, with predictions drawn on it."""
         raise NotImplementedError
 
     def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
-        """The map of classes as an image of Pillow, if it `makes_maps`; arguments as of `draw`."""
+        """The map of classes as a Pillow image, if the target `makes_maps`."""
         raise NotImplementedError
 
     def lines(self, row: Row) -> list[list[Any]]:
@@ -81,11 +65,7 @@ class Results(abc.ABC):
 
     @abc.abstractmethod
     def shown(self, target: Any) -> tuple[str, Overlay]:
-        """The target of one record to look at: in words, and what is drawn on its image.
-
-        Args:
-            target: Of `host_step`, smoothed or weighted or not, as NumPy arrays without the batch.
-        """
+        """The target of one record, smoothed or weighted or not: in words, and on its image."""
 
     def accumulators(self) -> list[Accumulator]:
         """New metrics over whole splits, in addition to `metrics`."""
@@ -97,23 +77,18 @@ class Results(abc.ABC):
 
 
 def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """COCO's results, https://cocodataset.org/#format-results, from rows of predictions.
-
-    A category's id is that of label_map.pbtxt, from 1.
-    """
-    results = []
-    for row in rows:
-        for each in row["detections"]:
-            xmin, ymin, xmax, ymax = each["box"]
-            results.append(
-                {
-                    "image_id": row["image_id"],
-                    "category_id": each["label"] + 1,
-                    "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
-                    "score": each["score"],
-                }
-            )
-    return results
+    """COCO's results, https://cocodataset.org/#format-results, with ids as in label_map.pbtxt."""
+    return [
+        {
+            "image_id": row["image_id"],
+            "category_id": each["label"] + 1,
+            "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
+            "score": each["score"],
+        }
+        for row in rows
+        for each in row["detections"]
+        for xmin, ymin, xmax, ymax in [each["box"]]
+    ]
 
 
 class _BoxResults(Results):
@@ -139,10 +114,9 @@ class _BoxResults(Results):
         return {"width": size.width, "height": size.height, "detections": detected}
 
     def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
-        boxes = [
-            {**each, "text": f"{each['class']} {each['score']:.2f}"}
-            for each in row["detections"]  # the most probable first
-        ]
+        detections = row["detections"]  # the most probable first
+        texts = [f"{each['class']} {each['score']:.2f}" for each in detections]
+        boxes = [{**each, "text": text} for each, text in zip(detections, texts, strict=True)]
         return with_boxes(image, boxes)
 
     def lines(self, row: Row) -> list[list[Any]]:
@@ -216,11 +190,8 @@ class _MapResults(Results):
         size = size_of(image)
         numbers = decoded["prediction"]
         shares = np.bincount(numbers.ravel(), minlength=len(self.goal.classes)) / numbers.size
-        pixels = {
-            name: share
-            for name, share in zip(self.goal.classes, shares.tolist(), strict=True)
-            if share > 0
-        }
+        by_class = _by_class(self.goal.classes, shares)
+        pixels = {name: share for name, share in by_class.items() if share > 0}
         return {"width": size.width, "height": size.height, "pixels": pixels}
 
     def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
@@ -235,10 +206,8 @@ class _MapResults(Results):
     def shown(self, target: Any) -> tuple[str, Overlay]:
         numbers = target[..., 0] if target.ndim == 3 else target  # the rest are weights
         numbers = numbers.astype(np.uint8)
-        found = [
-            self.goal.classes[each] for each in np.unique(numbers) if each < len(self.goal.classes)
-        ]
-        return ", ".join(found), Overlay(classes=numbers)
+        known = np.unique(numbers[numbers < len(self.goal.classes)])
+        return ", ".join(self.goal.classes[each] for each in known), Overlay(classes=numbers)
 
     def accumulators(self) -> list[Accumulator]:
         return [PixelConfusion(self.goal.classes)]
@@ -271,8 +240,8 @@ class _NumberResults(Results):
         return Median()
 
 
-def _by_class(classes: Sequence[str], probabilities: Any) -> dict[str, float]:
-    return dict(zip(classes, probabilities.tolist(), strict=True))
+def _by_class(classes: Sequence[str], shares: Any) -> dict[str, float]:
+    return dict(zip(classes, shares.tolist(), strict=True))
 
 
 _RESULTS: Mapping[str, type[Results]] = MappingProxyType(

@@ -1,12 +1,14 @@
-"""The interface of targets: all that depends on what is predicted, for one kind in one module."""
+"""The interface of targets: all that depends on what is predicted, one kind in one module."""
 
 import abc
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import keras
+import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
@@ -16,7 +18,9 @@ from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.image_sizes import default_size
 from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
-from trainer.tasks.statistics import Statistic
+from trainer.tasks.inputs.base import Part
+from trainer.tasks.inputs.image import only_image
+from trainer.tensors import checked
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
@@ -29,81 +33,69 @@ def have_sides(classes: Iterable[str]) -> bool:
     return not all(map(_SIDES.isdisjoint, words))
 
 
-class Target(abc.ABC):
+def of_classes(name: str, numbers: Any, is_wrong: Any, classes: Sequence[str], stored: Any) -> Any:
+    """Class numbers [b, …], which fail if one `is_wrong`, with the value that is `stored` there.
+
+    On a GPU, wrong ones would silently become NaN.
+    """
+    message = (
+        f"{name} of a record is not one of the {len(classes)} classes (-1: it has none); leave "
+        "such records out of the dataset."
+    )
+    return checked(numbers, tf.boolean_mask(stored, is_wrong), message)
+
+
+class Target(Part):
     """The feature to predict: which features suit, loss, metrics; `targets.results` shows it.
 
-    Subclasses are dataclasses. Statistics of the train split are not compared: equal targets
-    take the same records. Commands that apply to some targets only look at the attributes from
-    `leader` on, never at the class.
+    Commands that apply to some targets only look at the attributes from `leader` on, never at the
+    class.
 
     Attributes:
-        kind: In task.json.
         learns: The value of `--task` that gives this target.
         metrics: By name; each is a mean over examples.
         best_by: The metric that tells the best validation.
         learning_rate: Peak learning rate of the plan, from random weights.
         num_steps: Steps of the plan for small datasets.
         leader: The group of the only input that is taken by default; None for any.
-        varies: Whether records differ in length, and `--pad` takes the target's name.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
-        excludes_classes: Whether one class at a place excludes the others: of a single one there is
-            nothing to predict.
+        excludes_classes: Whether one class at a place excludes the others. Then `--class-weights`
+            suits (see `weighted`), and of a single class there is nothing to predict.
         takes_shares: Whether classes can be smoothed: see `shares`.
-        weighs_classes: Whether `--class-weights` suits: see `weighted`.
-        makes_maps: Whether what is predicted is a map.
+        makes_maps: Whether predictions are maps.
         needs_image: Whether results need the encoded image of the record.
         least_score: The metric that says from which score on what is predicted is shown; or None,
             where there are no scores.
         policies: What `--augment` does to images, by name.
         keeps_aspect: Whether images keep their aspect in the model's size, on grey.
-        name: The feature's.
         classes: Names by number; empty if the target is numbers.
     """
 
     __slots__ = ()
 
-    kind: ClassVar[str]
     learns: ClassVar[str]
     metrics: ClassVar[Mapping[str, PerExample]]
     best_by: ClassVar[str] = "loss"
     learning_rate: ClassVar[float] = USUAL_LEARNING_RATE
     num_steps: ClassVar[int] = 2_000
     leader: ClassVar[str | None] = None
-    varies: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
-    weighs_classes: ClassVar[bool] = False
     makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
     least_score: ClassVar[str | None] = None
     keeps_aspect: ClassVar[bool] = False
-    name: str
     classes: tuple[str, ...] = ()
-
-    @classmethod
-    @abc.abstractmethod
-    def suits(cls, feature: Feature) -> bool:
-        """Whether a feature can be this target."""
 
     @classmethod
     @abc.abstractmethod
     def from_feature(cls, feature: Feature) -> Self:
         """The target for `feature`, without statistics."""
 
-    @property
-    @abc.abstractmethod
-    def in_words(self) -> str:
-        """For messages: "one class per record, by number"."""
-
     def check(self, suits: bool, needs: str) -> None:
-        """Raise ConfigError unless an option suits this target.
-
-        Args:
-            suits: Whether it does.
-            needs: The option, and which targets are for it: "--label-smoothing needs classes".
-        """
+        """Raise ConfigError unless `suits`; `needs` is "--label-smoothing needs classes"."""
         if not suits:
             raise ConfigError(
                 f"{needs}, but the target {self.name!r} is {self.in_words}; leave it out"
@@ -116,9 +108,7 @@ class Target(abc.ABC):
     def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
         """The size at which images are best shown to the model; None for the usual one.
 
-        Args:
-            stated: That of the images, where all have one.
-            values: Reads the target of some records, as it is stored: a NumPy array [n, …].
+        `stated` is that of all images; `values` reads stored targets of some records, [n, …].
         """
         return None
 
@@ -131,11 +121,6 @@ class Target(abc.ABC):
     def output_shape(self) -> tuple[int, ...]:
         """Of the model's output for one record, which is float32."""
 
-    @property
-    def pad_to(self) -> int | None:
-        """The length to which records are padded or cut; None for the longest in the batch."""
-        return None
-
     def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
         """The target where it depends on the inputs, as boxes do on the size of the image.
 
@@ -144,13 +129,9 @@ class Target(abc.ABC):
         """
         return self
 
-    def statistic(self) -> Statistic | None:
-        """New, of the train split: it finds the fields of `statistic_field`; None for none."""
-        return None
-
     @abc.abstractmethod
     def host_step(self) -> Callable[[Tensors], Any]:
-        """The function that makes the target, for `loss`, of what is read in the input pipeline.
+        """The function in the input pipeline from parsed columns to the target for `loss`.
 
         It fails on unsuitable values.
         """
@@ -160,35 +141,21 @@ class Target(abc.ABC):
         raise NotImplementedError
 
     def with_totals(self, target: Any) -> Any:
-        """The target with what `loss` needs of the whole global batch.
-
-        It is called with a replica's batch.
-        """
+        """A replica's target, with what `loss` needs of the whole global batch."""
         return target
 
     def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
-        """The target and the weights of records by those of classes, if it `weighs_classes`.
-
-        Args:
-            target: Of `host_step`.
-            weights: Of the records, float32 [b].
-            class_weights: float32 [classes].
-
-        Returns:
-            What `loss` takes as the target, and the weights of the records' losses.
+        """The target for `loss` and the records' weights [b], from the weights of records and
+        classes, if it `excludes_classes`.
         """
         raise NotImplementedError
 
     def shares(self, target: Any) -> Any:
-        """The target as shares of the classes, float32 [b, classes], which `loss` takes, too.
-
-        Raises:
-            NotImplementedError: `takes_shares` is False.
-        """
+        """The target as shares of the classes, float32 [b, classes], if it `takes_shares`."""
         raise NotImplementedError
 
     def smoothed(self, shares: Any, amount: float) -> Any:
-        """Shares of which `amount` is given to what is wrong and right alike."""
+        """Shares of which `amount` is given to all classes alike, if it `takes_shares`."""
         raise NotImplementedError
 
     @abc.abstractmethod
@@ -212,9 +179,7 @@ class Target(abc.ABC):
     def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         """What is predicted for records, in one graph for rows and exported models: [b, …].
 
-        Args:
-            outputs: Of the model.
-            windows: float32 [b, 4]: what it sees of each image, where images keep their aspect.
+        `windows` float32 [b, 4] is what the model sees of each image, if images keep their aspect.
         """
         return self.predict(outputs)
 
@@ -247,3 +212,8 @@ class PlacesTarget(Target):
 
     def default_augment(self, inputs: Sequence[Input]) -> str:
         return "none" if have_sides(self.classes) else "flip"
+
+    def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
+        image = only_image(inputs, self.learns)
+        sizes = {"height": image.height, "width": image.width}
+        return dataclasses.replace(self, **sizes)  # type: ignore[type-var]

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.detection.losses import giou
-from trainer.tasks.detection.points import points_of
+from trainer.tasks.detection.points import assign, points_of
 from trainer.tasks.targets import BoxesTarget
 
 POINTS = points_of(ImageSize(64, 64))
@@ -66,8 +66,6 @@ def test_boxes_are_assigned_once_a_step():
 
 
 def test_the_right_class_and_box_lower_the_loss():
-    from trainer.tasks.detection.points import assign
-
     found = assign(POINTS, TARGET["boxes"], TARGET["labels"])
     centers, strides = POINTS.centers, POINTS.strides[:, None]
     sides = tf.concat([centers - found.boxes[..., :2], found.boxes[..., 2:] - centers], axis=-1)
