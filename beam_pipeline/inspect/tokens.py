@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tfrecord_dataset import extras
 _EXTRA = extras.install("text")
 _MOST_DETAIL = 300
 
+_T = TypeVar("_T")
 Tokenizer = Callable[[str], Sequence[int]]
 
 
@@ -75,18 +77,29 @@ def _sentencepiece(data: bytes) -> Tokenizer:
 def _tokenizers(data: bytes) -> Tokenizer:
     import tokenizers
 
-    tokenizer = tokenizers.Tokenizer.from_buffer(data)
+    tokenizer = _call(tokenizers.Tokenizer.from_buffer, data)
     tokenizer.no_padding()
     tokenizer.no_truncation()
 
     def encode(text: str) -> Sequence[int]:
         try:
-            ids: Sequence[int] = tokenizer.encode(text).ids
-        except BaseException as error:  # a panic in Rust is not an Exception, and cannot be pickled
-            if type(error).__name__ != "PanicException":
-                raise
+            ids: Sequence[int] = _call(tokenizer.encode, text).ids
+        except _PanicError as error:
             detail = f"the tokenizer failed on a text of {len(text):,} characters: {error}"
             raise RecordError("text cannot be tokenized", detail[:_MOST_DETAIL]) from None
         return ids
 
     return encode
+
+
+class _PanicError(Exception):
+    """A panic in Rust, which is not an Exception and cannot be pickled."""
+
+
+def _call(function: Callable[[_T], Any], argument: _T) -> Any:
+    try:
+        return function(argument)
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise _PanicError(str(error)) from None
+        raise

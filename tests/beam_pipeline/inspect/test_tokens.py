@@ -62,6 +62,10 @@ def test_tokenizers(files):
     assert len(found) > 4
 
 
+PANICS = b"""{"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"},
+"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}}"""
+
+
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
@@ -72,6 +76,7 @@ def test_tokenizers(files):
         ("empty.model", b"", "is invalid: the file is empty"),
         ("broken.json", b'{"model": ', "is invalid: .*EOF"),
         ("other.json", b"{}", "is invalid: .*odel missing"),
+        ("panics.json", PANICS, "is invalid: Precompiled"),
     ],
 )
 def test_what_is_not_a_tokenizer(tmp_path, name, data, message):
