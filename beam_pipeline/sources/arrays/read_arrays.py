@@ -429,17 +429,14 @@ def declared_columns(
     if not tables:
         return ()
     columns = tables[0].columns
-    by_feature = {feature: column for column, feature in labels.items()}
-    declared = []
+    by_feature = {feature: name for name, feature in labels.items()} | {n: n for n in columns}
     for feature in schema:
-        column = feature.name if feature.name in columns else by_feature.get(feature.name)
-        if column is None:
+        if feature.name not in by_feature:
             raise ConfigError(
                 f"--schema declares {feature.name!r}, which is not a column; "
                 f"{there_are(feature.name, columns)}"
             )
-        declared.append((feature, column))
-    return tuple(declared)
+    return tuple((feature, by_feature[feature.name]) for feature in schema)
 
 
 def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
