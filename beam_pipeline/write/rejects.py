@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import metadata
+from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
@@ -80,9 +80,7 @@ def write_failed_rejects(config: BuildConfig, rejects: SortedRejects) -> None:
 
 def failed_rejects_path(config: BuildConfig) -> str:
     """Path for the rejects of a failed build; keeps those of a finished dataset."""
-    stays = storage.is_remote(config.dataset_dir) or storage.exists(
-        storage.join(config.dataset_dir, metadata.FILE)
-    )
+    stays = storage.is_remote(config.dataset_dir) or is_dataset(config.dataset_dir)
     return storage.join(config.dataset_dir, FAILED_REJECTS_FILE if stays else REJECTS_FILE)
 
 
