@@ -8,6 +8,7 @@ where they begin with `INPUT/`. A line `key: "?"` is open: the data does not tel
 """
 
 import functools
+import json
 import math
 import os
 import re
@@ -170,7 +171,7 @@ def save(
     understood: Sequence[str] = (),
     problem: Problem | ConfigError | None = None,
 ) -> None:
-    """Write the recipe of a build.
+    """Write the recipe of a build, and a JSON Schema with which editors complete it.
 
     Args:
         understood: Lines that say what the input was read as.
@@ -183,7 +184,9 @@ def save(
     if storage.exists(path):
         raise ConfigError(f"{path} exists; remove it, or save the recipe under another name")
     folder, name = os.path.split(path)
+    schema = f"{name.removesuffix('.yaml')}.schema.json"
     head = [
+        f"yaml-language-server: $schema={schema}",
         f"Built by `beam-tfrecords build {name} --output DATA_DIR`.",
         "Lines behind a # are defaults.",
         *(["The input is read as", *(f"  {line}" for line in understood)] if understood else []),
@@ -198,6 +201,8 @@ def save(
     if isinstance(problem, Problem) and problem.option:
         opened = {problem.option: problem.choices}
     storage.write_bytes(path, _text(head, values, opened).encode())
+    text = json.dumps(json_schema(opened), indent=1, ensure_ascii=False)
+    storage.write_bytes(storage.join(folder, schema), text.encode())
 
 
 def of_dataset(config: BuildConfig) -> str:
@@ -321,3 +326,47 @@ def _yaml(value: Any) -> str:
         [value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=math.inf
     )
     return text.strip()[1:-1]
+
+
+def json_schema(choices: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """The JSON Schema of recipes, given the choices of options that are open."""
+    properties: dict[str, Any] = {}
+    for name, field in all_options(BuildConfig).items():
+        part, _, key = name.rpartition(".")
+        nested = {"type": ["object", "null"], "additionalProperties": False, "properties": {}}
+        own = properties.setdefault(part, nested)["properties"] if part else properties
+        own[key] = _schema_of(field, (choices or {}).get(name, ()))
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A recipe of beam-tfrecords",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+_TYPES: Mapping[Any, list[str]] = {
+    bool: ["boolean"],
+    int: ["integer"],
+    float: ["number"],
+    str: ["string"],
+    ImageSize: ["integer", "string"],
+    tuple[str, ...]: ["array", "string"],
+}
+
+
+def _schema_of(field: Field, choices: Sequence[str]) -> dict[str, Any]:
+    """What an editor knows of an option."""
+    option = field.option
+    schema: dict[str, Any] = {"description": option.help}
+    if types := _TYPES.get(field.kind):
+        schema["type"] = [*dict.fromkeys([*types, *(["string"] if option.parse else [])]), "null"]
+    if allowed := [*(choices or field.choices)]:
+        schema["enum"] = allowed
+    bounds = {
+        "minimum": option.least,
+        "maximum": option.most,
+        "exclusiveMinimum": option.above,
+        "exclusiveMaximum": option.below,
+    }
+    return schema | {name: bound for name, bound in bounds.items() if math.isfinite(bound)}

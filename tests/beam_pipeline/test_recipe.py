@@ -1,5 +1,7 @@
 """Recipes: what a build reads and how, as a file."""
 
+import json
+
 import pytest
 
 import beam_pipeline
@@ -8,6 +10,7 @@ from beam_pipeline.cli.commands import main
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.image_options import ImageOptions
+from tfrecord_dataset.options import all_options
 
 PNG = ImageOptions(format="png")
 
@@ -142,7 +145,7 @@ def test_a_recipe_builds_what_its_command_builds(pets):
     assert main(["build", "pets", *OPTIONS, "--output", "by_options"]) == 0
 
     text = (pets / "recipe.yaml").read_text()
-    assert text.startswith("# Built by `beam-tfrecords build recipe.yaml --output DATA_DIR`.\n")
+    assert text.startswith("# yaml-language-server: $schema=recipe.schema.json\n")
     for line in (
         "#   layout: folders",
         "input: pets  # folder or file to read",
@@ -174,6 +177,8 @@ def test_an_open_question_is_a_line_to_complete(pets, capsys):
     text = (pets / "r.yaml").read_text()
     assert '\nlabel_column: "?"  # one of: type, sex, none\n' in text
     assert f"# Open: {pets}/pets/labels.csv: several columns may be the label" in text
+    schema = json.loads((pets / "r.schema.json").read_text())
+    assert schema["properties"]["label_column"]["enum"] == ["type", "sex", "none"]
     assert main(["plan", "r.yaml"]) == 2
     assert "label_column is open" in capsys.readouterr().err
 
@@ -211,3 +216,11 @@ def test_a_recipe_of_a_dataset_has_only_paths_of_the_input(tmp_path):
     (tmp_path / "recipe.yaml").write_text(text)
     given = {"input": root, "image_root": "/other"}
     assert BuildConfig(**recipe.load(str(tmp_path / "recipe.yaml"), given)) == config
+
+
+def test_the_schema_has_every_option():
+    schema = recipe.json_schema()["properties"]
+    assert schema["compression"]["enum"] == ["none", "gzip"]
+    assert schema["max_bad_fraction"]["maximum"] == 1
+    assert schema["image"]["properties"]["max_side"]["type"] == ["integer", "null"]
+    assert {name.partition(".")[0] for name in all_options(BuildConfig)} == schema.keys()
