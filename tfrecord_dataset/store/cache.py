@@ -26,16 +26,13 @@ from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDama
 from tfrecord_dataset.regular_files import sha256_of
 from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.threads import run_in_threads
-from tfrecord_dataset.store.user_cache import cache_folder
+from tfrecord_dataset.store.user_cache import ABANDONED_S, PARTIAL, cache_folder
 
 # A request takes some 50 ms, as long as 4 MiB of transfer.
 RANGE_BYTES = 8 << 20
 _RANGES_AT_ONCE = 4
 _LOCKS = 64
 _LOCK = "lock"
-_PARTIAL = ".partial"
-# A partial file that has not changed for so long belongs to a killed process.
-_ABANDONED_S = 3600
 
 
 class ShardCache:
@@ -147,7 +144,7 @@ class ShardCache:
         for path, size in sizes.items():
             if excess <= 0:
                 return
-            if path.endswith(_PARTIAL) and os.path.getmtime(path) > time.time() - _ABANDONED_S:
+            if path.endswith(PARTIAL) and os.path.getmtime(path) > time.time() - ABANDONED_S:
                 continue
             with contextlib.suppress(OSError):  # owned by another user
                 os.unlink(path)

@@ -23,9 +23,9 @@ import google_crc32c
 from tfrecord_dataset import durable, regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 
-_PARTIAL = ".partial"
+PARTIAL = ".partial"
 # A partial file that has not changed for so long belongs to a killed process.
-_ABANDONED_S = 3600
+ABANDONED_S = 3600
 _SEAL = struct.Struct("<I")
 _BLOCK_BYTES = 1 << 20
 
@@ -65,11 +65,11 @@ def writing(kind: str, source: str) -> Iterator[IO[bytes]]:
     """
     path = path_of(kind, source)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f"*{_PARTIAL}"):
+    for left in path.parent.glob(f"*{PARTIAL}"):
         with contextlib.suppress(OSError):
-            if left.lstat().st_mtime < time.time() - _ABANDONED_S:
+            if left.lstat().st_mtime < time.time() - ABANDONED_S:
                 left.unlink()
-    partial = f"{path}.{uuid.uuid4().hex}{_PARTIAL}"
+    partial = f"{path}.{uuid.uuid4().hex}{PARTIAL}"
     try:
         with durable.replacing(str(path), partial, synced=False) as handle:
             yield handle
