@@ -6,7 +6,6 @@ Each file is listed once; files of one name meet in a bucket, are paired and rea
 import abc
 import dataclasses
 import functools
-import itertools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -76,11 +75,14 @@ class TreeFacts:
 
 @fast_pickle
 class Pair(NamedTuple):
-    """An image and its annotation, of which one may be ""; and what the latter calls its image."""
+    """An image and its annotation; "" for none."""
 
     image: str
     annotation: str
-    named: str = ""
+
+
+Part = tuple[str, str, str]
+"""An image and its annotation, of which one may be ""; and what the latter calls its image."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +156,7 @@ class SideFiles(abc.ABC):
         return [place_of(annotation, self.home)]
 
     def owners(self, annotations: Sequence[str]) -> Sequence[str]:
-        """Which of the annotations of an image's name, sorted, are used: one, if all is well."""
+        """Which of several annotations of an image, sorted, are used: one, if all is well."""
         return annotations
 
     def named_image(self, data: bytes) -> str:
@@ -197,31 +199,31 @@ class LineFiles(SideFiles):
         return shapes.parsed()
 
 
-def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Iterator[Pair]:
+def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Iterator[Part]:
     """The images and annotations among some files, each without the other."""
     for path in paths:
         if files.annotates(path) and (not is_at_home or split_at(path, files.home)):
-            yield Pair("", path)
+            yield "", path, ""
         elif files.is_media(path):
-            yield Pair(path, "")
+            yield path, "", ""
 
 
-def pair(parts: Iterable[Pair], files: SideFiles) -> Iterator[Pair]:
+def pair(parts: Iterable[Part], files: SideFiles) -> Iterator[Part]:
     """Pair images and annotations; those without the other stay as they are."""
     parts = sorted(parts)
-    images = [part.image for part in parts if not part.annotation]
+    images = [image for image, annotation, _ in parts if not annotation]
     by_key = _grouped(images, files.image_key)
-    named = (part.image for part in parts if part.image and files.naming)
-    by_name = _grouped(named, shared_name)
+    every = (image for image, _, _ in parts if image and files.naming)
+    by_name = _grouped(every, shared_name)
     paired = set[str]()
-    for part in parts:
-        if part.image:
-            yield from [part] * bool(part.annotation)
-            continue
-        found = _find_images(part, files, by_key, by_name)
-        yield from [Pair(image, part.annotation) for image in found] or [part]
-        paired.update(found)
-    yield from (Pair(image, "") for image in images if image not in paired)
+    for image, annotation, named in parts:
+        if image and annotation:
+            yield image, annotation, ""
+        elif annotation:
+            found = _find_images(annotation, named, files, by_key, by_name)
+            yield from [(each, annotation, "") for each in found] or [("", annotation, named)]
+            paired.update(found)
+    yield from ((image, "", "") for image in images if image not in paired)
 
 
 def _grouped(paths: Iterable[str], key: Callable[[str], str]) -> Mapping[str, list[str]]:
@@ -232,19 +234,20 @@ def _grouped(paths: Iterable[str], key: Callable[[str], str]) -> Mapping[str, li
 
 
 def _find_images(
-    part: Pair,
+    annotation: str,
+    named: str,
     files: SideFiles,
     by_key: Mapping[str, list[str]],
     by_name: Mapping[str, list[str]],
 ) -> list[str]:
     """The images of an annotation: in one of its usual places, else the only one of its name."""
-    name = part.named or name_of(part.annotation)
-    images = next(filter(None, map(by_key.get, files.image_keys(part.annotation, name))), [])
+    name = named or annotation.rpartition("/")[2]
+    images = next(filter(None, map(by_key.get, files.image_keys(annotation, name))), [])
     if len(images) > 1 and not files.is_shared:
         return ([each for each in images if name_of(each) == name_of(name)] or images)[:1]
-    if part.named and not images:
+    if named and not images:
         index = FileIndex(by_name.get(shared_name(name), ()))
-        only = index.find(joined(folder(part.annotation), part.named)) or ""
+        only = index.find(joined(folder(annotation), name)) or ""
         return [only] if only in by_key.get(files.image_key(only), ()) else []
     return images
 
@@ -315,26 +318,24 @@ def send_files(
 ) -> Iterator[tuple[int, bytes]]:
     """The images and annotations of a batch of names, to the buckets of their names."""
     parts = parts_of(paths_in(unpack(batch)), files, is_at_home=known.is_at_home)
-    return buckets.send(
-        (files.common_name(part.image or part.annotation), tuple(part)) for part in parts
-    )
+    return buckets.send((files.common_name(part[0] or part[1]), part) for part in parts)
 
 
 def send_by_image(
     bucket: _Bucket, files: SideFiles, root: str, buckets: Buckets
 ) -> Iterator[tuple[int, bytes]]:
     """The pairs of one bucket, and what has no partner to the buckets of images' names."""
-    parts = [*pair(itertools.starmap(Pair, gather(bucket[1])), files)]
+    parts = [*pair(gather(bucket[1]), files)]
 
-    def find_name(part: Pair) -> tuple[str, tuple[str, ...] | Rejected]:
+    def find_name(annotation: str) -> tuple[str, Part | Rejected]:
         try:
-            named = files.named_image(_read(root, part.annotation, files))
+            named = files.named_image(_read(root, annotation, files))
         except RecordError as error:
-            return "", Rejected.of(part.annotation, error)
-        return shared_name(named), ("", part.annotation, named)
+            return "", Rejected.of(annotation, error)
+        return shared_name(named), ("", annotation, named)
 
-    unpaired = [part for part in parts if not part.image]
-    sent = [(shared_name(part.image), tuple(part)) for part in parts if part.image]
+    unpaired = [annotation for image, annotation, _ in parts if not image]
+    sent = [(shared_name(part[0]), part) for part in parts if part[0]]
     return buckets.send([*sent, *run_in_threads(find_name, unpaired, _READ_THREADS)])
 
 
@@ -342,11 +343,11 @@ def pair_bucket(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator
     """The pairs and rejects of one bucket, in packed batches."""
     values = [*gather(bucket[1])]
     rejected = [value for value in values if isinstance(value, Rejected)]
-    parts = (Pair(*value) for value in values if isinstance(value, tuple))
+    parts = (value for value in values if isinstance(value, tuple))
     return map(pack, in_batches([*rejected, *judged(pair(parts, files), files, known)]))
 
 
-def judged(parts: Iterable[Pair], files: SideFiles, known: TreeFacts) -> Iterator[Pair | Rejected]:
+def judged(parts: Iterable[Part], files: SideFiles, known: TreeFacts) -> Iterator[Pair | Rejected]:
     """The pairs of images with one annotation, and rejects of others that should have one."""
     named = f", and none, or several, have the one in its {files.naming}" if files.naming else ""
     missing = f"no {files.media} has the {files.noun}'s name{named}"
@@ -358,7 +359,7 @@ def judged(parts: Iterable[Pair], files: SideFiles, known: TreeFacts) -> Iterato
         else:
             yield Rejected(source=annotation, reason=f"missing {files.media}", detail=missing)
     for image, annotations in by_image.items():
-        owners = files.owners(annotations)
+        owners = files.owners(annotations) if len(annotations) > 1 else annotations
         if len(owners) > 1:
             detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
             for each in owners:
@@ -382,14 +383,14 @@ def read_pairs(batch: bytes, files: SideFiles, known: TreeFacts, root: str) -> I
         split = files.split(each, known)
         element = split if isinstance(split, Rejected) else read_pair(each, split, files, root)
         yield element
-        paths = each[:2] if isinstance(element, Rejected) else (each.annotation,)
+        paths = each if isinstance(element, Rejected) else (each.annotation,)
         read += (below(root, path) for path in paths if path)
     yield Consumed(paths=tuple(read))
 
 
 def read_pair(pair: Pair, split: str | None, files: SideFiles, root: str) -> Record | Rejected:
     """The record of one image with its annotation."""
-    image, annotation, _ = pair
+    image, annotation = pair
     try:
         data = _read(root, annotation, files) if annotation and files.max_bytes else b""
         features, notes = files.parse(data, annotation)
@@ -416,17 +417,17 @@ def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:
     proper = [path for path in annotations if split_at(path, files.home)]
     annotations = proper or ([] if files.image_home else annotations)
     parts = pair(parts_of(paths, files, is_at_home=bool(proper)), files)
-    pairs = [part for part in parts if part.image]
+    pairs = [part for part in parts if part[0]]
     known = TreeFacts(
         is_at_home=bool(proper) or bool(files.image_home),
-        folders=frozenset(folder(each.image) for each in pairs if each.annotation),
+        folders=frozenset(folder(image) for image, annotation, _ in pairs if annotation),
         has_lists=bool(split_lists_of(tree, files)),
         number=len(paths) if tree.is_known else _MANY_FILES,
     )
     expected = annotations
     if not files.is_needed:
         expected = [
-            each.image for each in pairs if each.annotation or files.is_expected(each.image, known)
+            image for image, annotation, _ in pairs if annotation or files.is_expected(image, known)
         ]
     in_splits = bool(expected) and all(map(files.split_of_folder, expected))
     return dataclasses.replace(known, in_splits=in_splits), annotations
