@@ -10,6 +10,7 @@ from typing import Any
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.layout_names import AUTO
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading, source_layout, splits_shown
 from beam_pipeline.sources.paths import (
@@ -44,6 +45,8 @@ _MEDIA_NAME = re.compile(
 _NUMBER = re.compile("[0-9]+")
 # How many tables of a tree are looked into.
 _TABLES = 20
+# Suffixes of tables with a row per line.
+_OF_LINES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
 # Suffixes of files next to tables that hold all data themselves.
 _BESIDE_TABLES = frozenset({
     "", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "xlsx", "html",
@@ -79,6 +82,8 @@ class _Tables:
             naming = self._naming(at_top) or self._naming(tables)
         if not naming and is_asked:
             naming = at_top or tables
+        if not naming and self.config.layout == AUTO:
+            return self._claim(self._larger(at_top), Rank.FOLDERS)
         return self._claim(naming)
 
     def _tables(self) -> list[str]:
@@ -132,6 +137,18 @@ class _Tables:
         ]
         return labelled or [name for name, plan in plans.items() if not plan or _covers(tree, plan)]
 
+    def _larger(self, tables: Sequence[str]) -> list[str]:
+        """Return the tables that have more rows than the tree has images, audio and arrays.
+
+        Such a table is as good a claim as the files in folders, so the user decides.
+        """
+        num_files = len(self.tree.files_of("image", "audio", "array"))
+        return [
+            name
+            for name in (tables[:_TABLES] if self.tree.is_known else ())
+            if _num_rows(self.tree, name) > num_files and self._plan_of(name)
+        ]
+
     def _plan_of(self, name: str) -> TablePlan | None:
         """Return what a table is read as; None if it cannot be.
 
@@ -169,6 +186,14 @@ class _Tables:
             )
             return dataclasses.replace(claim, problem=problem)
         return _planned(claim, self._source(names, self.config))
+
+
+def _num_rows(tree: Tree, name: str) -> int:
+    """Estimate the number of rows of a table by its size and first lines; 0 if it has no lines."""
+    start = tree.head(name)
+    if suffix(name) not in _OF_LINES or not start:
+        return 0
+    return start.count(b"\n") * (storage.size(tree.path(name)) or 0) // len(start)
 
 
 def _covers(tree: Tree, plan: TablePlan) -> bool:
