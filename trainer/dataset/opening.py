@@ -61,8 +61,10 @@ def open(
         DatasetDamagedError: metadata.json cannot be read, one of its shards is missing,
             or a file is damaged.
     """
-    paths = named_paths(path)
-    schema_of = None if features is None else _declared(paths, features)
+    paths, schema_of = named_paths(path), None
+    if features is not None:
+        _check_bare(paths)
+        schema_of = _declared(features)
     missing = allow_missing_shards
     return open_paths(
         Dataset, paths, cache_dir, cache_bytes, schema_of, allow_missing_shards=missing
@@ -92,7 +94,8 @@ def open_data(
     """
     paths, schema_of = [storage.readable(data)], None
     if schema is not None:
-        schema_of = _declared(paths, read_schema(schema))
+        _check_bare(paths)
+        schema_of = _declared(read_schema(schema))
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
     missing = allow_missing_shards
@@ -101,13 +104,17 @@ def open_data(
     )
 
 
-def _declared(paths: Sequence[str], declaration: Declaration) -> Callable[[Sample], Schema]:
-    """A function from the first records to the declared schema; ConfigError for a directory."""
+def _check_bare(paths: Sequence[str]) -> None:
+    """Raise ConfigError if features are declared for a directory."""
     if len(paths) == 1 and is_directory(paths[0]):
         raise ConfigError(
             f"--schema is for bare TFRecord files, but {paths[0]} is a directory; remove it, "
             f"or open the files: {os.path.join(paths[0], '*.tfrecord*')}"
         )
+
+
+def _declared(declaration: Declaration) -> Callable[[Sample], Schema]:
+    """Return a function from the first records to the declared schema."""
     remedy = f"change the declaration of that key in {DECLARE}"
     return lambda sample: Schema(features=declared_features(declaration, sample), remedy=remedy)
 

@@ -66,7 +66,10 @@ class Cells:
             for name, values in columns.items():
                 columns[name] = list(map(_with_point, values))
         if self.numbered in columns:
-            columns[self.numbered] = [_NUMBER.sub("", value) for value in columns[self.numbered]]
+            columns[self.numbered] = [
+                _NUMBER.sub("", value) if isinstance(value, str) else value
+                for value in columns[self.numbered]
+            ]
         if self.classes and columns:
             has_classes = any(name in columns for name in self.classes)
             marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]

@@ -18,7 +18,7 @@ from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
 from beam_pipeline.sources.tables.names import attribute_name, checked, first, lowered, there_are
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
-from beam_pipeline.sources.tables.types import list_of_text
+from beam_pipeline.sources.tables.types import is_whole, list_of_text
 from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
@@ -172,6 +172,7 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
         raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
     chooser = _Chooser(sample, options)
     roles = chooser.declared() if options.schema else chooser.proposed()
+    sample.check_inside(each.column for each in roles.media)
     is_held = roles.key in sample.declarations and bool(sample.declarations[roles.key].media)
     if is_held and roles.boxes.corners:
         corners = ",".join(roles.boxes.corners)
@@ -539,7 +540,12 @@ def _with_forms(roles: Roles, sample: Sample) -> Roles:
         )
     )
     is_typed = sample.tables[0].is_typed
-    texts = (name for name, column in columns.items() if str in column.kinds and not is_typed)
+    texts = (
+        name
+        for name, column in columns.items()
+        # Large whole numbers are counted over all rows.
+        if not is_typed and str in column.kinds and not all(map(is_whole, column.values))
+    )
     forms = {
         name: column.form
         for name, column in columns.items()

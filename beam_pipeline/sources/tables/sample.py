@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
@@ -225,6 +225,15 @@ class Sample:
                     splits.add(split_folder(file.key_of(name)))
         return bool(splits) and None not in splits and not any(row.file.split for row in self.rows)
 
+    def check_inside(self, columns: Iterable[str]) -> None:
+        """Raise ConfigError if all files that one of these columns names are outside the input."""
+        for column in columns:
+            values = ((file, _text(values.get(column))) for file, values in self.rows)
+            names = [(file, name) for file, name in values if name]
+            errors = [error for file, name in names if (error := _error_of(file, name))]
+            if errors and len(errors) == len(names):
+                raise ConfigError(f"{names[0][0].relative}: column {column!r}: {errors[0]}")
+
 
 def _first_rows(table: Table) -> Batch:
     try:
@@ -241,14 +250,17 @@ def split_folder(key: str) -> str | None:
 
 
 def _any_exists(names: Iterable[tuple[TableFile, str]]) -> bool:
-    return any(map(_is_there, itertools.islice(dict.fromkeys(_paths(names)), _FILES)))
+    # A row whose file is outside the input is rejected when it is read.
+    paths = (file.path_of(name) for file, name in names if name and not _error_of(file, name))
+    return any(map(_is_there, itertools.islice(dict.fromkeys(paths), _FILES)))
 
 
-def _paths(names: Iterable[tuple[TableFile, str]]) -> Iterator[str]:
-    for file, name in names:
-        with contextlib.suppress(RecordError):  # it is rejected when the row is read
-            if name:
-                yield file.path_of(name)
+def _error_of(file: TableFile, name: str) -> RecordError | None:
+    try:
+        file.key_of(name)
+    except RecordError as error:
+        return error
+    return None
 
 
 def _is_there(path: str) -> bool:

@@ -27,6 +27,8 @@ from beam_pipeline.sources.malformed import malformed
 Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 100
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
@@ -172,6 +174,18 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     if not types:
         return ListOf(None)
     return ListOf(str if str in types else float if float in types else int, shape[1:])
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number of any size, also as text."""
+    return type(value) is int or (isinstance(value, str) and bool(_WHOLE.fullmatch(value)))
+
+
+def is_large(whole: int | str) -> bool:
+    """Return whether a whole number needs over 64 bits."""
+    if isinstance(whole, str) and len(whole) > _MOST_DIGITS:  # Python does not convert thousands
+        return True
+    return not -(2**63) <= int(whole) < 2**63
 
 
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
