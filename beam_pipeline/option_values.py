@@ -50,20 +50,23 @@ def parse_one(text: str) -> tuple[str, ...]:
 
 def make_fractions(value: Any) -> Mapping[str, float]:
     """Positive fractions by split, whose sum is 1, or less where `train` takes the rest."""
-    are_fractions = isinstance(value, Mapping) and all(
-        isinstance(name, str)
-        and re.fullmatch(r"\w+", name)
-        and isinstance(fraction, numbers.Real)
-        and float(fraction) > 0
-        for name, fraction in value.items()
-    )
-    total = sum(value.values()) if are_fractions else 0
-    if not value or not (abs(total - 1) < 1e-6 or ("train" not in value and 0 < total < 1)):
+    if not isinstance(value, Mapping) or not all(
+        isinstance(fraction, numbers.Real) for fraction in value.values()
+    ):
+        raise ValueError("cannot be used: give fractions by split, as in train=0.9,test=0.1")
+    if not value or not all(isinstance(name, str) and re.fullmatch(r"\w+", name) for name in value):
         raise ValueError(
-            "cannot be used: give positive fractions by split whose sum is 1, such as "
-            "train=0.9,test=0.1, or leave the rest to train, as in validation=0.1"
+            "cannot be used: name splits with letters, digits and underscores, as in --split "
+            "train=0.9,test=0.1"
         )
-    return value  # type: ignore[no-any-return]
+    total = sum(value.values())
+    is_whole = abs(total - 1) < 1e-6 or ("train" not in value and total < 1)
+    if not all(fraction > 0 for fraction in value.values()) or not is_whole:
+        raise ValueError(
+            "cannot be used: give positive fractions by split whose sum is 1, or leave the rest to "
+            "train, as in --split validation=0.1"
+        )
+    return value
 
 
 def make_shards(value: Any) -> int | Mapping[str, int]:

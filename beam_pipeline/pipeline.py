@@ -207,13 +207,15 @@ def checked_arguments(
         raise errors.ConfigError(f"unknown option {name}{did_you_mean(name, names)}")
     if config is None and settings:
         config, settings = BuildConfig(**settings), {}
-    for name, value, kind in (
-        ("config", config, BuildConfig),
-        ("options", options, PipelineOptions),
-        ("source", source, beam.PTransform),
+    for name, value, kind, example in (
+        ("config", config, BuildConfig, "BuildConfig(input='photos', output='data')"),
+        ("options", options, PipelineOptions, "PipelineOptions(['--runner=FlinkRunner'])"),
+        ("source", source, beam.PTransform, "an object of a class of yours, as docs/own-source.md"),
     ):
         if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
-            raise errors.ConfigError(f"{name}={value!r:.80} is not a {kind.__name__}; give one")
+            raise errors.ConfigError(
+                f"{name}={value!r:.80} is not a {kind.__name__}; give {example}"
+            )
     options = options or PipelineOptions([])
     use_options(options)
     return (dataclasses.replace(config, **settings) if settings else config), options

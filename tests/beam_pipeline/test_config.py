@@ -21,7 +21,9 @@ from tfrecord_dataset.image_size import ImageSize
     ("options", "message"),
     [
         pytest.param({"input": "/in\udcff"}, r"input: '/in\\udcff' .*not UTF-8", id="input"),
-        pytest.param({"split": {}}, r"^split \(--split\): {} .*positive frac", id="no split"),
+        pytest.param({"split": {}}, r"^split \(--split\): {} .*name splits", id="no split"),
+        pytest.param({"split": 0.5}, r"^split \(--split\): 0.5 .*fractions by", id="no names"),
+        pytest.param({"split": {"train": 10**400}}, "positive fractions", id="a large number"),
         pytest.param(
             {"layout": "cooc", "compression": "gzp", "seed": 1.5},
             r"^unknown layout \(--layout\) 'cooc' \(did you mean 'coco'\?\); choose from: auto, "
@@ -138,9 +140,9 @@ def test_a_size_is_fingerprinted_as_ever_with_the_width_first():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["photos"], "^config='photos' is not a BuildConfig; give one"),
+        (["photos"], "^config='photos' is not a BuildConfig; give Bui"),
         ([BuildConfig(), {"runner": "x"}], "^options={.*} is not a PipelineOptions"),
-        ([BuildConfig(), None, beam.Create], "^source=.* is not a PTransform; give one"),
+        ([BuildConfig(), None, beam.Create], "^source=.* is not a PTransform; give an obj"),
     ],
 )
 def test_what_a_build_cannot_take(function, arguments, message):

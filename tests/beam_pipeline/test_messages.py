@@ -59,7 +59,7 @@ TABLE = [
     ("plan INPUT/pets --classes names.txt", 2, "is not a file"),
     ("plan INPUT/pets --num-shards a=100000", 2, "'a=100000' .*give 1 to 99,999"),
     ("plan INPUT/pets --num-shards few", 2, "write it as 8 or train=8,test=1"),
-    ("plan INPUT/pets --split a-b=1", 2, "'a-b=1' .*positive fractions"),
+    ("plan INPUT/pets --split a-b=1", 2, "'a-b=1' .*name splits"),
     ("plan INPUT/pets --split a=1.5,b=-0.5", 2, "positive fractions by split whose sum is 1"),
     ("plan INPUT/pets --split train=0.8,", 2, "write it as"),
     ("plan INPUT/pets --split a=0.5,a=0.5", 2, "names a split twice"),
