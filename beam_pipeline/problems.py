@@ -17,6 +17,8 @@ SENTENCES: Mapping[str, str] = {
     "images/",
     "unknown layout": "{path} has no known layout: it holds {held}",
     "single file": "{path} is a single file, which {reader}; give the folder that it is in",
+    "file of another layout": "{path} is a single file, which {reader}, but {other} does; leave "
+    "out layout (--layout)",
     "layout does not fit": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
     "no such input": "the input {path!r} does not exist",
     "some folders are splits": "{path} has folders named after splits ({splits}) and others "

@@ -159,9 +159,7 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
         raise ProblemError(problem)
     is_auto = config.layout == AUTO
     if tree.is_file:
-        reader = "no layout reads" if is_auto else f"the layout {config.layout} does not read"
-        facts = {"path": tree.input, "reader": reader}
-        raise ProblemError(Problem(code="single file", facts=facts))
+        raise ProblemError(_single_file(tree, config))
     top = tree.look()
     number = f"{tree.at_least}{counted(len(files), 'file')}"
     inside = f"{shown(top.folders, 'folder')} with {number} such as {files[0]}"
@@ -169,6 +167,19 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     facts |= {"layout": config.layout, "sign": candidates[0].sign}
     code = "unknown layout" if is_auto else "layout does not fit"
     raise ProblemError(Problem(code=code, facts=facts, option="layout"))
+
+
+def _single_file(tree: Tree, config: BuildConfig) -> Problem:
+    """Refuse a file that the layout does not read, and name the layout that does."""
+    facts = {"path": tree.input, "reader": "no layout reads"}
+    if config.layout == AUTO:
+        return Problem(code="single file", facts=facts)
+    facts["reader"] = f"the layout {config.layout} does not read"
+    claims = _claims([*layouts().values()], tree, dataclasses.replace(config, layout=AUTO))
+    if not claims:
+        return Problem(code="single file", facts=facts)
+    facts["other"] = max(claims, key=lambda claim: claim.rank).layout
+    return Problem(code="file of another layout", facts=facts)
 
 
 def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
