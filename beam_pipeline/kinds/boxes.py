@@ -238,10 +238,10 @@ class _Boxes:
         if stated:
             parts = solid & _any(rows != np.trunc(rows))
             small &= np.bincount(self._record[parts], minlength=number) > 0
+        one_pixel = "" if stated else f", or if it is one pixel, to {self._format}"
         detail = (
             ", in pixels, has no number beyond 1, nor has any other of the image; if boxes are in "
-            f"fractions of the image, {_REMEDY} rel_{self._format}, or if it is one pixel, to "
-            f"{self._format}"
+            f"fractions of the image, {_REMEDY} rel_{self._format}{one_pixel}"
         )
         self._refuse(solid & small[self._record], IN_FRACTIONS, detail)
 

@@ -100,7 +100,8 @@ def inspect_audio(
         conversions += [f"format {source_format}"] * (source_format != "wav")
         num_samples = _length_after_resampling(num_samples, source_rate, rate)
         num_bytes = _HEADER_BYTES + num_samples * channels * _SAMPLE_BYTES[encoding]
-        _check_size(num_samples, channels)
+        with naming("resampled"):
+            _check_size(num_samples, channels)
         if is_inflated(len(data), num_bytes, in_a_record=True):
             raise RecordError(
                 TOO_LARGE,

@@ -27,7 +27,7 @@ IGNORED = 255
 
 NOT_A_MAP = "not a map"
 UNKNOWN_CLASS = "unknown class in map"
-_JPEG = "a JPEG changes pixels where they are encoded; save maps as PNG"
+_JPEG = "a JPEG changes pixels; save maps as PNG"
 BINARY = bytes([0, 0, 0, 255, 255, 255])
 """The colours of two classes: background is black, foreground white."""
 
@@ -209,10 +209,12 @@ def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray
     places = np.minimum(np.searchsorted(codes[order], packed), len(codes) - 1)
     numbers: npt.NDArray[np.int64] = order[places]
     if (unknown := codes[numbers] != packed).any():
+        remedy = "is not that of a class or segment; correct the map, or declare the colour"
+        if colors == BINARY:
+            remedy = "is neither black nor white, as in the first maps; make it black or white"
         raise RecordError(
             UNKNOWN_CLASS,
-            f"the pixel at {_place(unknown)} has the colour {_color(rgb, unknown)}, which is not "
-            "that of a class or segment; correct the map, or add it to the classes or annotations",
+            f"the pixel at {_place(unknown)} has the colour {_color(rgb, unknown)}, which {remedy}",
         )
     return numbers
 

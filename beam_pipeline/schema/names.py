@@ -30,8 +30,10 @@ def check_number(names: Collection[str], whose: str = "the records together") ->
 
 
 def _check(name: str, what: str, remedy: str) -> None:
-    if not name or _CONTROL.search(name):
+    if not name:
+        raise DataError(f"{what} {name!r} has no name; {remedy}")
+    if _CONTROL.search(name):
         raise DataError(
-            f"{what} {name!r} has a line end or another control character, bytes that are not "
-            f"UTF-8, or nothing in its name, which the files of a dataset cannot hold; {remedy}"
+            f"{what} {name!r} has a line end or another control character, or bytes that are not "
+            f"UTF-8, in its name, which the files that describe a dataset cannot hold; {remedy}"
         )

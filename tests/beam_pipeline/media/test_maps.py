@@ -95,7 +95,7 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
             "the colour 1, 1, 1, which is",
         ),
         (saved(RGB ^ 1), OF_SEGMENTS, "unknown class in map", "not that of a class"),
-        (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "not that of a class"),
+        (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "neither black nor white"),
         (saved(NUMBERS, "JPEG"), a_map(), "not a map", "save maps as PNG"),
         (saved(RGB, "JPEG"), OF_COLORS, "not a map", "a JPEG changes pixels"),
         (saved(DEPTHS), a_map(), "unknown class in map", "row 0, column 2 has the class 65535"),
