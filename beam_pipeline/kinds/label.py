@@ -183,7 +183,7 @@ def numbered_classes(
     if not declared:
         return tuple(map(str, range(largest + 1)))
     wrong = [smallest] * (smallest < -1) + [largest] * (largest >= len(declared))
-    check_declared("class numbers", name, wrong, declared)
+    check_declared(f"class numbers (not 0 to {len(declared) - 1})", name, wrong, declared)
     return declared
 
 

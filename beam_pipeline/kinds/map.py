@@ -96,7 +96,9 @@ class MapKind(MediaKind[Map]):
             largest = max(map(int, observed.classes), default=-1)
             classes = feature.classes or declared or tuple(map(str, range(largest + 1)))
             wrong = [largest] if largest >= len(classes) else []
-            check_declared("class numbers", feature.name, wrong, classes)
+            check_declared(
+                f"class numbers (not 0 to {len(classes) - 1})", feature.name, wrong, classes
+            )
         return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
 
     def complete_stored(

@@ -62,7 +62,7 @@ def test_class_names(tmp_path):
     info = build_verified(folder, tmp_path, classes=("cat", "dog", "bird"))
     assert info.classes == ("cat", "dog", "bird")
 
-    with pytest.raises(DataError, match="undeclared class numbers: 2; declared are cat, dog"):
+    with pytest.raises(DataError, match=r"class numbers \(not 0 to 1\): 2; declared are cat, dog"):
         build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
 
 
