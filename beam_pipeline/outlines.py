@@ -24,7 +24,7 @@ class Boxes(Sequence[Box]):
 
     @classmethod
     def of(cls, boxes: Sequence[Sequence[float]]) -> Self:
-        """The same boxes as a column; ValueError, TypeError or OverflowError for no boxes."""
+        """The same boxes as a column; TypeError, ValueError or OverflowError if one is invalid."""
         if isinstance(boxes, cls):
             return boxes
         if not {*map(len, boxes)} <= {4}:
@@ -78,7 +78,7 @@ class Outlines(Sequence[Rings]):
 
     @classmethod
     def of(cls, outlines: Sequence[Sequence[Sequence[float]]]) -> Self:
-        """The same outlines as columns; TypeError or OverflowError if not of numbers."""
+        """The same outlines as columns; TypeError or OverflowError if a coordinate is invalid."""
         if isinstance(outlines, cls):
             return outlines
         rings = [*itertools.chain.from_iterable(outlines)]

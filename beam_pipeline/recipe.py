@@ -142,7 +142,7 @@ def _value(field: Field, node: yaml.Node, placed: _Placed) -> Any:
 
 
 def _placed(field: Field, text: str, folder: str, root: str) -> str:
-    """A text of an option, absolute where it is a path below the recipe's folder or the input."""
+    """Make an option's path absolute, from the recipe's folder or the input; keep other texts."""
     if not _is_path(field) or text[:1] in ("", "~"):
         return text
     split, path = _split_and_path(field, text)

@@ -19,7 +19,7 @@ from tfrecord_dataset.image_size import ImageSize
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ListSummary:
-    """One key of an Example that is an Example already: a list, in brief.
+    """Summary of a list in an existing Example.
 
     One number and one short text are their own summary: an int, a float, a str.
 
@@ -52,7 +52,7 @@ class ListSummary:
 
 
 class Expectation(NamedTuple):
-    """What a key of an Example holds in the first records of its dataset; `source` is the first.
+    """Kind and form of a key in the first records of a dataset, and the first record with them.
 
     `form` is "image" or "audio" if its values are encoded so, else "".
     """

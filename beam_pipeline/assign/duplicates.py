@@ -41,7 +41,7 @@ def settle(
 
     Args:
         tables: Records (`columns.to_bytes`), all of equal content among them; read repeatedly.
-        observes: Whether values are counted here, as with "drop": only now it is known who stays.
+        observes: Whether values are counted here; always with "drop", which decides who stays.
     """
     drops = policy == "drop"
     observes = observes or drops

@@ -91,7 +91,7 @@ NOTHING_JOINED = Joined(NearDuplicates(), {})
 
 
 def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
-    """Return the table of the looks of (inspected record, its place, its position); b"" of none."""
+    """Return the table of looks for (inspected record, place, position); b"" without records."""
     rows = [
         (record.look, record.key, place, columns.content_of(record.content_digest))
         for record, place, _ in records

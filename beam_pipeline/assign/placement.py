@@ -47,7 +47,7 @@ def _salted(salt: str) -> hashlib.blake2b:
 
 
 def group_of(record: Inspected, group_by: str) -> str:
-    """What decides the split of a record; RecordError if it lacks BuildConfig.group_by."""
+    """Return what decides the split of a record; RecordError if it lacks what to group by."""
     if not group_by:
         return record.group or record.content_digest
     if group_by.isdigit():
@@ -128,7 +128,7 @@ def bins_of(positions: npt.NDArray[np.uint64]) -> Int64s:
 
 @dataclasses.dataclass(slots=True)
 class Histogram:
-    """Number and size of a split's records in each bin of positions, ascending: int64 [n]."""
+    """Number and bytes of a split's records by bin: int64 [n], bins ascending, none empty."""
 
     bins: Int64s = dataclasses.field(default_factory=_no_numbers)
     num_records: Int64s = dataclasses.field(default_factory=_no_numbers)
@@ -171,9 +171,10 @@ class SplitPlan:
 
 
 def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
-    """Cut a split, which is not empty, so that every shard holds the same bytes, to one bin.
+    """Cut a split into shards of equal bytes, up to one bin.
 
-    `num_shards` is as `wanted_shards` allows; None for as many as target_shard_bytes asks for.
+    `num_shards` is at most the number of bins (`wanted_shards`); None leaves it to
+    `target_shard_bytes`.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
     ends = np.cumsum(histogram.num_bytes)
@@ -198,7 +199,11 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
 def wanted_shards(
     num_shards: int | Mapping[str, int] | None, histograms: Mapping[str, Histogram]
 ) -> dict[str, int | None]:
-    """The shards that `--num-shards` wants by split, None to decide by bytes."""
+    """Return how many shards `--num-shards` asks for by split; None leaves it to the bytes.
+
+    Raises:
+        ConfigError: A split is unknown, or has too few records for so many shards.
+    """
     splits = sorted(histograms)
     wanted: dict[str, int | None]
     if not isinstance(num_shards, Mapping):

@@ -24,7 +24,7 @@ Keyed = tuple[Any, bytes]
 
 
 class Keys(NamedTuple):
-    """The keys of a shuffle, and what numbers the key of each row of a table, int64 [n]."""
+    """The keys of a shuffle; `numbers_of` returns the number of each row's key, int64 [n]."""
 
     names: Sequence[Hashable]
     numbers_of: Callable[[pa.Table], Int64s]

@@ -210,7 +210,11 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
 def declared_classes(
     statistics: Statistics, given: tuple[str, ...], schema: tuple[Feature, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Class names in order by feature: those `given` by the user for one, else the layout's."""
+    """Class names in order by feature: those `given` by the user for one, else the layout's.
+
+    Raises:
+        DataError: The layout's files give one number to two names.
+    """
     names: dict[str, tuple[str, ...]] = {}
     for feature, numbered in statistics.declared.items():
         for number, texts in numbered.items():

@@ -92,7 +92,7 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """`InspectedInput` records, together about as many as `counts` say, to `Assigned`."""
+    """`InspectedInput` records to `Assigned`; the sum of `counts` is about their number."""
 
     config: BuildConfig
     counts: beam.PCollection[int]
@@ -170,7 +170,7 @@ class AssignShards(beam.PTransform):
 class FindNearDuplicates(beam.PTransform):
     """Tables of looks (`likeness.SCHEMA`) to the `Joined` of all, of one element.
 
-    `buckets` (in how many each part of a look is compared) and `chooser` have one element each.
+    `buckets`, the number for each part of a look, and `chooser` have one element each.
     """
 
     config: BuildConfig

@@ -49,7 +49,7 @@ class DuplicateGroup:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Statistics:
-    """What records are, taken together; `merge` adds those of others.
+    """Statistics of records; `merge` adds those of others.
 
     Attributes:
         num_inspected: Records that Inspect passed on; 0 if nobody counted.

@@ -70,7 +70,7 @@ class Strata:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SplitChooser:
-    """Chooses the split of a group; `moved` has the splits, by hash, that fractions do not give."""
+    """Chooses the split of a group by its hash: from `moved`, else by the fractions."""
 
     fractions: Mapping[str, float]
     seed: int

@@ -114,7 +114,11 @@ def is_dataset(directory: str) -> bool:
 
 
 def find_dataset(path: str | os.PathLike[str]) -> str:
-    """Return the dataset's directory: `path`, or the newest version below it."""
+    """Return the dataset's directory: `path`, or the newest version below it.
+
+    Raises:
+        ConfigError: There is no finished dataset, or several below `path`.
+    """
     directory = storage.absolute(metadata.named_path(path))
     return metadata.find_dataset(directory, storage.exists, _folders)
 

@@ -108,7 +108,7 @@ def rows_of_columns(
 def writing(
     schema: Sequence[Feature], paths: Sequence[str], *, durable: bool = False
 ) -> Iterator["IndexWriter"]:
-    """Write the index of a shard to the `paths` of its `files`, which it lists at the end."""
+    """Write the index of a shard to `paths`, one per name in `files`; fills `writer.files`."""
     with storage.writing(paths[0], durable=durable) as handle:
         rows = HashedFile(handle)
         types = arrow_schema(schema)
@@ -128,7 +128,7 @@ def writing(
 class IndexWriter:
     """Writer of a shard's index that takes rows as they come, in groups of some megabytes.
 
-    `files` has what was written.
+    `files` are the written ones.
     """
 
     def __init__(self, parquet: pyarrow.parquet.ParquetWriter):

@@ -95,7 +95,7 @@ class Unpacking:
 
 @contextlib.contextmanager
 def unpacking(packed: Any, path: str, ending: str) -> Iterator[Unpacking]:
-    """Open the content of the open file at `path`, packed as its `suffix_of` or `ending` says."""
+    """Open the content of `packed`, the open file at `path`, by its compression's suffix."""
     name = unsigned(path).rpartition("/")[2]
     with contextlib.closing(_BY_SUFFIX[ending](packed)) as content:
         yield Unpacking(content, packed, name)

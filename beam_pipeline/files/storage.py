@@ -189,7 +189,7 @@ def opened(path: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def decompressed(path: str, ending: str = "") -> Iterator[Any]:
-    """Open the file at `path`, buffered and decompressed; by the suffix of its name, or `ending`.
+    """Open the file at `path`, buffered, and decompressed by its suffix or the given `ending`.
 
     Raises:
         RecordError, OSError: As in `opened`. For a compressed file, `read` raises RecordError

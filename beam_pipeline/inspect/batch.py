@@ -37,8 +37,8 @@ class PackedBatch(NamedTuple):
     """A batch of inspected elements as it leaves its process; bytes are empty where there are none.
 
     Attributes:
-        records: Their table (`assign.columns.to_bytes`).
-        rejects: They (`pickling.pack`).
+        records: Table of records (`assign.columns.to_bytes`).
+        rejects: Packed rejects (`pickling.pack`).
         statistics: What is counted of its elements (`assign.statistics.Statistics`).
         looks: What its images look like (`assign.likeness.SCHEMA`), if requested.
     """
@@ -68,7 +68,7 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InspectBatch(Work[bytes, PackedBatch]):
-    """The elements of a packed batch, inspected and packed again, some records at once."""
+    """Inspect the elements of a packed batch, `threads` at once, and pack them again."""
 
     settings: Constant[Settings]
     threads: int

@@ -66,7 +66,7 @@ class InspectedRows:
 def inspect_record(
     record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
 ) -> Inspected:
-    """`record` with all that its files' bytes tell, checked, measured, and as `rules` ask for it.
+    """Check a record, and add what its files tell: formats, sizes, digests, ranges, tokens.
 
     Raises:
         RecordError: Something about the record cannot be used (docs/data-checks.md).

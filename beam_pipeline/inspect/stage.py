@@ -27,8 +27,13 @@ _BATCHES_WITHOUT_PROCESSES = 4
 
 
 class InspectedInput(NamedTuple):
-    """What Inspect yields: tables of records, packed batches of Rejected and tables of looks, all
-    spilled (`Job.spill`), and statistics of the batches.
+    """Output of Inspect; all but statistics is spilled (`Job.spill`).
+
+    Attributes:
+        records: Tables of records.
+        rejected: Packed batches of Rejected.
+        statistics: Statistics of the batches.
+        looks: Tables of looks of images.
     """
 
     records: beam.PCollection[bytes]

@@ -89,7 +89,11 @@ def inspect_example(
 
 
 def parse_example(payload: bytes) -> Lists:
-    """The lists of an Example by key, which has some, each with a name, and not too many."""
+    """Parse an Example to its lists by key.
+
+    Raises:
+        RecordError: "not an Example", "too many keys" or "key without a name".
+    """
     try:
         example = lists(payload)
     except ValueError as error:
@@ -103,7 +107,7 @@ def parse_example(payload: bytes) -> Lists:
 
 
 def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
-    """Which keys hold an "image" or "audio" in full, by a user's schema that the Example fits."""
+    """Which keys hold an "image" or "audio", by a schema; RecordError if the Example misfits."""
     for problem in mismatches(schema_specs(rules.schema), example):
         raise RecordError(_MISFIT, problem)
     return {
@@ -112,7 +116,11 @@ def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
 
 
 def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[str, str]:
-    """Which keys hold an "image" or "audio", by the first records; else by their first bytes."""
+    """Which keys hold an "image" or "audio", by the first records; else by their first bytes.
+
+    Raises:
+        RecordError: The Example differs from the first records.
+    """
     forms = {}
     for key, (kind, values) in example.items():
         there = expected.get(key)

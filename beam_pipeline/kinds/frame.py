@@ -60,7 +60,7 @@ class Frame:
         return ImageSize(round(height * self.scale[1]), round(width * self.scale[0]))
 
     def of_annotation(self, stated_size: ImageSize | None, *, relative: bool) -> "Frame":
-        """The frame that an annotation speaks of, for such an image or in fractions of any.
+        """The frame of an annotation's numbers: pixels of an image of that size, or fractions.
 
         Raises:
             RecordError: "size mismatch".

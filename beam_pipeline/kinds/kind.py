@@ -46,7 +46,7 @@ class Inspection:
 
     @property
     def image_frame(self) -> Frame | None:
-        """That of the image called "image", else of the first one; None without an image."""
+        """Frame of the image called "image", else of the first one; None without an image."""
         return self.frames.get("image") or next(iter(self.frames.values()), None)
 
     def count(self, what: str, conversions: Iterable[str], num_bytes: int = 0) -> None:

@@ -179,7 +179,7 @@ def _chunk(name: bytes, content: bytes) -> bytes:
 
 
 def checked(value: Any) -> Mask:
-    """A mask of a source's, which is a RecordError if it is malformed."""
+    """Check a source's mask; RecordError if it is malformed."""
     try:
         size, counts = value
         mask = Mask(ImageSize(*map(int, size)), bytes(counts))

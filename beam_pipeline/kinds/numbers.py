@@ -94,7 +94,7 @@ class Rounding(NamedTuple):
     rounded: Number | None = None
 
     def merged(self, other: "Rounding") -> "Rounding":
-        """Those of both."""
+        """Merge both."""
         if not other.num_rounded:
             return self
         numbers = [each.rounded for each in (self, other) if each.rounded is not None]

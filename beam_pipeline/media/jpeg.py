@@ -98,7 +98,7 @@ def _decode(data: bytes, mode: str, raw_mode: str, header: Header, scale: int) -
         return Image.frombytes(mode, size, data, "jpeg", raw_mode, "", scale, 0)
     except (ValueError, OSError) as error:
         reason = TRUNCATED if "not enough" in str(error) else DAMAGED
-        raise RecordError(reason, f"{error}") from error
+        raise RecordError(reason, str(error)) from error
 
 
 def read_header(data: bytes, max_pixels: int) -> Header:

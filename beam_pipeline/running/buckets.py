@@ -87,7 +87,7 @@ class Buckets:
     def send(
         self, values: Iterable[tuple[str | bytes, Any]], size: Callable[[Any], int] | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Divide any number of (key, value) pairs into (bucket, packed values), as `send`."""
+        """Divide any number of (key, value) pairs into (bucket, packed values) as `send` does."""
         return send(((self.bucket(key), value) for key, value in values), size)
 
 

@@ -28,7 +28,7 @@ _BEGUN = ()
 
 
 class Death(NamedTuple):
-    """End of a process during an item: its exit code (-n for signal n), after so many attempts."""
+    """End of a process during an item: exit code (-n for signal n), and number of attempts."""
 
     exit_code: int
     attempts: int = 1

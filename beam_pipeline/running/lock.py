@@ -10,9 +10,10 @@ from tfrecord_dataset import durable
 
 @contextlib.contextmanager
 def exclusive(directory: str, lock: str) -> Iterator[None]:
-    """Hold the local folder `lock` for a dataset until this process ends, or raise ConfigError.
+    """Lock a dataset for this process by a local folder; ConfigError if another has locked it.
 
-    The folder is created if missing; its holder may delete it. A remote dataset is not locked.
+    The folder `lock` is created if missing; its holder may delete it. A remote dataset is not
+    locked.
     """
     if storage.is_remote(directory):
         storage.make_dirs(lock)

@@ -5,13 +5,13 @@ import ctypes
 import gc
 from collections.abc import Iterator, Mapping
 
-# Environment variables that native libraries read when they are loaded.
-# No threads of their own, so that a process may be forked.
+# Environment variables that native libraries read when they are loaded: no threads of their own,
+# so that a process may be forked.
 ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",  # NumPy's
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's
 }
-# Python cannot set the pool for a Parquet file's pages, and Arrow's own keeps freed memory.
+# Likewise: Python cannot set the pool for a Parquet file's pages, and Arrow's own keeps memory.
 ONE_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 # malloc.h

@@ -71,7 +71,11 @@ def spare_processes(options: PipelineOptions) -> int:
 
 
 def choose_runner(options: PipelineOptions) -> PipelineRunner | None:
-    """Return the safe local runner, None for another; ConfigError if it cannot run a build."""
+    """Return the safe local runner; None if `options` name another one.
+
+    Raises:
+        ConfigError: The runner cannot run a build, or an option would break the build.
+    """
     if (
         options.view_as(GoogleCloudOptions).template_location
         or options.view_as(TestOptions).dry_run

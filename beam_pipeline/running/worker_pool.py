@@ -49,7 +49,7 @@ class Work(abc.ABC, Generic[_T, _R]):
 
 
 class WorkerPool:
-    """Pool of `count` worker processes, in each of which `prepare` is the first call.
+    """Pool of `count` worker processes, which call `prepare` first.
 
     Processes that are idle for `idle_s` seconds end, except forks.
     """

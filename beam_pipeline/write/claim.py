@@ -35,7 +35,11 @@ def _path(config: BuildConfig) -> str:
 
 @contextlib.contextmanager
 def exclusive(config: BuildConfig) -> Iterator[None]:
-    """Hold a dataset's directory, on a store also after this process, or raise ConfigError."""
+    """Hold a dataset's directory against other builds; on a store also after this process.
+
+    Raises:
+        ConfigError: Another build holds it, or has finished a dataset there.
+    """
     if storage.is_remote(config.dataset_dir):
         _take(config)
         yield

@@ -49,7 +49,7 @@ def _write_provenance(path: str, text: str) -> None:
 
 
 def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
-    """Raise CountMismatchError unless the records read are those rejected and in planned shards."""
+    """Raise CountMismatchError unless each record read is rejected or in a planned shard."""
     num_written = sum(info.num_records for info in shards)
     planned = {
         (name, number) for name, split in plan.splits.items() for number in range(split.num_shards)

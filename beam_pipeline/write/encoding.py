@@ -137,7 +137,7 @@ class Chunk(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EncodeChunk(Work[Chunk, EncodedChunk]):
-    """Encode the records of a chunk, so many at once."""
+    """Encode the records of a chunk, `threads` at once."""
 
     encoder: Constant[Encoder]
     threads: int

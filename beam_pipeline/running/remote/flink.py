@@ -190,7 +190,7 @@ def _host(url: str) -> str:
 
 
 def find_jar(given: str | None, flink_version: str) -> str:
-    """Return the job server's jar: a path, or the URL to download; ConfigError if none is."""
+    """Return the job server's jar, a path or a URL to download; ConfigError if there is none."""
     command = f"make flink-jar FLINK={flink_version}"
     if given:
         if not urlsplit(given).scheme and not os.path.exists(given):
