@@ -87,8 +87,8 @@ class MediaKind(Kind[Media]):
         value = one(lists, feature.key)
         if form_of(value) in self.forms:
             return ""
-        key = feature.key
-        return f"key {key!r} holds {describe_bytes(value)}, where {feature.kind} was expected"
+        expected = f"{feature.kind} ({', '.join(sorted(self.forms))})"
+        return f"key {feature.key!r} holds {describe_bytes(value)}, where {expected} was expected"
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         return {"sha256": "string", **dict.fromkeys(self.numbers, "int64")} if self.numbers else {}

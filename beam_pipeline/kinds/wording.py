@@ -40,10 +40,11 @@ def described(feature: Feature) -> str:
         words.append(shape_text(feature))
     if feature.sample_rate:
         words.append(f"at {feature.sample_rate} Hz")
-    if feature.minimum is not None:
-        words.append(f"from {feature.minimum:g}")
-    if feature.maximum is not None:
-        words.append(f"to {feature.maximum:g}")
+    low, high = feature.minimum, feature.maximum
+    if low is not None:
+        words.append(f"of {low:g} or more" if high is None else f"from {low:g}")
+    if high is not None:
+        words.append(f"of {high:g} or less" if low is None else f"to {high:g}")
     return of_classes(" ".join(words), feature)
 
 

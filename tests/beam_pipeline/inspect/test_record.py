@@ -188,7 +188,7 @@ def test_a_declared_schema_is_held_against_the_values(write):
     assert inspected(rules, n=3, other="x").features == {"n": 3}
     refused = refusal(rules, n=6)
     assert refused.reason == "does not fit the schema"
-    assert refused.detail == "'n' is 6, where scalar int64 to 5 was expected"
+    assert refused.detail == "'n' is 6, where scalar int64 of 5 or less was expected"
 
 
 @pytest.mark.parametrize(

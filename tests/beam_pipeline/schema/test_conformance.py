@@ -119,8 +119,8 @@ LARGE = 2**63
         (INT, 0.5, "0.5", "scalar int64"),
         (INT, "3", "'3'", "scalar int64"),
         ({**INT, "minimum": 0, "maximum": 9}, 10, "10", "scalar int64 from 0 to 9"),
-        ({**FLOAT, "minimum": 0.5}, 0.25, "0.25", "scalar float32 from 0.5"),
-        ({**FLOAT, "maximum": 1}, math.nan, "nan", "scalar float32 to 1"),
+        ({**FLOAT, "minimum": 0.5}, 0.25, "0.25", "scalar float32 of 0.5 or more"),
+        ({**FLOAT, "maximum": 1}, math.nan, "nan", "scalar float32 of 1 or less"),
         ({"kind": "scalar", "dtype": "bytes"}, "a", "'a'", "scalar bytes"),
         ({"kind": "text"}, 3, "3", "text string"),
         ({"kind": "bytes"}, None, "missing", "bytes string"),
@@ -144,7 +144,12 @@ LARGE = 2**63
         (RAW, array("int64", (2, 2), 0, 256), "int64 [2, 2] from 0 to 256", "tensor uint8 [2, 2]"),
         (HALF, array("float32", high=7e4), "float32 [3] from 0 to 70000", "tensor float16 [3]"),
         (TRUTHS, array("uint8", (2, 2), high=2), "uint8 [2, 2] from 0 to 2", "tensor bool [2, 2]"),
-        ({**TENSOR, "maximum": 8}, array(), "int64 [3] from 0 to 9", "tensor int64 [3] to 8"),
+        (
+            {**TENSOR, "maximum": 8},
+            array(),
+            "int64 [3] from 0 to 9",
+            "tensor int64 [3] of 8 or less",
+        ),
         ({**TENSOR, "shape": []}, 0.5, "0.5", "tensor int64"),
         (TENSOR, ("a", "b", "c"), "('a', 'b', 'c')", "tensor int64 [3]"),
         (WORDS, ("a",), "('a',)", "tensor string [2]"),
@@ -163,7 +168,7 @@ def test_nan_may_stand_for_what_is_missing_whatever_the_range():
     missing = {"a": math.nan}
 
     assert conforming(missing, schema, may_be_nan=True) == missing
-    with pytest.raises(RecordError, match=r"'a' is nan, where scalar float32 from 0"):
+    with pytest.raises(RecordError, match=r"'a' is nan, where scalar float32 of 0"):
         conforming(missing, schema)
-    with pytest.raises(RecordError, match=r"'a' is -1.0, where scalar float32 from 0"):
+    with pytest.raises(RecordError, match=r"'a' is -1.0, where scalar float32 of 0"):
         conforming({"a": -1.0}, schema, may_be_nan=True)

@@ -75,7 +75,7 @@ ANY_IMAGE = bare("image", "uint8", (None, None, 3))
         (ROWS, [0.5] * 8, "a float list of 8, where a float list in rows of 3"),
         (BOXES, [0.5] * 7, "in rows of 4"),
         (bare("text", "string"), [b"\xff"], "where UTF-8 was expected"),
-        (ANY_IMAGE, [b"text"], "4 bytes that start with 'text', where image was expected"),
+        (ANY_IMAGE, [b"text"], "start with 'text', where image (bmp, gif, jpeg, png) was expected"),
         (bare("audio", "float32", (None, None)), [b""], "no bytes"),
     ],
 )
