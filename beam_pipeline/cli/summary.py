@@ -14,6 +14,7 @@ from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import alike, brief, count_classes
 from beam_pipeline.option_values import ONE_SPLIT
+from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.missing_classes import counts_of, describe_missing, missing_classes
@@ -93,6 +94,8 @@ def _of_records(
 ) -> Iterator[str]:
     """Yield what metadata.json states of the records, except for rejects."""
     yield from _counted("changed", facts["changes"])
+    if OF_A_POINT in facts["changes"]:
+        yield "note: if points in no group are landmarks, set points: landmarks in a recipe"
     for sentence in describe_rounding(schema, facts.get("rounded", {})):
         yield f"note: {sentence}"
     for name, rates in facts.get("sample_rates", {}).items():

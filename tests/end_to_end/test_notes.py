@@ -1,11 +1,19 @@
 """What `plan` notes about values that may be meant otherwise."""
 
+import json
+
 import numpy as np
 import pytest
 import soundfile
 from PIL import Image
 
 from beam_pipeline.cli import commands
+
+
+def landmarks(root, write_image):
+    write_image(root / "face.jpg", size=(64, 48))
+    shapes = [{"shape_type": "point", "label": "left eye", "points": [[20, 12]]}]
+    (root / "face.json").write_text(json.dumps({"shapes": shapes}))
 
 
 def sample_rates(root, write_image):
@@ -42,6 +50,7 @@ def wide_fractions(root, _):
         (wide_arrays, "note: x: 10 of 10 values change in float32, which keeps 7 digits: 123"),
         (wide_lists, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 1e-300 is"),
         (wide_fractions, "note: a: 2 of 3 values change in float32, which keeps 7 digits: 12345"),
+        (landmarks, "set points: landmarks in a recipe"),
         (sample_rates, "8000 Hz (4), 44100 Hz (2); pass --audio-sample-rate 16000 to resample it"),
         (deep_images, "2 images with 16 bits, of which readers take the upper 8"),
     ],
