@@ -39,7 +39,7 @@ class BuildOption(Option):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobOption(BuildOption):
-    """One that does not decide what the files hold."""
+    """An option that does not decide what the files hold."""
 
     is_content: bool = False
 
@@ -74,7 +74,7 @@ Schema = Annotated[
 
 
 def _tokenizer(path: str) -> str:
-    """The path of one that can be read."""
+    """Return the path of a tokenizer's file that can be read."""
     if path := values.make_path(path):
         tokens.load(path)
     return path

@@ -172,7 +172,7 @@ class IndexWriter:
             start = int(ends[-1]) if len(ends) else start
 
     def flush(self) -> None:
-        """Write the rows that wait."""
+        """Write the waiting rows."""
         if self._waiting:
             rows = pyarrow.concat_tables(self._waiting)
             self._waiting, self._waiting_bytes = [], 0

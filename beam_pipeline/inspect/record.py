@@ -39,7 +39,7 @@ from beam_pipeline.schema.conformance import conforming
 # Approximate size of an Example's framing, keys and numbers without the payload.
 _EXAMPLE_OVERHEAD_BYTES = 400
 
-# Of records without files, none of whose values counts any.
+# Notes of records without files, whose values count none.
 _NO_NOTES = Counter[str]()
 
 Problem = RecordError | None
@@ -49,7 +49,7 @@ Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InspectedRows:
-    """Rows that were checked, with their values by feature, and what `Inspected` has of each."""
+    """Checked rows, their values by feature, and digest and size of each as in `Inspected`."""
 
     rows: Rows
     columns: Mapping[str, Sequence[Value]]
@@ -201,7 +201,7 @@ def _as_problem(error: RecordError | MemoryError) -> RecordError:
 def _by_halves(
     function: Callable[[Sequence[_UnderWay]], None], records: Sequence[_UnderWay]
 ) -> None:
-    """Call a function for records that are `alike`, and find those on which it fails."""
+    """Call a function for records that are `alike`, and note the problem of each that fails."""
     try:
         function(records)
     except (RecordError, MemoryError) as error:

@@ -107,7 +107,7 @@ def parse_example(payload: bytes) -> Lists:
 
 
 def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
-    """Which keys hold an "image" or "audio", by a schema; RecordError if the Example misfits."""
+    """Keys that hold an "image" or "audio" by the schema; RecordError if it does not fit."""
     for problem in mismatches(schema_specs(rules.schema), example):
         raise RecordError(_MISFIT, problem)
     return {

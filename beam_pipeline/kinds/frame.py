@@ -35,7 +35,7 @@ _Number = TypeVar("_Number", float, npt.NDArray[np.float64])
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What turns and scales geometry into fractions of the upright image.
+    """Turns and scales geometry into fractions of the upright image.
 
     Attributes:
         size: Of what stated numbers count: of an image in its file, before the orientation; 1 by 1

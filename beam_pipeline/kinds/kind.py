@@ -105,17 +105,17 @@ class Kind(Generic[V]):
     # Of inspected records.
 
     def check(self, name: str, value: V, inspection: Inspection) -> Any:
-        """The value of feature `name` with all that it tells; counts its bytes and changes."""
+        """Check a value of feature `name`, and count its bytes and changes."""
         raise NotImplementedError
 
     def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
-        """The values of feature `name` of some records, and about how many bytes each takes."""
+        """Check values of feature `name`; returns them, and about how many bytes each takes."""
         raise NotImplementedError
 
     def turn_column(
         self, values: Sequence[V], inspections: Sequence[Inspection]
     ) -> Sequence[V | RecordError]:
-        """Checked values of some records in the frames of their checked images, or their errors."""
+        """Turn checked values with the images of their records; a bad value becomes its error."""
         raise NotImplementedError
 
     def content(self, value: V) -> object:
@@ -131,7 +131,7 @@ class Kind(Generic[V]):
         return 0
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
-        """The classes that a value states; in existing Examples numbers stand for them."""
+        """The names of a value's classes; their numbers in existing Examples."""
         return ()
 
     def group(self, value: V) -> str | None:
@@ -189,7 +189,7 @@ class Kind(Generic[V]):
     def complete_stored(
         self, feature: Feature, observed: Observed, declared: tuple[str, ...]
     ) -> Feature:
-        """The same for existing Examples."""
+        """Complete a feature of existing Examples, as `complete` does."""
         return feature
 
     def fits(self, feature: Feature, value: Any) -> bool:
@@ -201,7 +201,7 @@ class Kind(Generic[V]):
         return shortened(value)
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        """Yield facts of a feature of so many records for the summary, after its `type_words`."""
+        """Yield what the summary says of a feature of so many records after its `type_words`."""
         yield from observed.range_words()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
@@ -229,12 +229,12 @@ class Kind(Generic[V]):
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
-        """The same of some records."""
+        """Encode the values of some records, by key."""
         rows = [self.encode(feature, *each) for each in zip(values, stored, strict=True)]
         return {key: [row[key] for row in rows] for key in rows[0]}
 
     def problem(self, feature: Feature, lists: Lists) -> str:
-        """What is wrong with the values in an Example's valid lists of a feature, or ""."""
+        """Return what is wrong with a feature's values in an Example of valid lists, or ""."""
         return ""
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:

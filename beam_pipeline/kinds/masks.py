@@ -115,7 +115,7 @@ def turned(mask: Mask, frame: Frame) -> Mask:
 
 
 def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
-    """The mask of the pixels of an image that rings of corners in 0..1 of it surround."""
+    """The mask of an image's pixels inside rings, whose corners are in 0..1 of the image."""
     if not rings:
         return mask_of_runs(size, [size.height * size.width])
     scale = (size.width, size.height)

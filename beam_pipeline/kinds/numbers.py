@@ -130,7 +130,7 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
 
 
 def _nearness(number: Number) -> tuple[Number, Number]:
-    """Sorts by distance to 0, exactly, whatever the order of merging."""
+    """Sort key: exact distance to 0, so that numbers merge in any order."""
     return abs(number), number
 
 

@@ -27,9 +27,9 @@ _FRACTION_BITS = 149
 _MAX_WAITING = 128
 # From here on, float64 has only whole numbers.
 _WHOLE = 2.0**53
-# What of `Observed.example`: objects with class names, and without.
+# Keys of `Observed.example`: objects with class names, and without.
 NAMED, NAMELESS = "named", "nameless"
-# Sizes to keep: only whether they differ matters; of names of points that some have none, too.
+# Sizes to keep: only whether they differ matters; one more for points, which may lack names.
 _KEPT = 2
 _KEPT_RATES = 16
 _KEPT_NAMINGS = 3
@@ -41,7 +41,7 @@ MAX_COLUMNS = 1024
 
 
 def spanned(one: tuple[_N, _N] | None, other: tuple[_N, _N] | None) -> tuple[_N, _N] | None:
-    """The range of both; None for no numbers."""
+    """The range of both; None without numbers."""
     if one is None or other is None:
         return one or other
     return min(one[0], other[0]), max(one[1], other[1])

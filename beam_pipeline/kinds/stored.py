@@ -11,7 +11,7 @@ from beam_pipeline.records import ListSummary, Value
 from tfrecord_dataset.format.inference import MAX_CLASS, NAMED_CLASSES
 from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
-# Of a longer text only the length is kept.
+# Longer texts are kept as their length only.
 _SHORT_CHARACTERS = 100
 
 

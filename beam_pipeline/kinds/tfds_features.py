@@ -48,7 +48,7 @@ def scalar(dtype: str) -> dict[str, Any]:
 
 
 def image(feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
-    """A key of an encoded image, whose format TFDS asks for only where it encodes: not of BMP."""
+    """A key of an image; TFDS encodes in the stated format, which cannot be BMP."""
     if key != feature.key:
         return scalar(spec.kind)
     stated = {"encodingFormat": "png" if feature.format == "png" else "jpeg"}

@@ -80,7 +80,7 @@ class AudioOptions(Options):
 def inspect_audio(
     data: bytes, options: AudioOptions, file: FileRef = IN_MEMORY
 ) -> tuple[Audio, int]:
-    """Check a whole audio file, decide how to store it, and return it with its bytes as stored.
+    """Check an audio file and decide how to store it; returns it and its stored size in bytes.
 
     libsndfile decodes an accepted file to the stated sample rate, samples and channels, and all
     samples are finite. So does TensorFlow's `decode_wav` for a 16-bit PCM WAV with a plain header
@@ -144,7 +144,7 @@ def encode_audio(data: bytes, audio: Audio) -> bytes:
 
 
 def _decoded(data: bytes, source_format: str) -> tuple[int, int, int, str]:
-    """(samples, their rate, channels, encoding if it is converted) of a whole file."""
+    """Decode a whole file; returns (samples, sample rate, channels, encoding if converted)."""
     stated = wav.check(data) if source_format == "wav" else None
     if source_format == "ogg":
         ogg.check(data)

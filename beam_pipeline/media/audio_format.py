@@ -37,7 +37,7 @@ def behind_id3(data: bytes) -> int:
 
 
 def check_start(data: bytes) -> None:
-    """Check the first bytes of a file, as `sniff` does: behind long tags they tell nothing yet."""
+    """Check the first bytes of a file as `sniff` does, unless they are only tags."""
     if behind_id3(data) < len(data):
         sniff(data)
 

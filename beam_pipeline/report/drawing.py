@@ -45,7 +45,7 @@ _NEAR, _FAR = np.array([255, 200, 0]), np.array([40, 0, 160])
 
 
 class Shading(NamedTuple):
-    """A map to draw over an image; one without classes has depths."""
+    """A map to draw over an image: of classes, or of depths if it has none."""
 
     data: bytes
     classes: Sequence[str]
@@ -223,7 +223,7 @@ def _draw_keypoints(canvas: _Canvas, triples: tuple[float, ...]) -> None:
 
 def _draw_name(canvas: _Canvas, name: str, box: Rectangle, color: Color) -> None:
     """Draw a name above its box, moved into the image if necessary."""
-    name = brief(name)  # to measure 5,000 characters takes a second
+    name = brief(name)  # measuring 5,000 characters takes a second
     corner, draw = (box[0], box[1]), canvas.draw
     _, top, right, _ = draw.textbbox(corner, name, canvas.font, "lb", stroke_width=canvas.line)
     x = max(0.0, corner[0] + min(0.0, canvas.width - right))

@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 20
 
 
 class BatchElements(beam.DoFn):
-    """Elements of a source except `Consumed` to packed batches.
+    """Pack the elements of a source except `Consumed` in batches.
 
     Outputs: main: bytes. COUNT: int, the number of records and rejects in a bundle, counted before
     any shuffle, for the comparison at the commit.

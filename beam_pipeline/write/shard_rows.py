@@ -73,7 +73,7 @@ def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:
 def _ranges(
     tables: Iterable[bytes], spill: Spill, first: int, last: int, count: int
 ) -> list[list[bytes]]:
-    """Partition rows by ranges of positions of equal length, into spilled tables of each."""
+    """Partition rows into equally long ranges of positions; returns spilled tables by range."""
     length = np.uint64((last - first) // count + 1)
 
     def numbers_of(table: pa.Table) -> Int64s:

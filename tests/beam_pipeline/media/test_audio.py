@@ -26,7 +26,7 @@ def read(data):
 
 
 def store(data, options):
-    """(audio, stored bytes), whose number the inspection knows within a header."""
+    """(audio, stored bytes); inspection knows their number up to a header."""
     audio, num_bytes = inspect_audio(data, options)
     stored = encode_audio(data, audio)
     assert abs(num_bytes - len(stored)) <= (16 if audio.conversions else 0)

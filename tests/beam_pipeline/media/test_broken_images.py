@@ -73,7 +73,7 @@ def test_a_file_cut_anywhere_is_refused(file_format, mode, save):
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
 @hypothesis.given(changes=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), max_size=6))
-def test_whatever_is_changed_nothing_but_a_record_error_comes_out(file_format, changes):
+def test_changed_bytes_raise_record_errors_only(file_format, changes):
     data = bytearray(encode(file_format))
     for where, what in changes:
         start = int(where * len(data))
@@ -98,7 +98,7 @@ def test_whatever_is_changed_nothing_but_a_record_error_comes_out(file_format, c
     ],
 )
 def test_damage_that_passes_is_harmless(file_format, mode, save):
-    """Random changes: each either is refused here, or is nothing to TensorFlow's decoder."""
+    """Each random change is refused, or TensorFlow decodes the image all the same."""
     original = encode(file_format, mode, **save)
     chance = random.Random(5)
     passed = 0
