@@ -96,9 +96,8 @@ class MapKind(MediaKind[Map]):
             largest = max(map(int, observed.classes), default=-1)
             classes = feature.classes or declared or tuple(map(str, range(largest + 1)))
             wrong = [largest] if largest >= len(classes) else []
-            check_declared(
-                f"class numbers (not 0 to {len(classes) - 1})", feature.name, wrong, classes
-            )
+            what = f"class numbers (not 0 to {len(classes) - 1}, nor 255 for none)"
+            check_declared(what, feature.name, wrong, classes)
         return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
 
     def complete_stored(
