@@ -159,6 +159,8 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
         parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
         # Rows with errors are rejected when they are read.
         kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
+        if not len(batch):  # rows of empty cells are blank without the columns of texts
+            kinds = kinds_of(table, batch, roles)
     labels = []
     if kinds.get(roles.doubtful) is int:
         labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]

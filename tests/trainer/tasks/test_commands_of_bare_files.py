@@ -105,7 +105,7 @@ def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path,
     code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "3")
 
     assert code == 2
-    assert "continue with the same data" in err
+    assert "continue it with the same data" in err
 
 
 @pytest.mark.slow

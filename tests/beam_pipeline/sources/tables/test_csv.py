@@ -163,3 +163,9 @@ def test_columns_that_are_texts_by_the_first_rows_are_not_read_for_their_types(w
     assert found.kinds == {"text": str, "x": float, "zip": str}
     batch, _ = table.without(plan.roles.texts).batches()
     assert batch.columns == {"x": ["1", "2.5"], "zip": ["007", "008"]}
+
+
+def test_a_column_of_empty_cells_next_to_texts_is_kept(write):
+    plan, _ = ReadCsv(write("t.csv", "name,x\nann,\nbob,\n")).plan()
+    [found] = survey(plan.tables[0], plan.roles)
+    assert found.kinds == {"name": str, "x": None}
