@@ -86,8 +86,9 @@ def is_noticed(folder: Path, places: Sequence[str]) -> bool:
         )
     except subprocess.TimeoutExpired:
         return True
-    assert done.returncode in (0, 1, 2, 3, 5), done.stdout.decode()[-2000:]
-    return done.returncode not in (0, 5)  # 5: none of them is quick
+    # 4: the changed module does not parse, so conftest.py does not import; 5: no test is quick.
+    assert done.returncode in range(6), done.stdout.decode()[-2000:]
+    return done.returncode not in (0, 5)
 
 
 def _bound_memory() -> None:
