@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from tfrecord_dataset.shown_text import counted, one_line, printable, size_text, without_secrets
+from tfrecord_dataset.shown_text import (
+    counted,
+    number_text,
+    one_line,
+    printable,
+    size_text,
+    without_secrets,
+)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +87,20 @@ def test_json_stays_json():
 )
 def test_sizes(num_bytes, expected):
     assert size_text(num_bytes) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.98941, "0.9894"),
+        (9999.4, "9999"),
+        (23950.4, "23,950"),
+        (-1e6, "-1,000,000"),
+        (2e9, "2e+09"),
+    ],
+)
+def test_numbers(value, expected):
+    assert number_text(value) == expected
 
 
 def test_numbers_of_things():

@@ -55,10 +55,12 @@ def number_of(record):
     return example.lists(record)["number"][1][0]
 
 
+@pytest.mark.parametrize("gap", [0, 1 << 20])
 @pytest.mark.parametrize("compression", ["", "GZIP"])
-def test_any_records_in_any_order(shards, compression):
+def test_any_records_in_any_order(shards, compression, gap, monkeypatch):
+    monkeypatch.setattr("tfrecord_dataset.records.reader._GAP_BYTES", gap)
     reader = RecordReader(read_index(open_shards(shards(compression))))
-    chosen = np.array([19, 0, 11, 12, 3])
+    chosen = np.array([19, 1, 0, 11, 12, 3, 6])
 
     assert [number_of(record) for record in reader.read(chosen)] == chosen.tolist()
     assert len(reader.read(np.zeros(0, np.int64))) == 0
