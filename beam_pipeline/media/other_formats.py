@@ -49,6 +49,7 @@ _PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "webp": 16}
 # Tags may share what they state, such as a resolution, but not for long.
 _SHARED_TAG_BYTES = 1 << 16
 _MAX_BANDS = 4
+_BIG_TIFF = (b"+\0", b"\0+")
 Size = tuple[int, int]
 """(width, height) in pixels."""
 
@@ -100,6 +101,8 @@ def decode(data: bytes, image_format: str) -> Image.Image:
 
 def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> None:
     """Check sizes for which Pillow allocates memory when it opens an image."""
+    if data[2:4] in _BIG_TIFF and image_format == "tiff":
+        raise RecordError(UNSUPPORTED, "a BigTIFF; write it as a classic TIFF, or as PNG")
     for size in sizes_of(data, image_format):
         _check_size(size, image_format, max_pixels)
     if image_format == "tiff":  # it would keep the values of all tags
@@ -108,7 +111,7 @@ def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> No
         if bands and bands > _MAX_BANDS:
             raise RecordError(
                 UNSUPPORTED,
-                f"TIFF of {bands:,} bands, where an image has 1, 3 or 4: write those that you need "
+                f"it has {bands:,} bands, where an image has 1, 3 or 4; write those that you need "
                 "as PNG, or all of them as a .npy array",
             )
         stated = sum(entry.num_bytes for entry in entries)
