@@ -15,8 +15,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.arrays import array_header, inspect_array
-from beam_pipeline.media.npz import array_files
+from beam_pipeline.media.arrays import array_files, array_header, inspect_array
 from beam_pipeline.sources.unpacking import unpack_gzip
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import inflation
