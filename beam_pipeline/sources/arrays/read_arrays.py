@@ -18,7 +18,7 @@ from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.media import arrays
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5, values_of
 from beam_pipeline.records import Array, Consumed, FileRef, Rejected, Value
-from beam_pipeline.sources.folders.structure import main_kind, structures
+from beam_pipeline.sources.folders.structure import main_structure, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
@@ -439,7 +439,7 @@ def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
         by_kind = structures(tree.names())
         folders = {folder(name) for name in arrays}
         of_classes = folders != {""} and not all(map(is_split, folders))
-        if of_classes or (by_kind and main_kind(by_kind) != "array"):
+        if of_classes or (by_kind and main_structure(by_kind).kind != "array"):
             return None
     return claim_of_files("arrays", tree, arrays)
 
