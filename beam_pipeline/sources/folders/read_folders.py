@@ -279,7 +279,7 @@ def _understood(
         yield "classes", f"{folders_shown} ({first_names(sorted(names))})"
         yield "files", number
     if structure.in_splits or lists:
-        yield "splits", ", ".join(sorted(lists or structure.tops))
+        yield "splits", ", ".join(sorted(lists.values() or structure.tops))
 
 
 def split_lists(tree: Tree, home: str) -> dict[str, str]:
