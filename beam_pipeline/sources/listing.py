@@ -24,7 +24,7 @@ Part = tuple[bytes, bytes]
 """A folder below the root to list, or a packed batch of names."""
 
 # Some 10 MB, which one worker holds at once.
-FILES_PER_BUCKET = 50_000
+_FILES_PER_BUCKET = 50_000
 # A batch of the listing must have some files for each.
 _MAX_BUCKETS = 256
 
@@ -102,8 +102,6 @@ def paths_in(names: Iterable[Names]) -> Iterator[str]:
         yield from (prefix + name for name in files)
 
 
-def buckets_of_names(
-    files: int, at_least: int, files_per_bucket: int = FILES_PER_BUCKET
-) -> Buckets:
+def buckets_of_names(files: int, at_least: int) -> Buckets:
     """Return the buckets for the names of so many files."""
-    return Buckets.of(files, files_per_bucket, at_least=at_least, at_most=_MAX_BUCKETS)
+    return Buckets.of(files, _FILES_PER_BUCKET, at_least=at_least, at_most=_MAX_BUCKETS)
