@@ -201,12 +201,14 @@ def _read(
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
     image_format = other_formats.sniff(data)
-    with naming(image_format.upper()):
+    try:  # as `naming`, which takes longer
         if image_format == "jpeg":
             return read_jpeg(data, max_pixels)
         if image_format == "png":
             return png.inspect(data, max_pixels)
         return other_formats.inspect(data, image_format, max_pixels)
+    except RecordError as error:
+        raise RecordError(error.reason, f"{image_format.upper()}: {error.detail}") from error
 
 
 def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:
