@@ -27,7 +27,7 @@ from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
 from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
 from tfrecord_dataset.store.listing import StoredFile as StoredFile
-from tfrecord_dataset.store.listing import is_litter
+from tfrecord_dataset.store.listing import is_litter, paths_in
 from tfrecord_dataset.store.urls import is_object, join_url, local_path, scheme_of
 from tfrecord_dataset.store.urls import is_remote as is_remote
 
@@ -260,15 +260,8 @@ def list_files(root: str) -> Iterator[StoredFile]:
     Raises:
         FileNotFoundError: `root` is not a local folder.
     """
-    parts = list_names(root)  # raises here, not at the first file
-    return _stored_files(root.rstrip("/"), parts)
-
-
-def _stored_files(top: str, parts: Iterable[FileNames]) -> Iterator[StoredFile]:
-    for folder, names in parts:
-        prefix = f"{folder}/" if folder else ""
-        for name in names:
-            yield StoredFile(path=f"{top}/{prefix}{name}", relative=prefix + name)
+    top, parts = root.rstrip("/"), list_names(root)  # raises here, not at the first file
+    return (StoredFile(path=f"{top}/{path}", relative=path) for path in paths_in(parts))
 
 
 def list_names(root: str) -> Iterator[FileNames]:

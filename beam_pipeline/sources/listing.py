@@ -6,7 +6,7 @@ per element (docs/design.md).
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
@@ -93,13 +93,6 @@ def list_part(part: Part, root: str, ignored: Ignored = NOTHING) -> Iterator[byt
 
 def _path(root: str, folder: str) -> str:
     return below(root, folder) if folder else root
-
-
-def paths_in(names: Iterable[Names]) -> Iterator[str]:
-    """Join names to paths below the root."""
-    for folder, files in names:
-        prefix = f"{folder}/" if folder else ""
-        yield from (prefix + name for name in files)
 
 
 def buckets_of_names(files: int, at_least: int) -> Buckets:

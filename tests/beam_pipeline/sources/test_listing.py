@@ -8,8 +8,9 @@ from eager_runner import yielded
 from beam_pipeline.files import storage
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.listing import ListNames, paths_in
+from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import shared_name
+from tfrecord_dataset.store.listing import paths_in
 
 
 @pytest.mark.parametrize(
