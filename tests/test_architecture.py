@@ -14,8 +14,8 @@ LAYERS = {
     "tfrecord_dataset": """
         shown_text
         posix_only page
-        errors extras durable image_size
-        regular_files seekable standard_streams interrupts memory_limits
+        errors durable image_size
+        extras regular_files seekable standard_streams interrupts memory_limits
         users_code
         json_file option_values
         options sealed_json

@@ -77,7 +77,7 @@ class Local(Backend):
     def list_names(self, root: str) -> Iterator[FileNames]:
         if not os.path.isdir(root):
             raise FileNotFoundError(errno.ENOENT, f"{root} is not a folder")
-        return _list_below(root, "", frozenset())
+        return _list_below(root)
 
     def scan_folder(self, path: str) -> Iterator[tuple[str, bool]]:
         try:
@@ -174,31 +174,31 @@ def _mode(path: str) -> int | None:
         raise
 
 
-def _list_below(
-    folder: str, relative: str, ancestors: frozenset[tuple[int, int]]
-) -> Iterator[FileNames]:
-    facts = os.stat(folder)
-    identity = (facts.st_dev, facts.st_ino)
-    if identity in ancestors:  # a link to a parent would never end
-        return
-    folders, names = [], []
-    with retry(os.scandir)(folder) as entries:
-        for entry in entries:
-            if is_litter(entry.name):
-                continue
-            if _is_folder(entry):
-                folders.append(entry.name)
-            else:  # also pipes and devices, which the reader reports
-                names.append(entry.name)
-                if len(names) == NAMES_AT_ONCE:
-                    yield FileNames(relative, names)
-                    names = []
-    if names:
-        yield FileNames(relative, names)
-    for name in folders:
-        below = os.path.join(folder, name)
-        inner = f"{relative}/{name}" if relative else name
-        yield from _list_below(below, inner, ancestors | {identity})
+def _list_below(root: str) -> Iterator[FileNames]:
+    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
+    while waiting:  # no recursion: there may be thousands of levels
+        relative, ancestors = waiting.pop()
+        folder = os.path.join(root, relative)
+        facts = os.stat(folder)
+        identity = (facts.st_dev, facts.st_ino)
+        if identity in ancestors:  # a link to a parent would never end
+            continue
+        folders, names = [], []
+        with retry(os.scandir)(folder) as entries:
+            for entry in entries:
+                if is_litter(entry.name):
+                    continue
+                if _is_folder(entry):
+                    folders.append(entry.name)
+                else:  # also pipes and devices, which the reader reports
+                    names.append(entry.name)
+                    if len(names) == NAMES_AT_ONCE:
+                        yield FileNames(relative, names)
+                        names = []
+        if names:
+            yield FileNames(relative, names)
+        prefix, here = f"{relative}/" if relative else "", ancestors | {identity}
+        waiting += [(prefix + name, here) for name in reversed(folders)]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import io
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -23,15 +22,18 @@ from beam_pipeline.files.compressed import suffix_of, unpacking
 from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.records import FileRef
+from tfrecord_dataset.format.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
 from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
 from tfrecord_dataset.store.listing import StoredFile as StoredFile
-from tfrecord_dataset.store.listing import is_litter
+from tfrecord_dataset.store.listing import is_litter, paths_in
 from tfrecord_dataset.store.urls import is_object, join_url, local_path, scheme_of
 from tfrecord_dataset.store.urls import is_remote as is_remote
 
 _BUFFER_BYTES = 1 << 18
+# The largest record with its frame: more is read of no file at once.
+_MAX_BYTES = MAX_PAYLOAD_BYTES + FRAME_BYTES
 
 ReadFile = Callable[..., bytes]
 """A function that reads a FileRef of limited size, such as `read_bytes`."""
@@ -76,7 +78,7 @@ def join(base: str, *parts: str) -> str:
     return base if is_remote(base) else os.path.normpath(base)
 
 
-def read_bytes(file: FileRef, at_most: int = sys.maxsize) -> bytes:
+def read_bytes(file: FileRef, at_most: int = _MAX_BYTES) -> bytes:
     """Read the bytes that `file` refers to; a range of over `at_most` bytes is not read at all.
 
     Raises:
@@ -109,7 +111,7 @@ class Reader:
 
             self._held = remote.Ranges(ranges)
 
-    def read(self, file: FileRef, at_most: int = sys.maxsize) -> bytes:
+    def read(self, file: FileRef, at_most: int = _MAX_BYTES) -> bytes:
         """As `read_bytes`."""
         data = self._fetched(file, at_most)
         return read_bytes(file, at_most) if data is None else data
@@ -216,7 +218,7 @@ def sha256_of(path: str) -> str:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def read_text(path: str, at_most: int = sys.maxsize) -> str:
+def read_text(path: str, at_most: int = _MAX_BYTES) -> str:
     """Read a file of limited size as `decoded` text; raises as `read_bytes`."""
     return decoded(read_bytes(FileRef(path=path), at_most), path)
 
@@ -258,15 +260,8 @@ def list_files(root: str) -> Iterator[StoredFile]:
     Raises:
         FileNotFoundError: `root` is not a local folder.
     """
-    parts = list_names(root)  # raises here, not at the first file
-    return _stored_files(root.rstrip("/"), parts)
-
-
-def _stored_files(top: str, parts: Iterable[FileNames]) -> Iterator[StoredFile]:
-    for folder, names in parts:
-        prefix = f"{folder}/" if folder else ""
-        for name in names:
-            yield StoredFile(path=f"{top}/{prefix}{name}", relative=prefix + name)
+    top, parts = root.rstrip("/"), list_names(root)  # raises here, not at the first file
+    return (StoredFile(path=f"{top}/{path}", relative=path) for path in paths_in(parts))
 
 
 def list_names(root: str) -> Iterator[FileNames]:

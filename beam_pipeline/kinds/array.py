@@ -29,7 +29,6 @@ from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
-from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
 from beam_pipeline.records import Array
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
@@ -279,12 +278,12 @@ def _measured_values(array: Array, data: bytes) -> Array:
     try:
         dtype = little_endian(array.dtype)
     except TypeError as error:
-        raise RecordError(UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
+        raise RecordError(arrays.UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
     arrays.check_numbers(dtype)
     expected = math.prod(array.shape) * dtype.itemsize
     if len(data) != expected:
         raise RecordError(
-            DAMAGED,
+            arrays.DAMAGED,
             f"{len(data):,} bytes of values, where {array.dtype} {list(array.shape)} has "
             f"{expected:,}",
         )

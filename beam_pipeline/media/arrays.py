@@ -16,33 +16,40 @@ Source of the format: numpy.lib.format.
 import dataclasses
 import io
 import math
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterable
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset, whole
-from beam_pipeline.files.archive.paths import MemberLocation
+from beam_pipeline.files.archive.index import Index
+from beam_pipeline.files.archive.paths import MemberLocation, top_of
+from beam_pipeline.files.archive.zip_members import MAX_NPZ_INDEX_BYTES, zip_members
 from beam_pipeline.files.hashed import IN_MEMORY, hashed
-from beam_pipeline.media import npz
-from beam_pipeline.media.npz import (
-    DAMAGED,
-    EMPTY,
-    NOT_AN_ARRAY,
-    PICKLED,
-    TOO_LARGE,
-    TRUNCATED,
-    UNSUPPORTED,
-)
 from beam_pipeline.records import Array, FileRef
 from tfrecord_dataset.format.inflation import check_inflation
 
+# Reasons of `Rejected`, counted in metadata.json.
+EMPTY = "empty file"
+NOT_AN_ARRAY = "not an array"
+TRUNCATED = "truncated array"
+DAMAGED = "damaged array"
+PICKLED = "pickled array"
+TOO_LARGE = "array too large"
+UNSUPPORTED = "unsupported array"
+
+_NPZ = b"PK\x03\x04"
+_NPY_SUFFIX = ".npy"
 # Bytes of all values; TensorFlow cannot read an Example of twice this size.
 MAX_BYTES = 1 << 30
 _MAX_HEADER_BYTES = 1 << 16
 _NUMBERS = "biuf"
+
+_T = TypeVar("_T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +133,42 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
 
 def check_start(data: bytes) -> None:
     """Check the first bytes of a .npy or .npz file, as `array_header` does."""
-    if not data.startswith(npz.MAGIC):
+    if not data.startswith(_NPZ):
         array_header(io.BytesIO(data))
+
+
+def check_length(header: ArrayHeader, num_bytes: int) -> None:
+    """Check that a .npy file of so many bytes ends with its values."""
+    lacking = header.offset + header.num_bytes - num_bytes
+    if lacking > 0:
+        raise RecordError(TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
+    if lacking < 0:
+        raise RecordError(
+            DAMAGED, f"{-lacking:,} bytes follow the values; save one array per file, once"
+        )
+
+
+def array_files(path: str) -> dict[str, str]:
+    """Paths of the .npy files in the .npz file at `path` by the names of the arrays.
+
+    Raises:
+        RecordError: "empty file", "unsupported array", or the file cannot be read.
+    """
+    if not storage.read_start(path, 1):
+        raise RecordError(EMPTY, "the file has no bytes")
+    return _by_name((file.relative, file.path) for file in storage.list_files(top_of(path)))
+
+
+def _by_name(members: Iterable[tuple[str, _T]]) -> dict[str, _T]:
+    """The .npy files among the members of an .npz file by the names of the arrays."""
+    arrays = {
+        name.removesuffix(_NPY_SUFFIX): where
+        for name, where in members
+        if name.endswith(_NPY_SUFFIX)
+    }
+    if not arrays:
+        raise RecordError(UNSUPPORTED, "an .npz without arrays")
+    return arrays
 
 
 def inspect_array(data: bytes, file: FileRef = IN_MEMORY) -> tuple[Array, bytes]:
@@ -143,7 +184,7 @@ def inspect_array(data: bytes, file: FileRef = IN_MEMORY) -> tuple[Array, bytes]
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
     start, compressed, npy = 0, False, data
-    if data.startswith(npz.MAGIC):
+    if data.startswith(_NPZ):
         place, npy = _only_member(data)
         start, compressed = content_offset(io.BytesIO(data), place), place.method == "deflated"
     header, values = _values(npy)
@@ -208,23 +249,19 @@ def _values(npy: bytes) -> tuple[ArrayHeader, npt.NDArray[Any]]:
     """(header, values [n]) of a whole .npy file."""
     header = array_header(io.BytesIO(npy))
     check_numbers(header.dtype)
-    lacking = header.offset + header.num_bytes - len(npy)
     if header.num_bytes > MAX_BYTES:
         raise RecordError(
             TOO_LARGE, f"{header.num_bytes:,} bytes of values, more than the {MAX_BYTES:,} allowed"
         )
-    if lacking > 0:
-        raise RecordError(TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
-    if lacking < 0:
-        raise RecordError(
-            DAMAGED, f"{-lacking:,} bytes follow the values; save one array per file, once"
-        )
+    check_length(header, len(npy))
     return header, raw_values(npy, header.dtype, header.offset)
 
 
 def _only_member(data: bytes) -> tuple[MemberLocation, bytes]:
     """Return the location and the checked content of the only array in an .npz file."""
-    arrays = npz.arrays_of(io.BytesIO(data))
+    members = list(zip_members(io.BytesIO(data), MAX_NPZ_INDEX_BYTES))
+    Index(members)  # checks them
+    arrays = _by_name((name, place) for name, place in members if place)
     [(name, place), *others] = arrays.items()
     if others:
         names = ", ".join([*arrays][:10])

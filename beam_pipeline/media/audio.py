@@ -93,21 +93,15 @@ def inspect_audio(
     source_format = sniff(data)
     with naming(source_format.upper()):
         num_samples, source_rate, channels, encoding = _decoded(data, source_format)
-    rate, num_bytes = options.sample_rate or source_rate, len(data)
-    conversions = ["mono"] * (options.mono and channels > 1) + ["resampled"] * (rate != source_rate)
-    if conversions:
-        channels = 1 if options.mono else channels
-        conversions += [f"format {source_format}"] * (source_format != "wav")
-        num_samples = _length_after_resampling(num_samples, source_rate, rate)
-        num_bytes = _HEADER_BYTES + num_samples * channels * _SAMPLE_BYTES[encoding]
-        with naming("resampled"):
-            _check_size(num_samples, channels)
-        if is_inflated(len(data), num_bytes, in_a_record=True):
-            raise RecordError(
-                TOO_LARGE,
-                f"as a WAV it would have {num_bytes:,} bytes, many times its own {len(data):,}; "
-                "cut it into pieces",
-            )
+        rate, num_bytes = options.sample_rate or source_rate, len(data)
+        conversions = ["mono"] * (options.mono and channels > 1)
+        conversions += ["resampled"] * (rate != source_rate)
+        if conversions:
+            channels = 1 if options.mono else channels
+            conversions += [f"format {source_format}"] * (source_format != "wav")
+            num_samples = _length_after_resampling(num_samples, source_rate, rate)
+            num_bytes = _HEADER_BYTES + num_samples * channels * _SAMPLE_BYTES[encoding]
+            _check_stored(data, num_samples, channels, num_bytes)
     audio = Audio(
         file=hashed(file, data),
         format="wav" if conversions else source_format,
@@ -205,6 +199,18 @@ def _check_size(num_samples: int, channels: int) -> None:
             TOO_LARGE,
             f"{num_samples:,} samples of {channels} channels are more than the {MAX_VALUES:,} "
             "allowed in total; cut it into pieces",
+        )
+
+
+def _check_stored(data: bytes, num_samples: int, channels: int, num_bytes: int) -> None:
+    """Check the size of a converted file."""
+    with naming("resampled"):
+        _check_size(num_samples, channels)
+    if is_inflated(len(data), num_bytes, in_a_record=True):
+        raise RecordError(
+            TOO_LARGE,
+            f"as a WAV it would have {num_bytes:,} bytes, many times its own {len(data):,}; cut it "
+            "into pieces",
         )
 
 

@@ -1,7 +1,6 @@
 """Arrays of HDF5 files by h5py: the locations of their values, or the values."""
 
 import contextlib
-import importlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.npz import DAMAGED, UNSUPPORTED
+from beam_pipeline.media.arrays import DAMAGED, UNSUPPORTED
 from tfrecord_dataset import extras
 from tfrecord_dataset.format.inflation import check_inflation
 
@@ -39,12 +38,7 @@ class StoredArray(NamedTuple):
 
 
 def _library() -> Any:
-    try:
-        return importlib.import_module("h5py")
-    except ImportError as error:
-        raise ConfigError(
-            f"HDF5 files are read by h5py, which is not installed; run {extras.install('hdf5')}"
-        ) from error
+    return extras.load("h5py", "hdf5", "HDF5 files are read")
 
 
 @contextlib.contextmanager

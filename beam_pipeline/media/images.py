@@ -26,12 +26,13 @@ something; when it is empty the file's own bytes are stored.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from PIL import Image
 
 from beam_pipeline import records
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.media import jpeg, other_formats, pixels, png
 from beam_pipeline.media.header import (
@@ -101,7 +102,7 @@ def inspect_image(
     if conversions:
         _check_memory(header, size, options.max_pixels)
         if header.format == "png":  # Pillow may find damage that png.inspect does not
-            other_formats.decode(data, "png")
+            _decode(data, header, size)
         mode = pixels.stored_mode(header, encoding, resized)
         channels = 3 + header.color_key if mode == "P" else _CHANNELS[mode]
         bits = 16 if mode == "I;16" else 8
@@ -130,7 +131,7 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
     """The bytes to store for an inspected image: `data` itself without conversions."""
     if not image.conversions:
         return data
-    header = _read_again(data, options.max_pixels)
+    header = _read(data, options.max_pixels, jpeg.read_header)
     size = ImageSize(image.height, image.width)
     decoded = _decode(data, header, at_least=size.turned(header.orientation))
     resized = "resized" in image.conversions
@@ -148,7 +149,7 @@ def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
     Raises:
         RecordError: `data` is not an image, is damaged, or takes too much memory.
     """
-    header = _read_again(data, DECODER_MAX_PIXELS)
+    header = _read(data, DECODER_MAX_PIXELS, jpeg.read_header)
     shrinks = most_side is not None and max(header.size) > most_side
     size = _shrunk(header.size, most_side) if most_side and shrinks else header.size
     _check_memory(header, size.turned(header.orientation), DECODER_MAX_PIXELS)
@@ -171,46 +172,43 @@ def decode_pixels(data: bytes, max_pixels: int) -> tuple[Header, Image.Image]:
 
 def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
     """Raise RecordError if decoding an image, to encode it in `size`, takes too much memory."""
-    if header.format == "jpeg":
-        jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
-    elif header.format == "png":  # others are decoded by now
-        check_decoding(header.width * header.height * PIXEL_BYTES, max_pixels)
+    with naming(header.format.upper()):
+        if header.format == "jpeg":
+            jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
+        elif header.format == "png":  # others are decoded by now
+            check_decoding(header.width * header.height * PIXEL_BYTES, max_pixels)
 
 
 def _decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
-    if header.format == "jpeg":
-        return jpeg.decode(data, header, at_least)
-    return other_formats.decode(data, header.format)
+    with naming(header.format.upper()):
+        if header.format == "jpeg":
+            return jpeg.decode(data, header, at_least)
+        return other_formats.decode(data, header.format)
 
 
 def size_in_file(data: bytes) -> ImageSize:
     """Return the size of an image before its orientation, without decoding JPEG and PNG pixels."""
-    image_format = other_formats.sniff(data)
-    if image_format == "png" and len(data) >= _PNG_SIZE.stop:
+    if len(data) >= _PNG_SIZE.stop and other_formats.sniff(data) == "png":
         sides = data[_PNG_SIZE]
         return ImageSize(int.from_bytes(sides[4:], "big"), int.from_bytes(sides[:4], "big"))
-    return _read_again(data, DECODER_MAX_PIXELS).size
+    return _read(data, DECODER_MAX_PIXELS, jpeg.read_header).size
 
 
-def _read(data: bytes, max_pixels: int) -> Header:
+def _read(
+    data: bytes, max_pixels: int, read_jpeg: Callable[[bytes, int], Header] = jpeg.inspect
+) -> Header:
+    """Check an image, a JPEG by `read_jpeg`: its header is enough if it is decoded anyway."""
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
     image_format = other_formats.sniff(data)
-    try:
+    try:  # as `naming`, which takes longer
         if image_format == "jpeg":
-            return jpeg.inspect(data, max_pixels)
+            return read_jpeg(data, max_pixels)
         if image_format == "png":
             return png.inspect(data, max_pixels)
         return other_formats.inspect(data, image_format, max_pixels)
     except RecordError as error:
         raise RecordError(error.reason, f"{image_format.upper()}: {error.detail}") from error
-
-
-def _read_again(data: bytes, max_pixels: int) -> Header:
-    """The header of an image that will be decoded anyway."""
-    if other_formats.sniff(data) == "jpeg":
-        return jpeg.read_header(data, max_pixels)
-    return _read(data, max_pixels)
 
 
 def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:

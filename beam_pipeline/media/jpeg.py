@@ -191,6 +191,6 @@ def _read_frame(frame: bytes) -> tuple[tuple[int, int], str, float]:
 
 def _join_profile(parts: list[bytes]) -> bytes:
     """A colour profile from its parts, each with its number and their count; b"" if incomplete."""
-    if not parts or any(part[1:2] != bytes([len(parts)]) for part in parts):
+    if any([*part[1:2]] != [len(parts)] for part in parts):
         return b""
     return b"".join(part[2:] for part in sorted(parts))

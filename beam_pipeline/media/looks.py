@@ -1,12 +1,10 @@
 """64-bit perceptual hashes, nearly equal for resized or recompressed images."""
 
-import importlib
-
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.media.images import decode_pixels
 from beam_pipeline.media.pixels import to_mode, upright
 from tfrecord_dataset import extras
@@ -18,13 +16,7 @@ _LEAST_DEVIATION = 2.0
 
 def check_installed() -> None:
     """Raise ConfigError if the library that hashes images is not installed."""
-    try:
-        importlib.import_module("imagehash")  # 0.4 s, only for the option
-    except ImportError as error:
-        raise ConfigError(
-            "--near-duplicates hashes images by imagehash, which is not installed; run "
-            f"{extras.install('near-duplicates')}"
-        ) from error
+    extras.load("imagehash", "near-duplicates", "--near-duplicates hashes images")  # 0.4 s
 
 
 def look_of(data: bytes, max_pixels: int) -> int | None:

@@ -1,5 +1,6 @@
 """Image formats by their magic bytes, and formats read by Pillow's plugins."""
 
+import contextlib
 import io
 import re
 import struct
@@ -49,6 +50,7 @@ _PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "webp": 16}
 # Tags may share what they state, such as a resolution, but not for long.
 _SHARED_TAG_BYTES = 1 << 16
 _MAX_BANDS = 4
+_BIG_TIFF = (b"+\0", b"\0+")
 Size = tuple[int, int]
 """(width, height) in pixels."""
 
@@ -73,7 +75,8 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
     image = _open(data, image_format)
     _check_size(image.size, image_format, max_pixels)
     orientation = _orientation(image, image_format)
-    animated = _is_animated(image)
+    with _faults():  # frames may be read for the answer
+        animated = bool(getattr(image, "is_animated", False))
     loaded = _load(image, image_format)
     mode = loaded.mode
     width, height = loaded.size
@@ -100,22 +103,46 @@ def decode(data: bytes, image_format: str) -> Image.Image:
 
 def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> None:
     """Check sizes for which Pillow allocates memory when it opens an image."""
-    for size in sizes_of(data, image_format):
-        _check_size(size, image_format, max_pixels)
-    if image_format == "tiff":  # it would keep the values of all tags
+    if image_format == "webp" and (canvas := _canvas(data)):
+        _check_size(canvas, image_format, max_pixels)
+    elif image_format == "tiff":
+        if data[2:4] in _BIG_TIFF:
+            raise RecordError(UNSUPPORTED, "a BigTIFF; write it as a classic TIFF, or as PNG")
         entries = list(tiff.entries(data))
-        bands = next((each.number for each in entries if each.tag == tiff.SAMPLES_PER_PIXEL), 1)
-        if bands and bands > _MAX_BANDS:
+        numbers = {entry.tag: entry.number or 0 for entry in entries}
+        tile = numbers.get(tiff.TILE_WIDTH, 0), numbers.get(tiff.TILE_LENGTH, 0)
+        if all(tile):
+            _check_size(tile, image_format, max_pixels)
+        if (bands := numbers.get(tiff.SAMPLES_PER_PIXEL, 1)) > _MAX_BANDS:
             raise RecordError(
                 UNSUPPORTED,
-                f"TIFF of {bands:,} bands, where an image has 1, 3 or 4: write those that you need "
+                f"it has {bands:,} bands, where an image has 1, 3 or 4; write those that you need "
                 "as PNG, or all of them as a .npy array",
             )
         stated = sum(entry.num_bytes for entry in entries)
-        if stated > len(data) + _SHARED_TAG_BYTES:
+        if stated > len(data) + _SHARED_TAG_BYTES:  # Pillow would keep the values of all tags
             raise RecordError(
                 DAMAGED, f"its tags state {stated:,} bytes, where the file has {len(data):,}"
             )
+
+
+def _canvas(data: bytes) -> Size | None:
+    """The size in a WebP's header; None if it is cut off.
+
+    Source: https://developers.google.com/speed/webp/docs/riff_container.
+    """
+    with contextlib.suppress(struct.error):
+        match data[12:16]:
+            case b"VP8X":
+                width, height = (int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+                return width + 1, height + 1
+            case b"VP8L":
+                (bits,) = struct.unpack_from("<I", data, 21)
+                return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+            case b"VP8 ":
+                width, height = struct.unpack_from("<HH", data, 26)
+                return width & 0x3FFF, height & 0x3FFF
+    return None
 
 
 def _check_size(size: tuple[int, int], image_format: str, max_pixels: int) -> None:
@@ -132,29 +159,18 @@ def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
     if plugin not in Image.OPEN:
         raise RecordError(UNSUPPORTED, f"the installed Pillow is built without {plugin}")
     factory, _ = Image.OPEN[plugin]
-    try:
+    with _faults():
         return factory(io.BytesIO(data), b"")
-    except Exception as error:  # a broken file may raise anything from a plugin
-        raise _record_error(error) from error
-
-
-def _is_animated(image: ImageFile.ImageFile) -> bool:
-    try:
-        return bool(getattr(image, "is_animated", False))
-    except Exception as error:  # frames may be read for the answer
-        raise _record_error(error) from error
 
 
 def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
     """The first frame, in one of the modes that PNG or JPEG can hold (or CMYK)."""
-    try:
+    with _faults():
         image.load()
         if image.mode == "I" and image_format in ("ppm", "png"):
             return image.convert("I;16")  # they have up to 16 bits per sample
         plain = _PLAIN_MODES.get(image.mode, image.mode)
         loaded = image if plain == image.mode else image.convert(plain)
-    except Exception as error:  # likewise
-        raise _record_error(error) from error
     if loaded.mode not in _CHANNELS:
         raise RecordError(
             UNSUPPORTED,
@@ -171,46 +187,15 @@ def _orientation(image: ImageFile.ImageFile, image_format: str) -> int:
     return exif_orientation(image.info.get("exif") or b"")
 
 
-def _record_error(error: Exception) -> RecordError:
-    detail = str(error) or type(error).__name__
-    if isinstance(error, Image.DecompressionBombError):
-        return RecordError(TOO_LARGE, detail)
-    if isinstance(error, EOFError) or "truncated" in str(error).lower():
-        return RecordError(TRUNCATED, detail)
-    return RecordError(DAMAGED, detail)
-
-
-def sizes_of(data: bytes, image_format: str) -> Iterator[Size]:
-    """The sizes of a WebP's canvas or a TIFF's tiles; none of other formats."""
+@contextlib.contextmanager
+def _faults() -> Iterator[None]:
+    """Turn whatever a plugin of Pillow raises for a broken file into a RecordError."""
     try:
-        match image_format:
-            case "webp":
-                yield from _canvas(data)
-            case "tiff":
-                yield from _tiles(data)
-    except struct.error:  # truncated
-        return
-
-
-def _canvas(data: bytes) -> Iterator[Size]:
-    """https://developers.google.com/speed/webp/docs/riff_container."""
-    match data[12:16]:
-        case b"VP8X":
-            sides = data[24:27], data[27:30]
-            yield (
-                int.from_bytes(sides[0], "little") + 1,
-                int.from_bytes(sides[1], "little") + 1,
-            )
-        case b"VP8L":
-            (bits,) = struct.unpack_from("<I", data, 21)
-            yield (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        case b"VP8 ":
-            width, height = struct.unpack_from("<HH", data, 26)
-            yield width & 0x3FFF, height & 0x3FFF
-
-
-def _tiles(data: bytes) -> Iterator[Size]:
-    sides = {entry.tag: entry.number for entry in tiff.entries(data)}
-    width, height = sides.get(tiff.TILE_WIDTH), sides.get(tiff.TILE_LENGTH)
-    if width and height:
-        yield width, height
+        yield
+    except Exception as error:
+        reason = DAMAGED
+        if isinstance(error, EOFError) or "truncated" in str(error).lower():
+            reason = TRUNCATED
+        elif isinstance(error, Image.DecompressionBombError):
+            reason = TOO_LARGE
+        raise RecordError(reason, str(error) or type(error).__name__) from error

@@ -14,6 +14,7 @@ from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.records import Element, FileRef, Record, file_of
+from beam_pipeline.rows import Rows
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 from tfrecord_dataset.format.split_names import is_split
@@ -108,7 +109,7 @@ def is_tree(path: str) -> bool:
     return has_table or len(folders) > 1
 
 
-def placed(element: Element) -> Element:
+def placed(element: Element | Rows) -> Element | Rows:
     """Add the locations of an element's files in their archives, so that reading needs no index."""
     if not isinstance(element, Record):
         return element

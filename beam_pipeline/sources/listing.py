@@ -6,7 +6,7 @@ per element (docs/design.md).
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
@@ -24,7 +24,7 @@ Part = tuple[bytes, bytes]
 """A folder below the root to list, or a packed batch of names."""
 
 # Some 10 MB, which one worker holds at once.
-FILES_PER_BUCKET = 50_000
+_FILES_PER_BUCKET = 50_000
 # A batch of the listing must have some files for each.
 _MAX_BUCKETS = 256
 
@@ -95,15 +95,6 @@ def _path(root: str, folder: str) -> str:
     return below(root, folder) if folder else root
 
 
-def paths_in(names: Iterable[Names]) -> Iterator[str]:
-    """Join names to paths below the root."""
-    for folder, files in names:
-        prefix = f"{folder}/" if folder else ""
-        yield from (prefix + name for name in files)
-
-
-def buckets_of_names(
-    files: int, at_least: int, files_per_bucket: int = FILES_PER_BUCKET
-) -> Buckets:
+def buckets_of_names(files: int, at_least: int) -> Buckets:
     """Return the buckets for the names of so many files."""
-    return Buckets.of(files, files_per_bucket, at_least=at_least, at_most=_MAX_BUCKETS)
+    return Buckets.of(files, _FILES_PER_BUCKET, at_least=at_least, at_most=_MAX_BUCKETS)

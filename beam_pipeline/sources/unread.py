@@ -20,7 +20,7 @@ from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.listing import ListNames, Names, paths_in
+from beam_pipeline.sources.listing import ListNames, Names
 from beam_pipeline.sources.paths import (
     below,
     left_out,
@@ -30,6 +30,7 @@ from beam_pipeline.sources.paths import (
     uncompressed,
 )
 from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.store.listing import paths_in
 
 NOT_READ = "data not read"
 # Documents, programs, settings and parts of web pages hold no data.

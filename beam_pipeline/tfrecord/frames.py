@@ -5,20 +5,18 @@ starts. A payload with a wrong checksum costs only that record.
 """
 
 import contextlib
-import gzip
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.compressed import unpacking
 from tfrecord_dataset.format.frames import (
     FRAME_BYTES,
     HEADER_BYTES,
     MAX_PAYLOAD_BYTES,
     payload_bytes,
 )
-from tfrecord_dataset.format.inflation import GunzipReader
 from tfrecord_dataset.seekable import buffered
 from tfrecord_dataset.store.urls import unsigned
 
@@ -44,10 +42,10 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
         while offset < size:
             length = payload_bytes(reader.read(HEADER_BYTES))
             if length is None:
-                raise _no_frame(number, offset, size - offset)
+                raise _at(number, offset, _no_frame(size - offset))
             end = offset + length + FRAME_BYTES
             if end > size:
-                raise _cut_off(number, offset, end - size)
+                raise _at(number, offset, _cut_off(end - size))
             yield offset, end - offset
             reader.seek(end)
             offset, number = end, number + 1
@@ -71,30 +69,30 @@ def read(handle: Any) -> Iterator[tuple[int, bytes]]:
     """(offset, frame) of every frame of a stream; `payload_of` checks their payloads.
 
     Raises:
-        RecordError: As `spans`, and "record too large".
+        RecordError: As `spans` and the stream, and "record too large".
     """
     offset = number = 0
-    while header := handle.read(HEADER_BYTES):
-        length = payload_bytes(header)
-        if length is None:
-            raise _no_frame(number, offset, len(header))
-        if length > MAX_PAYLOAD_BYTES:
-            raise RecordError(
-                "record too large", f"record {number}, at byte {offset}, has {length:,} bytes"
-            )
-        rest = handle.read(length + 4)
-        if len(rest) < length + 4:
-            raise _cut_off(number, offset, length + 4 - len(rest))
-        yield offset, header + rest
-        offset, number = offset + length + FRAME_BYTES, number + 1
+    try:
+        while header := handle.read(HEADER_BYTES):
+            length = payload_bytes(header)
+            if length is None:
+                raise _no_frame(len(header))
+            if length > MAX_PAYLOAD_BYTES:
+                raise RecordError("record too large", f"it has {length:,} bytes")
+            rest = handle.read(length + 4)
+            if len(rest) < length + 4:
+                raise _cut_off(length + 4 - len(rest))
+            yield offset, header + rest
+            offset, number = offset + length + FRAME_BYTES, number + 1
+    except RecordError as error:
+        raise _at(number, offset, error) from error
 
 
 def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
     """(offset, frame) of every frame of a file; offsets are in the uncompressed stream.
 
     Raises:
-        RecordError: As `read`, also where gzip ends too early or is damaged; "missing file" or
-            "unreadable file".
+        RecordError: As `read` and `storage.decompressed`.
     """
     with storage.opened(path) as handle:
         yield from read_open(handle, compressed, unsigned(path).rpartition("/")[2])
@@ -102,29 +100,22 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
 
 def read_open(handle: Any, compressed: bool, name: str) -> Iterator[tuple[int, bytes]]:
     """As `read_file`, of an open file of this name."""
-    number = end = 0
-    with GunzipReader(handle, name) if compressed else buffered(handle, _BUFFER_BYTES) as stream:
-        try:
-            for offset, frame in read(stream):
-                yield offset, frame
-                number, end = number + 1, offset + len(frame)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            reason = "truncated file" if isinstance(error, EOFError) else "damaged file"
-            detail = f"record {number}, at byte {end}, cannot be unpacked: {error}"
-            raise RecordError(reason, detail) from error
+    with unpacking(handle, name, "gz") if compressed else buffered(handle, _BUFFER_BYTES) as stream:
+        yield from read(stream)
 
 
-def _no_frame(number: int, offset: int, left: int) -> RecordError:
+def _no_frame(left: int) -> RecordError:
     if left < HEADER_BYTES:
-        return _cut_off(number, offset, HEADER_BYTES - left)
+        return _cut_off(HEADER_BYTES - left)
     return RecordError(
         "damaged file",
-        f"record {number}, at byte {offset}, does not start with a length and its checksum; "
-        "what follows cannot be read",
+        "it does not start with a length and its checksum; what follows cannot be read",
     )
 
 
-def _cut_off(number: int, offset: int, missing: int) -> RecordError:
-    return RecordError(
-        "truncated file", f"record {number}, at byte {offset}, lacks its last {missing} bytes"
-    )
+def _cut_off(missing: int) -> RecordError:
+    return RecordError("truncated file", f"it lacks its last {missing} bytes")
+
+
+def _at(number: int, offset: int, error: RecordError) -> RecordError:
+    return RecordError(error.reason, f"record {number}, at byte {offset}: {error.detail}")

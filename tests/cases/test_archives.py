@@ -11,6 +11,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+import apache_beam as beam
 import pyarrow as pa
 import pytest
 from eager_runner import yielded
@@ -169,6 +170,7 @@ def test_a_file_in_a_zip_is_an_input(tmp_path, between):
     summary, elements = read("INPUT", path, f"{tmp_path}/scratch")
     assert summary == "csv: rows.csv"
     assert len(elements) == 2
+    beam.Pipeline() | source_at(path)[1]  # which checks types
 
 
 def test_records_know_where_their_files_lie(tmp_path):

@@ -26,9 +26,9 @@ from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.files.remote import Remote
 from beam_pipeline.records import Record
+from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.inputs import complete, detect, find_input, source_of
-from beam_pipeline.sources.listing import buckets_of_names
 from cases.inputs import make
 from cases.reading import AllElements, options_of_case, source_at
 from cases.shown import Shown
@@ -148,7 +148,7 @@ def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeyp
         return ((folder, names[::-1]) for folder, names in [*list_names(path)][::-1])
 
     monkeypatch.setattr(storage, "list_names", backwards)
-    monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: buckets_of_names(256, 256, 1))
+    monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: Buckets(256))
     assert read(CASES[name]) == expected(CASES[name])
 
 

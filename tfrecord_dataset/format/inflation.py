@@ -1,8 +1,5 @@
 """Limits on the unpacked size of a file, in bytes and rows."""
 
-import gzip
-from typing import Any
-
 from tfrecord_dataset.errors import RecordError
 
 TOO_LARGE = "file too large"
@@ -53,22 +50,3 @@ def check_rows(name: str, file_bytes: int, rows: int) -> None:
             f"{name} has {rows:,} rows or more in {file_bytes:,} bytes; if this is intended, "
             "save it as uncompressed CSV",
         )
-
-
-class GunzipReader(gzip.GzipFile):
-    """Content of a gzip file with a size check in `read`."""
-
-    def __init__(self, packed: Any, name: str):
-        super().__init__(fileobj=packed, mode="rb")
-        self._packed = packed
-        self._name = name
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read up to `size` bytes.
-
-        Raises:
-            RecordError: "file too large".
-        """
-        data = super().read(size)
-        check_inflation(self._name, self._packed.tell(), self.tell())
-        return data

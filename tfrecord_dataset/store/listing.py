@@ -61,6 +61,13 @@ def names_by_folder(relatives: Iterable[str]) -> Iterator[FileNames]:
             yield FileNames(folder, some)
 
 
+def paths_in(parts: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
+    """Join the names of each folder to paths: the inverse of `names_by_folder`."""
+    for folder, names in parts:
+        prefix = f"{folder}/" if folder else ""
+        yield from (prefix + name for name in names)
+
+
 def fixed_folder(pattern: str) -> str:
     """Return the folder above the first part of `pattern` with a wildcard."""
     return _WILDCARD.split(pattern, maxsplit=1)[0].rpartition("/")[0]

@@ -18,6 +18,7 @@ from tfrecord_dataset.store.listing import (
     Status,
     fixed_folder,
     is_litter,
+    paths_in,
     pattern_regex,
 )
 from tfrecord_dataset.store.urls import is_object
@@ -140,8 +141,8 @@ class Archives(Backend):
     def match_files(self, pattern: str) -> list[str]:
         top = fixed_folder(pattern)
         regex = pattern_regex(pattern)
-        names = self.list_names(top) if inside(top) and self.is_folder(top) else iter(())
-        paths = (f"{top}/{joined}" for each in names for joined in _paths(each))
+        names = self.list_names(top) if inside(top) and self.is_folder(top) else ()
+        paths = (f"{top}/{path}" for path in paths_in(names))
         return [path for path in paths if regex.fullmatch(path)]
 
 
@@ -153,11 +154,6 @@ def _where(path: str) -> Inside:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _paths(names: FileNames) -> Iterator[str]:
-    prefix = f"{names.folder}/" if names.folder else ""
-    return (prefix + name for name in names.names)
 
 
 def _members(archive: str, handle: Any) -> Iterator[tuple[str, MemberLocation | None]]:

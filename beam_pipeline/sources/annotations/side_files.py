@@ -23,7 +23,7 @@ from beam_pipeline.running.pickling import fast_pickle, pack, unpack
 from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, parse_lines
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.listing import ListNames, buckets_of_names, paths_in
+from beam_pipeline.sources.listing import ListNames, buckets_of_names
 from beam_pipeline.sources.paths import (
     below,
     folder,
@@ -43,6 +43,7 @@ from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_folders
+from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads
 
 # Of an annotation. In memory XML takes up to thirty times its text.

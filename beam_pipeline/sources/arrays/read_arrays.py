@@ -15,11 +15,10 @@ from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset
 from beam_pipeline.files.archive.paths import inside
-from beam_pipeline.media import npz
-from beam_pipeline.media.arrays import array_header, check_numbers
+from beam_pipeline.media import arrays
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5, values_of
 from beam_pipeline.records import Array, Consumed, FileRef, Rejected, Value
-from beam_pipeline.sources.folders.structure import main_kind, structures
+from beam_pipeline.sources.folders.structure import main_structure, structures
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
@@ -56,18 +55,17 @@ class Column:
 
     Attributes:
         path: The file of its values, perhaps in an archive.
-        member: What to read whole once: the path in an .npz file of an array that has a checksum,
-            or the name of an array of an HDF5 file that is not stored as it is.
         dtype: NumPy's, little-endian: "<f4".
         shape: Sizes by axis.
-        offset: Offset of its values in the file; None for such an array of an HDF5 file.
+        offset: Offset of its values in the file; None if an HDF5 file has them in another form.
+        name: Its name in such a file.
     """
 
     path: str
-    member: str
     dtype: str
     shape: tuple[int, ...]
     offset: int | None
+    name: str = ""
 
     @property
     def row_bytes(self) -> int:
@@ -114,13 +112,18 @@ def _stored(name: str, column: Column, scratch: str) -> Column:
     """Return a column as ranges of a file, unpacked if it is compressed."""
     path, offset, shape = column.path, column.offset, column.shape
     if offset is None:
-        path, offset = unpacked(path, column.member, scratch, values_of(path, column.member)), 0
+        path, offset = unpacked(path, column.name, scratch, values_of(path, column.name)), 0
     else:
-        for _ in blocks_as_stored(column.member) if column.member else ():  # checks the checksum
-            pass
-        path = with_ranges(path, scratch)
+        where = inside(storage.resolved(path))
+        if where and where.place and where.place.method == "stored":
+            for _ in blocks_as_stored(path):  # checks the checksum: its ranges have none
+                pass
+            with storage.opened(where.archive) as archive:
+                offset += content_offset(archive, where.place)
+            path = where.archive
     if lowered(name) in LABELS.of_rows and math.prod(shape[1:]) == 1:
         shape = shape[:1]  # [n, 1], as Keras's CIFAR and scikit-learn's columns are
+    path = with_ranges(path, scratch)
     return dataclasses.replace(column, path=path, offset=offset, shape=shape)
 
 
@@ -169,7 +172,7 @@ def find_tables(
         check_ignored(ignored, [*dict.fromkeys(itertools.chain.from_iterable(map(_names, groups)))])
     _check(tables)
     rejected += [
-        Rejected(source=table.file.relative, reason=npz.EMPTY, detail="its arrays have no rows")
+        Rejected(source=table.file.relative, reason=arrays.EMPTY, detail="its arrays have no rows")
         for table in tables
         if not table.num_rows
     ]
@@ -270,7 +273,7 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
         columns = by_split[split if in_splits else ""]
         column = (short if in_splits else name) or _UNNAMED
         if column in columns:
-            raise RecordError(npz.UNSUPPORTED, f"two arrays are the column {column!r}")
+            raise RecordError(arrays.UNSUPPORTED, f"two arrays are the column {column!r}")
         columns[column] = _column(file.path, members[name], name)
     for split, columns in by_split.items():
         yield _table(file, columns, split)
@@ -287,11 +290,11 @@ def _table(file: InputFile, columns: dict[str, Column], split: str = "") -> Arra
 def _members(path: str) -> Mapping[str, str | StoredArray]:
     """The arrays of a file by column name: paths of .npy files, or those of an HDF5 file."""
     if is_hdf5(path):
-        arrays = arrays_of(path)
-        if not arrays:
-            raise RecordError(npz.UNSUPPORTED, "an HDF5 file without arrays")
-        return {array.name.replace("/", "_"): array for array in arrays}
-    return {stem(path): path} if suffix(path) == "npy" else npz.array_files(path)
+        stored = arrays_of(path)
+        if not stored:
+            raise RecordError(arrays.UNSUPPORTED, "an HDF5 file without arrays")
+        return {array.name.replace("/", "_"): array for array in stored}
+    return {stem(path): path} if suffix(path) == "npy" else arrays.array_files(path)
 
 
 def _column(path: str, member: str | StoredArray, shown: str) -> Column:
@@ -299,37 +302,25 @@ def _column(path: str, member: str | StoredArray, shown: str) -> Column:
     with naming(shown):
         if isinstance(member, StoredArray):
             name, dtype, shape, offset = member
-            return _checked(Column(path, name if offset is None else "", dtype, shape, offset))
-        with storage.opened(member) as handle:
-            size = handle.seek(0, 2)
-            if not size:
-                raise RecordError(npz.EMPTY, "the file has no bytes")
-            handle.seek(0)
-            header = array_header(handle)
-        lacking = header.offset + header.num_bytes - size
-        if lacking > 0:
+            column = Column(path, dtype, shape, offset, name)
+        else:
+            with storage.opened(member) as handle:
+                size = handle.seek(0, 2)
+                if not size:
+                    raise RecordError(arrays.EMPTY, "the file has no bytes")
+                handle.seek(0)
+                header = arrays.array_header(handle)
+            arrays.check_length(header, size)
+            column = Column(member, header.dtype.str, header.shape, header.offset)
+        kind = np.dtype(column.dtype)
+        is_text = kind.kind in "US" and kind.itemsize
+        if not is_text or len(column.shape) != 1:
+            arrays.check_numbers(kind)
+        if 0 in column.shape[1:]:
             raise RecordError(
-                npz.TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing"
+                arrays.UNSUPPORTED, f"rows without values: its shape is {column.shape}"
             )
-        if lacking < 0:
-            raise RecordError(npz.DAMAGED, f"{-lacking:,} bytes follow the values")
-        column = _checked(Column(member, "", header.dtype.str, header.shape, header.offset))
-        where = inside(storage.resolved(member)) if member != path else None
-        if where and where.place and where.place.method == "stored":
-            with storage.opened(path) as archive:
-                offset = content_offset(archive, where.place) + header.offset
-            return dataclasses.replace(column, path=path, member=member, offset=offset)
         return column
-
-
-def _checked(column: Column) -> Column:
-    kind = np.dtype(column.dtype)
-    is_text = kind.kind in "US" and kind.itemsize
-    if not is_text or len(column.shape) != 1:
-        check_numbers(kind)
-    if 0 in column.shape[1:]:
-        raise RecordError(npz.UNSUPPORTED, f"rows without values: its shape is {column.shape}")
-    return column
 
 
 def _check(tables: Sequence[ArrayTable]) -> None:
@@ -448,7 +439,7 @@ def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
         by_kind = structures(tree.names())
         folders = {folder(name) for name in arrays}
         of_classes = folders != {""} and not all(map(is_split, folders))
-        if of_classes or (by_kind and main_kind(by_kind) != "array"):
+        if of_classes or (by_kind and main_structure(by_kind).kind != "array"):
             return None
     return claim_of_files("arrays", tree, arrays)
 

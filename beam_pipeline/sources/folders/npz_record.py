@@ -8,8 +8,7 @@ import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media import npz
-from beam_pipeline.media.arrays import array_header
+from beam_pipeline.media.arrays import array_files, array_header
 from beam_pipeline.records import Array, ClassLabel, FileRef, Value
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.names import LABELS
@@ -29,7 +28,7 @@ def may_be_records(paths: Sequence[str]) -> bool:
 
 def _is_alike(path: str) -> bool:
     try:
-        files = map(storage.resolved, npz.array_files(path).values())
+        files = map(storage.resolved, array_files(path).values())
         heads = [storage.read_start(file, _HEAD_BYTES) for file in files]
         shapes = [array_header(io.BytesIO(data)).shape[:2] for data in heads]
     except RecordError:
@@ -48,7 +47,7 @@ def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
     """
     files: dict[str, str] = {}
     with contextlib.suppress(RecordError):  # the reader of arrays reports it
-        files = npz.array_files(path)
+        files = array_files(path)
     if len(files) < 2:
         return None
     features: dict[str, Value] = {}

@@ -32,7 +32,6 @@ from beam_pipeline.sources.folders.structure import (
     StructureByKind,
     file_kind,
     is_no_class,
-    main_kind,
     main_structure,
     merged,
     structures,
@@ -130,7 +129,8 @@ def records_of(
     is_whole: bool = False,
 ) -> Iterator[Element]:
     """Make the records of a packed batch of names, given the structure of all files."""
-    kind, structure = main_kind(found), main_structure(found)
+    structure = main_structure(found)
+    kind = structure.kind
     for folder, names in unpack(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
@@ -224,13 +224,12 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         return Claim(layout="folders", rank=Rank.FOLDERS, path=tree.root, understood=what)
     home = _home(tree)
     inner = Tree(tree.path(home), tree.ignored.inside(home)) if home else tree
-    by_kind = structures(inner.names())
-    kind, structure = main_kind(by_kind), main_structure(by_kind)
+    structure = main_structure(structures(inner.names()))
     if not structure.number:
         return None
     if structure.class_depth is None and config.layout != "folders":
         is_class = tree.is_inner and not structure.in_splits  # a class folder, seen from above
-        if is_class or _is_of_many(inner, kind):
+        if is_class or _is_of_many(inner, structure.kind):
             return None
     lists = {} if structure.in_splits else split_lists(tree, home)
     problem = structure.problem(inner.root, one_class=config.one_class)
@@ -240,7 +239,7 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         layout="folders",
         rank=Rank.CONTAINER if is_sure else Rank.FOLDERS,
         path=inner.root,
-        understood=tuple(_understood(tree, inner, structure, kind, lists)),
+        understood=tuple(_understood(tree, inner, structure, lists)),
         options={"split_list": tuple(f"{lists[each]}={tree.path(each)}" for each in lists)}
         if lists
         else {},
@@ -264,10 +263,10 @@ def _is_of_many(tree: Tree, kind: str) -> bool:
 
 
 def _understood(
-    tree: Tree, inner: Tree, structure: Structure, kind: str, lists: dict[str, str]
+    tree: Tree, inner: Tree, structure: Structure, lists: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The lines of the summary."""
-    number = f"{tree.at_least}{counted(structure.number, NOUNS[kind])}"
+    number = f"{tree.at_least}{counted(structure.number, NOUNS[structure.kind])}"
     depth = structure.class_depth
     if depth is None:
         yield "files", f"{number} without class folders, so without labels"
@@ -280,7 +279,7 @@ def _understood(
         yield "classes", f"{folders_shown} ({first_names(sorted(names))})"
         yield "files", number
     if structure.in_splits or lists:
-        yield "splits", ", ".join(sorted(lists or structure.tops))
+        yield "splits", ", ".join(sorted(lists.values() or structure.tops))
 
 
 def split_lists(tree: Tree, home: str) -> dict[str, str]:

@@ -47,11 +47,13 @@ class Structure:
     """The folders of all files of one kind; its size depends on the number of folders only.
 
     Attributes:
+        kind: "image", "audio", "array" or "text".
         number: Number of files.
         folders: The first three folders of their paths, () for none.
         columns: The kind of each name in a pattern.
     """
 
+    kind: str = "image"
     number: int = 0
     folders: frozenset[tuple[str, ...]] = frozenset()
     columns: Mapping[str, Kind | None] = field(default_factory=dict)
@@ -126,18 +128,23 @@ def _of_folder(folder: str, names: Sequence[str], pattern: PathPattern | None) -
     by_kind = defaultdict(list)
     for name in names:
         by_kind[file_kind(name)].append(name)
-    return {kind: _of_kind(folder, by_kind[kind], pattern) for kind in _KINDS if kind in by_kind}
+    return {
+        kind: _of_kind(kind, folder, by_kind[kind], pattern) for kind in _KINDS if kind in by_kind
+    }
 
 
-def _of_kind(folder: str, names: Sequence[str], pattern: PathPattern | None) -> Structure:
+def _of_kind(
+    kind: str, folder: str, names: Sequence[str], pattern: PathPattern | None
+) -> Structure:
     place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
     if pattern is None:
-        return Structure(number=len(names), folders=frozenset({place}))
+        return Structure(kind=kind, number=len(names), folders=frozenset({place}))
     matches = [
         texts for name in names if (texts := pattern.match(joined(folder, name))) is not None
     ]
     columns = (dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for texts in matches)
     return Structure(
+        kind=kind,
         number=len(names),
         folders=frozenset({place}) if matches else frozenset(),
         columns=merge_kinds(columns),
@@ -152,6 +159,7 @@ def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
             by_kind[kind].append(structure)
     return {
         kind: Structure(
+            kind=kind,
             number=sum(each.number for each in several),
             folders=frozenset().union(*(each.folders for each in several)),
             columns=merge_kinds(each.columns for each in several),
@@ -160,17 +168,12 @@ def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
     }
 
 
-def main_kind(structures_by_kind: StructureByKind) -> str:
-    """The kind of most files; texts count only if there are no other kinds."""
-    media = [kind for kind in _KINDS[:-1] if kind in structures_by_kind]
+def main_structure(by_kind: StructureByKind) -> Structure:
+    """The structure of the main kind: of most files, of texts only if there are no others."""
+    media = [by_kind[kind] for kind in _KINDS[:-1] if kind in by_kind]
     if not media:
-        return "text" if "text" in structures_by_kind else "image"
-    return max(media, key=lambda kind: structures_by_kind[kind].number)
-
-
-def main_structure(structures_by_kind: StructureByKind) -> Structure:
-    """The structure of the files of the main kind."""
-    return structures_by_kind.get(main_kind(structures_by_kind), Structure())
+        return by_kind.get("text", Structure())
+    return max(media, key=lambda structure: structure.number)
 
 
 def file_kind(name: str) -> str:

@@ -62,6 +62,7 @@ def test_what_is_not_whole_is_a_reject(written, change):
 
 def test_what_is_far_larger_than_its_file_is_refused(written, monkeypatch):
     monkeypatch.setattr(inflation, "MAX_BYTES", 1 << 20)
+    assert b"".join(blocks_of(written(content=bytes(1 << 20)))) == bytes(1 << 20)
     path = written(content=bytes(12 << 20))
     blocks = []
     with pytest.raises(RecordError, match="file too large: a"):

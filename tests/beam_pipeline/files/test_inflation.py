@@ -1,9 +1,7 @@
 """Content that is far larger than its compressed file is refused, before memory or disk is full."""
 
-import gzip
 import io
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -14,10 +12,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import storage
-from beam_pipeline.media.arrays import array_header, inspect_array
-from beam_pipeline.media.npz import array_files
-from beam_pipeline.sources.unpacking import unpack_gzip
+from beam_pipeline.media.arrays import array_files, array_header, inspect_array
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import inflation
 from tfrecord_dataset.format.frames import framed
@@ -57,32 +52,16 @@ def test_both_limits_have_to_be_passed(in_a_record):
         inflation.check_inflation("x", 1, most + 1, in_a_record=in_a_record)
 
 
-def read_all(path):
-    with storage.decompressed(path) as handle:
-        while handle.read(MIB):
-            pass
-
-
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(inflation, "MAX_BYTES", 4 * MIB)
     monkeypatch.setattr(inflation, "_MAX_RECORD_BYTES", 2 * MIB)
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        read_all,
-        lambda path: unpack_gzip(path, f"{path}.scratch"),
-        lambda path: list(frames.read_file(path, compressed=True)),
-    ],
-    ids=["text", "unpacked", "frames"],
-)
-def test_gzip(tmp_path, small, read):
+def test_frames_in_gzip(tmp_path, small):
     bomb = gzip_of(tmp_path / "bomb.gz", framed(bytes(8 * MIB)), 1)
-    with pytest.raises(RecordError, match=r"file too large: bomb\.gz unpacks"):
-        read(bomb)
-    assert os.listdir(tmp_path) == ["bomb.gz"] or not os.listdir(f"{bomb}.scratch")
+    with pytest.raises(RecordError, match=r"file too large: record 0.* bomb\.gz unpacks"):
+        list(frames.read_file(bomb, compressed=True))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +116,3 @@ def test_a_build_of_a_bomb_takes_little_memory_and_time(tmp_path, make):
     assert "if this is intended, save it" in told
     assert "Traceback" not in told
     assert peak_kib < 1 << 20
-
-
-def test_what_is_packed_well_is_read(tmp_path):
-    path = tmp_path / "x.gz"
-    path.write_bytes(gzip.compress(b"a,b\n" * MIB))
-    read_all(str(path))

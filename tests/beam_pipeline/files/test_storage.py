@@ -4,6 +4,7 @@ import contextlib
 import errno
 import gc
 import os
+import subprocess
 
 import pytest
 
@@ -63,6 +64,18 @@ def test_list_files_follows_links_but_not_in_circles(tmp_path):
 
     assert "link/x.jpg" in listed(tmp_path)
     assert "real/x.jpg" in listed(tmp_path)
+
+
+def test_list_files_in_more_folders_than_python_calls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        for _ in range(1200):
+            os.mkdir("d")
+            os.chdir("d")
+        open("x", "wb").close()
+        assert listed(tmp_path) == ["d/" * 1200 + "x"]
+    finally:  # pytest's own removal recurses
+        subprocess.run(["rm", "-r", tmp_path / "d"], check=True)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +171,13 @@ def test_version_changes_with_the_file(tmp_path):
     assert storage.version(str(path)) == before
     os.utime(path, ns=(0, 7))
     assert storage.version(str(path)) != before
+
+
+def test_no_file_is_read_whole_beyond_a_gibibyte(tmp_path):
+    with open(tmp_path / "x", "wb") as file:
+        file.truncate(2 << 30)  # without data
+    with pytest.raises(RecordError, match="file too large: x has over 1,073,741,8"):
+        storage.read_text(str(tmp_path / "x"))
 
 
 def test_no_file_has_a_nul_in_its_name(tmp_path):

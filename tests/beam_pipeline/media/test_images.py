@@ -258,6 +258,11 @@ def test_decode_rgb(file_format, mode):
     assert np.asarray(image).std() > 20
 
 
+def test_a_fault_of_a_stored_image_names_its_format():
+    with pytest.raises(RecordError, match="truncated image: JPEG: no end marker"):
+        decode_rgb(encode("JPEG")[:300])
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -294,5 +299,5 @@ def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed():
     found, stored = store(data)
     assert stored is data
     assert found.image.channels == 3
-    with pytest.raises(RecordError):
+    with pytest.raises(RecordError, match="damaged image: PNG: "):
         inspect_image(data, ImageOptions(max_side=5))

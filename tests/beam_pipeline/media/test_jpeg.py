@@ -51,8 +51,10 @@ def test_decodes_no_more_than_is_needed(at_least, expected):
     assert jpeg.decode(data, jpeg.inspect(data, ANY_SIZE), ImageSize(*at_least)).size == expected
 
 
-def test_a_colour_profile_that_lacks_a_part_is_none():
+@pytest.mark.parametrize("times", [pytest.param(0, id="lacks one"), pytest.param(300, id="many")])
+def test_a_colour_profile_with_a_wrong_number_of_parts_is_none(times):
     data = encode("JPEG", icc_profile=b"x" * 100_000)
     start = data.index(b"\xff\xe2")
     end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
-    assert jpeg.read_header(data[:start] + data[end:], ANY_SIZE).icc_profile == b""
+    changed = data[:start] + times * data[start:end] + data[end:]
+    assert jpeg.read_header(changed, ANY_SIZE).icc_profile == b""

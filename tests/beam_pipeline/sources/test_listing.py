@@ -8,8 +8,9 @@ from eager_runner import yielded
 from beam_pipeline.files import storage
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.listing import ListNames, buckets_of_names, paths_in
+from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import shared_name
+from tfrecord_dataset.store.listing import paths_in
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,3 @@ def test_equal_names_meet_in_one_bucket():
         found[bucket] += gather([batch])
     assert sorted(path for values in found.values() for path in values) == sorted(paths)
     assert sum(len({*map(shared_name, values)}) for values in found.values()) == 502
-
-
-def test_num_buckets():
-    numbers = [buckets_of_names(files, 1, 100).number for files in (0, 100, 101, 1000, 10**9)]
-    assert numbers == [1, 1, 2, 10, 256]

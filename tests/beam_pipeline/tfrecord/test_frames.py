@@ -48,16 +48,16 @@ def whole(*payloads):
     return b"".join(map(framed, payloads))
 
 
-LACKS, NO_LENGTH = "lacks its last {} bytes", "does not start with a length"
+LACKS, NO_LENGTH = "it lacks its last {} bytes", "it does not start with a length"
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (whole(b"a") + b"\0", "truncated file: .*record 1, at byte 17, lacks"),
-        (whole(b"a", b"bc")[:-1], f"truncated file: .*record 1, at byte 17, {LACKS.format(1)}"),
+        (whole(b"a") + b"\0", "truncated file: .*record 1, at byte 17: it lacks"),
+        (whole(b"a", b"bc")[:-1], f"truncated file: .*record 1, at byte 17: {LACKS.format(1)}"),
         (whole(b"a", b"bc")[: 17 + 12], f"truncated file: .*{LACKS.format(6)}"),
-        (whole(b"a") + b"garbage at the end", f"damaged file: .*record 1, at byte 17, {NO_LENGTH}"),
+        (whole(b"a") + b"garbage at the end", f"damaged file: .*record 1, at byte 17: {NO_LENGTH}"),
         (whole(b"a") + b"\x01" + whole(b"bc")[1:], "damaged file: .*record 1, at byte 17"),
     ],
 )

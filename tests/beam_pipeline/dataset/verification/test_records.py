@@ -48,7 +48,7 @@ def state(**counts):
     [
         pytest.param(
             lambda dataset: cut(dataset, -10),
-            "truncated file: record {last}, at byte {offset}, lacks its last 10 bytes",
+            "truncated file: record {last}, at byte {offset}: it lacks its last 10 bytes",
             id="cut",
         ),
         pytest.param(
