@@ -9,15 +9,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
-from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.layout import Claim, Rank, claim_of_files, source_layout
+from beam_pipeline.sources.paths import folder, joined, left_out, suffix
 from beam_pipeline.sources.tfrecord.record_files import (
+    DESCRIPTIONS,
     RecordFile,
     find_record_files,
     has_record_name,
@@ -26,11 +27,12 @@ from beam_pipeline.sources.tfrecord.record_files import (
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.format import feature_keys
+from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.json_file import MAX_BYTES
 
 # The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256
@@ -184,11 +186,26 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     if claim is None:
         return None
     refuse_conversions(config)
-    if not config.schema:
+    schema = config.schema
+    folders = {folder(file) for file in files_to_read}
+    described = {joined(top, name) for top in folders for name in DESCRIPTIONS}
+    if named and first and not described.isdisjoint(files):
+        claim = dataclasses.replace(claim, rank=Rank.DATASET)
+        schema = schema or (_built_schema(tree.path(folders.pop())) if len(folders) == 1 else ())
+    if not schema:
         return claim
     keys = expectations(first_records(find_record_files(tree.input, tree.ignored)[0]))
-    schema = tuple(with_key_of(feature, keys) for feature in config.schema)
+    schema = tuple(with_key_of(feature, keys) for feature in schema)
     return dataclasses.replace(claim, options={"schema": schema})
+
+
+def _built_schema(directory: str) -> tuple[Feature, ...]:
+    """Return the features of a dataset that a build wrote; none if it is another program's."""
+    path = storage.join(directory, metadata.FILE)
+    with contextlib.suppress(BeamTFRecordsError):
+        data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
+        return tuple(metadata.parse_metadata(data, path).features.values())
+    return ()
 
 
 def is_tfrecord(path: str) -> bool:

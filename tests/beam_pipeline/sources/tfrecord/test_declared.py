@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 
+import beam_pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
@@ -83,3 +84,16 @@ def test_a_configuration_is_settled(tmp_path):
 def test_conversions_are_refused(option, asked):
     with pytest.raises(ConfigError, match=f"{option} converts"):
         refuse_conversions(BuildConfig(input="in", **asked))
+
+
+def test_a_dataset_is_read_with_the_features_that_its_build_described(tmp_path):
+    (tmp_path / "pets.csv").write_text("size,label,split\n1,cat,train\n2,dog,train\n3,cat,test\n")
+    built = beam_pipeline.build(input=str(tmp_path / "pets.csv"), output=str(tmp_path / "data"))
+    beam_pipeline.write_report(built.path)  # its report.json has "images", as COCO's files
+
+    again = beam_pipeline.build(input=str(tmp_path / "data"), output=str(tmp_path / "again"))
+
+    assert [(each.name, each.classes) for each in again.schema] == [
+        (each.name, each.classes) for each in built.schema
+    ]
+    assert (again.num_records("train"), again.num_records("test")) == (2, 1)
