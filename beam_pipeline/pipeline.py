@@ -5,7 +5,7 @@ import os
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -16,6 +16,7 @@ from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.build_arguments import BuildArguments
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
@@ -152,7 +153,7 @@ def build(
     config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-    **settings: Any,
+    **settings: Unpack[BuildArguments],
 ) -> Dataset:
     """Builds the dataset that `config` describes, and returns it once it is committed.
 
@@ -278,7 +279,7 @@ def plan(
     config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-    **settings: Any,
+    **settings: Unpack[BuildArguments],
 ) -> Preview:
     """What `build` would do with the same arguments; all is read and checked, nothing written.
 
