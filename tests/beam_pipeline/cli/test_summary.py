@@ -93,10 +93,11 @@ def test_splits_features_classes_rejects_and_changes():
         ((plain(größe=1),), {}, "feature größe: scalar int64, always 1"),
         ((plain(**{" ": 1}),), {}, "feature ' ': scalar int64, always 1"),
         (ACROSS, {}, "duplicates: 2 records in 1 group of equal content"),
-        (ACROSS, {}, "warning: groups of duplicates in more than one split: 1; a model would be"),
+        (ACROSS, {}, "warning: leaks: 1 content in more than one split; pass --duplicates drop"),
         (
             *(ACROSS, {}),
-            "warning: groups of duplicates with different annotations: 1, such as a.jpg (cat), b.j",
+            "warning: contradictions: 1 group of duplicates with different annotations, such as "
+            "a.jpg (cat), b.jpg (dog); correct",
         ),
         ((plain(x=ClassLabel("a")),), {"masks": True}, "warning: masks (--masks): no object has"),
     ],
