@@ -69,15 +69,6 @@ _SPOKEN = f"--path-pattern {{label}}_{{speaker}}_{{index}} {_EIGHTHS}"
         pytest.param(
             lambda folder: _BLOOD,
             "",
-            "--devices cpu:2 --epochs 1 --image-size 96x64 --batch-size 8",
-            "detection: from image (image) to boxes (boxes) of 3 classes",
-            dict.fromkeys(("mAP", "mAP50", "mAP75", "F1", "min_score", "baseline_mAP50"), 0),
-            id="blood, one epoch",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            lambda folder: _BLOOD,
-            "",
             "--image-size 256x192 --batch-size 8 --epochs 6 --steps-per-epoch 50",
             "detection",
             {"mAP50": 0.6},  # docs/detection.md states 0.71
