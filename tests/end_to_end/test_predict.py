@@ -18,7 +18,7 @@ from beam_pipeline.cli import commands
 from trainer.commands import main
 
 DATA = Path(__file__).parents[2] / "examples/data"
-SMALL = ("--image-size", "96x64", "--batch-size", "8", "--devices", "cpu:2")
+SMALL = ("--image-size", "96x64", "--batch-size", "8")
 pytestmark = pytest.mark.slow
 
 
