@@ -66,6 +66,7 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     lines = [*_lines(path)]
     folder = os.path.dirname(storage.absolute(path))
     stated = next((line.value.value for line in lines if line.key == "input"), "")
+    stated = stated if isinstance(stated, str) else ""  # a list is refused below
     root = given.get("input") or storage.join(folder, stated)
     placed = functools.partial(_placed, folder=folder, root=root)
     values: dict[str, Any] = {}

@@ -93,6 +93,7 @@ def test_values_that_are_given_win(write):
         ("image:\n  max_sid: 3", r"line 2: unknown option image.max_sid .*'image.max_side'"),
         ("seed: 1\nseed: 2", "line 2: seed is there twice"),
         ("seed: x\nthreads: -1", "line 1: .*is not a whole number.*; and .*line 2: "),
+        ("input: [a, b]", "line 1: input: .* is not a text"),
         ("- seed", "is not a mapping"),
         ("a: b: c", "cannot be read: mapping values"),
         ("a: &a 1\nb: *a", "is an alias"),
@@ -196,6 +197,12 @@ def test_an_input_that_is_refused_has_a_recipe(pets, capsys):
     text = (pets / "recipe.yaml").read_text()
     assert "\nseed: 3  #" in text
     assert '\nlayout: "?"  #' in text
+
+
+def test_a_recipe_is_not_the_input_of_a_build(pets, capsys):
+    (pets / "recipe.yaml").write_text("input: recipe.yaml\n")
+    assert main(["plan", "recipe.yaml"]) == 2
+    assert "recipe.yaml is a recipe, not data" in capsys.readouterr().err
 
 
 def test_a_recipe_is_not_overwritten(pets):
