@@ -35,8 +35,9 @@ from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_ke
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry, named_path
 from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.shown_text import counted
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names this many problems, and counts all.
@@ -78,7 +79,7 @@ def adopt(
             nothing was written.
         DatasetDamagedError: Files are missing from a numbering.
     """
-    directory = storage.absolute(path)
+    directory = storage.absolute(named_path(path))
     if is_dataset(directory) and not overwrite:
         raise DatasetExistsError(
             f"{directory} already has a {metadata.FILE}; pass --overwrite to replace it"
@@ -166,8 +167,7 @@ def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:
         named = problems[:_PROBLEMS_NAMED]
         more = f"; and {count - len(named)} more" if count > len(named) else ""
         raise DataError(
-            f"nothing was written: {directory} has {count} record{'' if count == 1 else 's'} or "
-            f"file{'' if count == 1 else 's'} that cannot be used: "
+            f"nothing was written: {directory} has {counted(count, 'problem')}: "
             f"{'; '.join(named)}{more}. Fix the files, or build a dataset from their good records "
             "with --max-bad-fraction"
         )
