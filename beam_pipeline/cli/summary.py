@@ -1,4 +1,4 @@
-"""The result of a build, or of a plan, in a few lines for a person."""
+"""Summary of a build or a plan in a few lines."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class Warned(str):
 
 
 def as_text(lines: Iterable[str]) -> str:
-    """The summary for a person."""
+    """Render the lines of a summary."""
     return "\n".join(
         one_line(f"warning: {line}" if isinstance(line, Warned) else line) for line in lines
     )
@@ -140,7 +140,7 @@ def _missing_shards(info: Dataset) -> list[str]:
 
 
 def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> Iterator[str]:
-    """How many images have no boxes, by split; a split where none has any is a warning."""
+    """Count images without boxes by split; warn of a split without any box."""
     if counts:
         shown = ", ".join(
             f"{count:,}{f' of {num_records[split]:,}' if split in num_records else ''} in {split}"
@@ -174,7 +174,7 @@ def _rejects(
 def _split_option(
     fractions: Mapping[str, float], splits: Collection[str], stated: str
 ) -> Iterator[str]:
-    """What became of `--split`, as far as it is not what was asked for."""
+    """Yield notes if `--split` was ignored or only partly applied."""
     if not fractions or fractions == ONE_SPLIT:
         return
     if stated == "all":
@@ -196,7 +196,7 @@ def _split_option(
 def _classes(
     schema: Sequence[Feature], statistics: Mapping[str, Mapping[str, Any]], *, wants_masks: bool
 ) -> Iterator[str]:
-    """The classes, with warnings of equal names, of splits that lack some, and of missing masks."""
+    """Yield the classes, and warnings of similar names, splits without some, missing masks."""
     if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"

@@ -91,7 +91,7 @@ def test_values_that_are_given_win(write):
         ),
         ("lable_column: x", r"line 1: unknown option lable_column .*mean 'label_column'"),
         ("image:\n  max_sid: 3", r"line 2: unknown option image.max_sid .*'image.max_side'"),
-        ("seed: 1\nseed: 2", "line 2: seed is there twice"),
+        ("seed: 1\nseed: 2", "line 2: seed is stated twice"),
         ("seed: x\nthreads: -1", "line 1: .*is not a whole number.*; and .*line 2: "),
         ("input: [a, b]", "line 1: input: .* is not a text"),
         ("- seed", "is not a mapping"),
