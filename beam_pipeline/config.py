@@ -154,7 +154,9 @@ class BuildConfig(BuildOptions):
 
 def default_name(path: str) -> str:
     """Derive a dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
-    stem = unsigned(path).rstrip("/").rpartition("/")[2]
+    above, _, stem = unsigned(path).rstrip("/").rpartition("/")
+    if re.fullmatch(r"\d+\.\d+\.\d+", stem):  # a version of a dataset
+        stem = above.rpartition("/")[2]
     stem = re.sub(
         r"\.(jsonl?|csv|tsv|ndjson|xlsx|parquet|arrow|feather|db|sqlite3?|ya?ml|zip|np[yz]|h5|hdf5"
         r"|tfrecords?|t[gx]z|tbz2?|tar(\.\w+)?):?$",

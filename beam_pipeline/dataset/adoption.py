@@ -30,7 +30,7 @@ from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
@@ -149,8 +149,7 @@ def adopt(
 def _name(directory: str, files: Sequence[RecordFile], tfds_info: TfdsInfo | None) -> str:
     if tfds_info:
         return tfds_info.name
-    above = parent(directory) if _VERSION.fullmatch(name_of(directory)) else directory
-    return tfds_name([file.relative for file in files]) or default_name(above)
+    return tfds_name([file.relative for file in files]) or default_name(directory)
 
 
 def _version(directory: str, tfds_info: TfdsInfo | None) -> str:

@@ -12,13 +12,14 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
+from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Rank, claim_of_files, source_layout
 from beam_pipeline.sources.paths import folder, joined, left_out, suffix
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tfrecord.record_files import (
-    DESCRIPTIONS,
     RecordFile,
     find_record_files,
     has_record_name,
@@ -174,24 +175,35 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
 
 
 def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Claim files with the names of TFRecord files if the first ones are such files."""
+    """Claim files with the names of TFRecord files if the first ones are such files.
+
+    The shards of a dataset of this project are claimed by its description, with its features.
+    """
     files = tree.files()
-    named = list(filter(has_record_name, files))
-    likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
-    first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
-    files_to_read = (
-        (named if first else []) or first or (files if config.layout == "tfrecord" else [])
-    )
+    built = _built(tree) if tree.is_folder else {}
+    schema = config.schema
+    if built:
+        place, facts = next(iter(built.items()))
+        shards = itertools.chain.from_iterable(facts.splits.values())
+        files_to_read = [joined(place, shard.file) for shard in shards]
+        schema = schema or tuple(facts.features.values())
+    else:
+        named = list(filter(has_record_name, files))
+        likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
+        first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
+        files_to_read = (
+            (named if first else []) or first or (files if config.layout == "tfrecord" else [])
+        )
     claim = claim_of_files("tfrecord", tree, files_to_read)
     if claim is None:
         return None
     refuse_conversions(config)
-    schema = config.schema
-    folders = {folder(file) for file in files_to_read}
-    described = {joined(top, name) for top in folders for name in DESCRIPTIONS}
-    if named and first and not described.isdisjoint(files):
+    if len(built) > 1:
+        found = {"path": tree.input, "datasets": ", ".join(built)}
+        problem = Problem(code="several datasets", facts=found)
+        return dataclasses.replace(claim, rank=Rank.DATASET, problem=problem)
+    if built:
         claim = dataclasses.replace(claim, rank=Rank.DATASET)
-        schema = schema or (_built_schema(tree.path(folders.pop())) if len(folders) == 1 else ())
     if not schema:
         return claim
     keys = expectations(first_records(find_record_files(tree.input, tree.ignored)[0]))
@@ -199,13 +211,15 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     return dataclasses.replace(claim, options={"schema": schema})
 
 
-def _built_schema(directory: str) -> tuple[Feature, ...]:
-    """Return the features of a dataset that a build wrote; none if it is another program's."""
-    path = storage.join(directory, metadata.FILE)
-    with contextlib.suppress(BeamTFRecordsError):
-        data = storage.read_bytes(FileRef(path=path), MAX_BYTES)
-        return tuple(metadata.parse_metadata(data, path).features.values())
-    return ()
+def _built(tree: Tree) -> dict[str, metadata.Metadata]:
+    """Return what the first metadata.json of datasets of this project state, by folder."""
+    described = [file for file in tree.files() if name_of(file) == metadata.FILE]
+    built = {}
+    for file in described[:_FILES_LOOKED_INTO]:
+        with contextlib.suppress(BeamTFRecordsError):  # another program's
+            data = storage.read_bytes(FileRef(path=tree.path(file)), MAX_BYTES)
+            built[folder(file)] = metadata.parse_metadata(data, file)
+    return built
 
 
 def is_tfrecord(path: str) -> bool:

@@ -26,7 +26,7 @@ _ZLIB = "it is compressed as ZLIB, which is not supported; write it plain or as 
 # Numbers may follow, and gzip's suffix; the index of a file has another one.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
 # What says that a directory is a dataset.
-DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})
+_DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})
 _REMOTE_FILES_AT_ONCE = 16
 
 
@@ -128,7 +128,7 @@ def find_shards(directory: str) -> list[RecordFile]:
             raise DataError(
                 f"{other.source}: {other.reason} ({other.detail}); fix it, or move it away"
             )
-        if name_of(other.source) in DESCRIPTIONS and other.source not in DESCRIPTIONS:
+        if name_of(other.source) in _DESCRIPTIONS and other.source not in _DESCRIPTIONS:
             raise ConfigError(
                 f"{directory} has a dataset below it, {parent(other.source)}; adopt that, or "
                 "move it away"

@@ -86,14 +86,37 @@ def test_conversions_are_refused(option, asked):
         refuse_conversions(BuildConfig(input="in", **asked))
 
 
-def test_a_dataset_is_read_with_the_features_that_its_build_described(tmp_path):
+@pytest.fixture
+def pets(tmp_path):
+    """A dataset of a table."""
     (tmp_path / "pets.csv").write_text("size,label,split\n1,cat,train\n2,dog,train\n3,cat,test\n")
-    built = beam_pipeline.build(input=str(tmp_path / "pets.csv"), output=str(tmp_path / "data"))
-    beam_pipeline.write_report(built.path)  # its report.json has "images", as COCO's files
+    return beam_pipeline.build(input=str(tmp_path / "pets.csv"), output=str(tmp_path / "data"))
+
+
+def names_and_classes(info):
+    return [(each.name, each.classes) for each in info.schema]
+
+
+def test_a_dataset_is_read_with_the_features_that_its_build_described(pets, tmp_path):
+    beam_pipeline.write_report(pets.path)  # its report.json has "images", as COCO's files
 
     again = beam_pipeline.build(input=str(tmp_path / "data"), output=str(tmp_path / "again"))
 
-    assert [(each.name, each.classes) for each in again.schema] == [
-        (each.name, each.classes) for each in built.schema
-    ]
+    assert names_and_classes(again) == names_and_classes(pets)
     assert (again.num_records("train"), again.num_records("test")) == (2, 1)
+    beam_pipeline.build(input=pets.path, output=str(tmp_path / "data"), version="1.0.1")
+    with pytest.raises(ConfigError, match=r"several datasets \(pets/1.0.0, pets/1.0.1\); name one"):
+        beam_pipeline.plan(input=str(tmp_path / "data"))
+
+
+def test_adopted_files_are_read_with_their_features(tmp_path):
+    (tmp_path / "in").mkdir()
+    for split in ("test", "train"):  # names that no TFRecord file has to have
+        data = b"".join(framed(encode({"label": [number % 2]})) for number in range(4))
+        (tmp_path / f"in/{split}-00000-of-00001").write_bytes(data)
+    adopted = beam_pipeline.adopt(tmp_path / "in", classes=("cat", "dog"))
+    again = beam_pipeline.build(
+        input=str(tmp_path / "in"), output=str(tmp_path / "out"), leaks="warn"
+    )
+    assert names_and_classes(again) == names_and_classes(adopted)
+    assert sum(map(again.num_records, again.splits)) == 8
