@@ -10,14 +10,20 @@ import beam_pipeline
 pytestmark = pytest.mark.nightly
 
 
-@pytest.mark.parametrize(("is_table", "records"), [(False, 60), (True, 5000)])
+@pytest.mark.parametrize(
+    ("is_table", "shards"),
+    [
+        pytest.param(False, 8, id="images with boxes, in three splits"),
+        pytest.param(True, 32, id="a table"),
+    ],
+)
 def test_equal_bytes_spread_over_slots(
-    cluster, launch, people, tmp_path, digests, built_by, is_table, records
+    cluster, launch, people, tmp_path, digests, built_by, is_table, shards
 ):
     source = people if is_table else ROOT / "examples/data/blood"
-    launcher = launch(source, tmp_path / "there", "--name=data", "--num-shards=32")
+    launcher = launch(source, tmp_path / "there", "--name=data", f"--num-shards={shards}")
     here = beam_pipeline.build(
-        input=str(source), output=str(tmp_path / "here"), name="data", num_shards=32
+        input=str(source), output=str(tmp_path / "here"), name="data", num_shards=shards
     )
     code, text = launcher.finish()
     assert code == 0, text
@@ -29,10 +35,4 @@ def test_equal_bytes_spread_over_slots(
     assert len(written) == 4, "as many slots as the cluster has"
     assert sum(count > 0 for count in written) >= 3, written
     assert cluster.failures(job) == []
-    assert f"records read {records:,}" in text
-    assert f"records written {records:,}" in text
-    num_shards = sum(map(len, here.splits.values()))
-    assert f"shards written {num_shards}" in text
-    num_bytes = sum(shard.num_bytes for split in here.splits.values() for shard in split)
-    assert f"bytes written {num_bytes:,}" in text
     shutil.rmtree(tmp_path / "there")

@@ -20,7 +20,7 @@ def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
     code, text = launch(source, tmp_path / "good", "--max-bad-fraction=0.1").finish()
     good_s = time.monotonic() - started
     assert code == 0, text
-    assert "rejected: not an image 3" in text
+    assert "rejected: 3 × not an image" in text
 
     started = time.monotonic()
     code, text = launch(source, tmp_path / "bad").finish()

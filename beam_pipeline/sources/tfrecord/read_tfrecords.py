@@ -185,7 +185,7 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     if built:
         place, facts = next(iter(built.items()))
         shards = itertools.chain.from_iterable(facts.splits.values())
-        files_to_read = [joined(place, shard.file) for shard in shards]
+        files_to_read: Sequence[str] = [joined(place, shard.file) for shard in shards]
         schema = schema or tuple(facts.features.values())
     else:
         named = list(filter(has_record_name, files))
