@@ -171,9 +171,9 @@ def test_an_open_question_is_a_line_to_complete(pets, capsys):
     rows = "cat/1.jpg,a,f\ncat/2.jpg,a,m\ndog/1.jpg,b,f\ndog/2.jpg,b,m\n"
     (pets / "pets/labels.csv").write_text(f"file,type,sex\n{rows}")
     assert main(["plan", "pets", "--save", "r.yaml"]) == 2
-    told = capsys.readouterr().err
-    assert "set label_column (--label-column) to type, sex or none" in told
-    assert "complete the line label_column" in told
+    printed = capsys.readouterr().err
+    assert "set label_column (--label-column) to type, sex or none" in printed
+    assert "complete the line label_column" in printed
 
     text = (pets / "r.yaml").read_text()
     assert '\nlabel_column: "?"  # one of: type, sex, none\n' in text

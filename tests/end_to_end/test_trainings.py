@@ -102,9 +102,9 @@ _SPOKEN = f"--path-pattern {{label}}_{{speaker}}_{{index}} {_EIGHTHS}"
 def test_a_training_reaches_what_the_page_states(
     make_input, build, train, task, least, trained, tmp_path
 ):
-    _, told, _, metrics = trained(make_input(tmp_path), build, train)
+    _, printed, _, metrics = trained(make_input(tmp_path), build, train)
 
-    assert f"task {task}" in told
+    assert f"task {task}" in printed
     assert {name: metrics[name] for name in least if not metrics[name] >= least[name]} == {}
     assert np.isfinite(list(metrics.values())).all()
     page = (tmp_path / "run/report.html").read_text()

@@ -232,7 +232,7 @@ def test_numbers_that_float32_rounds_are_noted(values, expected):
 
 
 @pytest.mark.parametrize(
-    ("splits", "fractions", "said"),
+    ("splits", "fractions", "expected"),
     [
         (
             ["train", "test"],
@@ -245,11 +245,11 @@ def test_numbers_that_float32_rounds_are_noted(values, expected):
         (["", ""], {"test": 1.0}, ""),
     ],
 )
-def test_what_became_of_the_split_that_was_asked_for(splits, fractions, said):
+def test_notes_on_the_split_option(splits, fractions, expected):
     records = (image(f"{split}{i}", f"{i}", "a", split) for i, split in enumerate(splits))
-    told = [line for line in plan_of(*records, split=fractions).splitlines() if "--split" in line]
+    lines = [line for line in plan_of(*records, split=fractions).splitlines() if "--split" in line]
 
-    assert [line[: len(said)] for line in told] == ([said] if said else [])
+    assert [line[: len(expected)] for line in lines] == ([expected] if expected else [])
 
 
 def test_images_without_boxes_are_counted_by_split():
