@@ -92,8 +92,7 @@ def written(tmp_path):
 
 
 def build(folder):
-    config = beam_pipeline.BuildConfig(input=str(folder), output=str(folder.parent / "data"))
-    return beam_pipeline.build(config).path
+    return beam_pipeline.build(input=str(folder), output=str(folder.parent / "data")).path
 
 
 def bare(folder):

@@ -38,10 +38,9 @@ def test_builds_of_an_input_that_changed(tmp_path, capsys, write_image):
         write_image(pets / f"{name}.png", seed=seed)
 
     def build(version, **options):
-        config = beam_pipeline.BuildConfig(
+        return beam_pipeline.build(
             input=str(pets), output=str(tmp_path / "data"), version=version, **options
-        )
-        return beam_pipeline.build(config).path
+        ).path
 
     old = build("1.0.0")
     write_image(pets / "train/cat/2.png", seed=8)
@@ -72,10 +71,9 @@ def test_splits_by_option_and_classes(tmp_path, capsys, write_image):
         write_image(tmp_path / "pets" / ("cat", "dog")[seed % 2] / f"{seed}.png", seed=seed)
 
     def build(version, **options):
-        config = beam_pipeline.BuildConfig(
+        return beam_pipeline.build(
             input=str(tmp_path / "pets"), output=str(tmp_path / "data"), version=version, **options
-        )
-        return beam_pipeline.build(config).path
+        ).path
 
     old, new = (
         build("1.0.0", split={"train": 0.5, "test": 0.5}),

@@ -137,8 +137,7 @@ def test_a_build_json_of_another_build(dataset, found):
 def test_of_very_many_damaged_records_some_are_named_and_all_counted(tmp_path, found):
     table = tmp_path / "points.jsonl"
     table.write_text("".join(f'{{"id": "{number}", "x": {number}}}\n' for number in range(25)))
-    config = beam_pipeline.BuildConfig(input=str(table), output=str(tmp_path / "data"))
-    result = beam_pipeline.build(config)
+    result = beam_pipeline.build(input=str(table), output=str(tmp_path / "data"))
     [shard] = Path(result.path).glob("*.tfrecord-*")
     shard.write_bytes(framed(b"") * 25)
     causes = [line.partition(": ")[2] for line in found(result.path) if shard.name in line]
