@@ -52,7 +52,7 @@ def test_a_dataset_that_appeared_meanwhile_stays(cluster, launch, people, tmp_pa
     code, text = launcher.finish()
     assert code == 2, text
     assert "another build has written" in text
-    assert "meanwhile; pass --overwrite to replace it" in text
+    assert "in the meantime; pass --overwrite to replace it" in text
     assert "Traceback" not in text
     kept = beam_pipeline.open(str(tmp_path / "out/data/1.0.0"))
     assert kept.metadata["fingerprint"] == other.metadata["fingerprint"]

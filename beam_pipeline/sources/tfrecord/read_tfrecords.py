@@ -212,14 +212,19 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def _built(tree: Tree) -> dict[str, metadata.Metadata]:
-    """Return what the first metadata.json of datasets of this project state, by folder."""
-    described = [file for file in tree.files() if name_of(file) == metadata.FILE]
+    """Return what the metadata.json of each dataset of this project states, by folder.
+
+    There are none if the tree has other files, too.
+    """
+    files = tree.files()
+    described = [file for file in files if name_of(file) == metadata.FILE]
     built = {}
     for file in described[:_FILES_LOOKED_INTO]:
         with contextlib.suppress(BeamTFRecordsError):  # another program's
             data = storage.read_bytes(FileRef(path=tree.path(file)), MAX_BYTES)
             built[folder(file)] = metadata.parse_metadata(data, file)
-    return built
+    places = tuple(f"{place}/" if place else "" for place in built)
+    return built if all(file.startswith(places) for file in files) else {}
 
 
 def is_tfrecord(path: str) -> bool:

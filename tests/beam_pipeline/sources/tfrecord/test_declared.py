@@ -11,6 +11,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.sources.layout import Rank
 from beam_pipeline.sources.tfrecord.read_tfrecords import (
     claim_tfrecords,
     refuse_conversions,
@@ -107,6 +108,13 @@ def test_a_dataset_is_read_with_the_features_that_its_build_described(pets, tmp_
     beam_pipeline.build(input=pets.path, output=str(tmp_path / "data"), version="1.0.1")
     with pytest.raises(ConfigError, match=r"several datasets \(pets/1.0.0, pets/1.0.1\); name one"):
         beam_pipeline.plan(input=str(tmp_path / "data"))
+
+
+def test_a_dataset_below_other_data_is_not_what_is_read(pets, tmp_path):
+    (tmp_path / "data/cats.csv").write_text("size,label\n1,cat\n2,dog\n")
+    tree = Tree.of(str(tmp_path / "data"))
+    claim = claim_tfrecords(tree, BuildConfig(input=str(tmp_path / "data")))
+    assert claim.rank < Rank.DATASET
 
 
 def test_adopted_files_are_read_with_their_features(tmp_path):
