@@ -1,4 +1,4 @@
-"""Beam's import, without a line that it logs each time."""
+"""Filters the line that Beam logs at each import."""
 
 import contextlib
 import logging
@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """For imports that may be the first of Beam's; nobody here asks for BigQuery.
+    """Filter Beam's notice about BigQuery during imports that may be its first.
 
-    What Beam logs then would set up the log of whoever imports it, with names of modules before
-    the notes of this package.
+    To log it would also configure the root logger of the importing program.
     """
     root = logging.getLogger()
     handlers = tuple(root.handlers)

@@ -28,9 +28,9 @@ class BuildOption(Option):
     """An option of a build.
 
     Attributes:
-        is_content: It decides what the files hold, and is part of the fingerprint; the others say
-            where the data is, how fast it is read, what stops the build, what may go.
-        is_path: Its texts are paths; in a recipe they are relative to the recipe's folder.
+        is_content: Whether it determines the content of the files, and so the fingerprint; others
+            say where data is, how fast it is read, what stops the build.
+        is_path: Whether its texts are paths, in a recipe relative to the recipe's folder.
     """
 
     is_content: bool = True
@@ -39,7 +39,7 @@ class BuildOption(Option):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobOption(BuildOption):
-    """An option that does not decide what the files hold."""
+    """An option that does not affect the content of the files."""
 
     is_content: bool = False
 
@@ -74,7 +74,7 @@ Schema = Annotated[
 
 
 def _tokenizer(path: str) -> str:
-    """Return the path of a tokenizer's file that can be read."""
+    """Return the absolute path of a tokenizer's file, once it is loaded."""
     if path := values.make_path(path):
         tokens.load(path)
     return path

@@ -18,7 +18,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import fields_of, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
-# Left out of the fingerprint where they say nothing, so that those from before they were stay.
+# Only part of the fingerprint where they are set, so that it is that of builds without them.
 _MAY_BE_ABSENT = frozenset(
     {"missing_values", "image_template", "ignore", "no_header", "decimal_comma", "encoding"}
     | {"masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
@@ -65,26 +65,26 @@ class BuildConfig(BuildOptions):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The files and folders that workers read, as far as options name them."""
+        """Files and folders that options name and workers read."""
         lists = (each.partition("=")[2] for each in self.split_list)
         named = (self.input, self.image_root, *self.allow_outside, self.tokenizer, *lists)
         return tuple(filter(None, named))
 
     @property
     def missing_number(self) -> float | None:
-        """What stands for a number that a row misses; None rejects the row."""
+        """Value of a missing number; None rejects its row."""
         return math.nan if self.missing_numbers == "nan" else None
 
     @functools.cached_property
     def fractions(self) -> Mapping[str, float]:
-        """The fraction of each split; what `--split` leaves over is `train`."""
+        """Fraction of each split; `train` gets what `--split` leaves."""
         if not self.divides_train:
             return self.split
         return {"train": 1 - sum(self.split.values()), **self.split}
 
     @property
     def divides_train(self) -> bool:
-        """Whether the input's own `train` is divided, too: `--split` leaves the rest to it."""
+        """Whether `--split` also divides the input's own `train`, which keeps the rest."""
         return "train" not in self.split and sum(self.split.values()) < 1 - 1e-6
 
     @property
@@ -94,12 +94,12 @@ class BuildConfig(BuildOptions):
 
     @property
     def chooses_splits_last(self) -> bool:
-        """Whether splits are chosen when all records are known."""
+        """Whether splits are chosen once all records are known."""
         return self.stratifies or self.near_duplicates == "group"
 
     @property
     def observes_last(self) -> bool:
-        """Whether it is late known which records are written, and in which splits."""
+        """Whether the written records and their splits are only known at the end."""
         return self.duplicates == "drop" or self.chooses_splits_last
 
     @property
@@ -119,7 +119,7 @@ class BuildConfig(BuildOptions):
         )
 
     def fingerprinted_options(self) -> dict[str, Any]:
-        """The options that decide what the files hold, as JSON has them."""
+        """Return the options that determine the content of the files, as JSON values."""
         fields = fields_of(BuildConfig).values()
         elsewhere = {
             field.name for field in fields if not getattr(field.option, "is_content", False)
@@ -131,9 +131,9 @@ class BuildConfig(BuildOptions):
             if name not in elsewhere
             and (name not in _MAY_BE_ABSENT or value != getattr(BuildConfig, name))
         }
-        if self.image.size is not None:  # as fingerprints from before have it
+        if self.image.size is not None:  # width first, as in older fingerprints
             kept["image"]["size"] = [self.image.size.width, self.image.size.height]
-        if self.image.depth_scale is None:  # likewise
+        if self.image.depth_scale is None:  # which older fingerprints lack
             del kept["image"]["depth_scale"]
         if self.stratifies:
             kept["stratify"] = True
@@ -147,14 +147,16 @@ class BuildConfig(BuildOptions):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hex digest of `fingerprinted_options`: equal for builds that ask for the same thing."""
+        """Hex digest of `fingerprinted_options`, which equal builds share."""
         # Keys are not sorted: the order of the splits decides which record goes to which.
         return hashlib.sha256(json.dumps(self.fingerprinted_options()).encode()).hexdigest()
 
 
 def default_name(path: str) -> str:
-    """A dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
-    stem = unsigned(path).rstrip("/").rpartition("/")[2]
+    """Derive a dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
+    above, _, stem = unsigned(path).rstrip("/").rpartition("/")
+    if re.fullmatch(r"\d+\.\d+\.\d+", stem):  # a version of a dataset
+        stem = above.rpartition("/")[2]
     stem = re.sub(
         r"\.(jsonl?|csv|tsv|ndjson|xlsx|parquet|arrow|feather|db|sqlite3?|ya?ml|zip|np[yz]|h5|hdf5"
         r"|tfrecords?|t[gx]z|tbz2?|tar(\.\w+)?):?$",

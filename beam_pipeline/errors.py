@@ -48,7 +48,7 @@ class CountMismatchError(BeamTFRecordsError):
 
 @contextlib.contextmanager
 def naming(what: str) -> Iterator[None]:
-    """Has the detail of a RecordError begin with what is at fault: "column 'x'"."""
+    """Prefix the detail of a RecordError with what is at fault: "column 'x'"."""
     try:
         yield
     except RecordError as error:

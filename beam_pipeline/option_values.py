@@ -1,7 +1,7 @@
 """Values of a build's options: `parse_…` reads the command line's text, `make_…` checks a value.
 
-Each raises a ValueError for what it cannot take, which continues `--option 'value' …`, or a
-ConfigError that names what of several values it cannot.
+Each raises a ValueError for an invalid value, which continues `--option 'value' …`, or a
+ConfigError that names the invalid one of several values.
 """
 
 import numbers
@@ -20,7 +20,7 @@ from tfrecord_dataset.format.split_names import is_split, split_in_name
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
-# Of an input that states no splits, where nobody asks for any.
+# The default for an input without splits.
 ONE_SPLIT: Mapping[str, float] = {"train": 1.0}
 
 _Number = TypeVar("_Number", int, float)
@@ -102,17 +102,17 @@ def make_classes(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def make_path(path: str) -> str:
-    """A path that every worker knows; "" is none."""
+    """Return an absolute path; "" is none."""
     return storage.absolute(path) if path else ""
 
 
 def make_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Paths that every worker knows."""
+    """Return absolute paths."""
     return tuple(map(storage.absolute, paths))
 
 
 def make_described(path: str) -> str:
-    """A path that stands in the description of the dataset."""
+    """Return an absolute path that UTF-8 can encode, as the dataset's description names it."""
     path = make_path(path)
     if not is_unicode(path):
         raise ValueError(
@@ -123,7 +123,7 @@ def make_described(path: str) -> str:
 
 
 def make_output(path: str) -> str:
-    """A path that Beam writes to."""
+    """Return an absolute path that Beam can write to."""
     path = make_described(path)
     if set("*?[") & set(path):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Boxes and outlines of objects as columns: a million of them are arrays, and no Python objects."""
+"""Boxes and outlines of objects as columns: arrays instead of a million Python objects."""
 
 import dataclasses
 import itertools
@@ -55,7 +55,7 @@ class Boxes(Sequence[Box]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        """As that of a tuple: splits of records without files follow from it."""
+        """As of a tuple: the split of a record without files depends on it."""
         return repr(tuple(self))
 
     def __reduce__(self) -> tuple[type, tuple[bytes]]:
@@ -88,7 +88,7 @@ class Outlines(Sequence[Rings]):
 
     @classmethod
     def joined(cls, parts: Iterable[Self]) -> Self:
-        """The outlines of all parts, one after the other."""
+        """Concatenate outlines."""
         every = [*parts]
         if len(every) == 1:
             return every[0]
@@ -113,7 +113,7 @@ class Outlines(Sequence[Rings]):
         return np.frombuffer(self.counts, np.int32)
 
     def divided(self, counts: Sequence[int]) -> list["Outlines"]:
-        """The outlines of so many objects each, in order."""
+        """Divide the outlines into parts of so many objects, in order."""
         objects = _ends(counts)
         rings = _ends(self.ring_counts)[objects]
         numbers = _ends(self.ring_lengths)[rings]
@@ -132,7 +132,7 @@ class Outlines(Sequence[Rings]):
         return [tuple(itertools.islice(numbers, length)) for length in ends]
 
     def taken(self, kept: Sequence[int]) -> "Outlines":
-        """The outlines of the objects that are kept."""
+        """Return the outlines of the objects of these numbers."""
         if len(kept) == len(self):
             return self
         outlines = [*self]
@@ -163,5 +163,5 @@ def _sizes(lists: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _ends(counts: Any) -> npt.NDArray[np.int64]:
-    """Where parts of so many values begin, and where the last one ends."""
+    """Return the starts of parts of these lengths, and the end of the last one."""
     return np.cumsum([0, *counts], dtype=np.int64)

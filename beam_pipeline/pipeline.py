@@ -5,7 +5,7 @@ import os
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -16,6 +16,7 @@ from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.build_arguments import BuildArguments
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
@@ -51,7 +52,7 @@ from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.options import takes_options
 
 Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Element], ...]"
-"""What a source yields; if several, all but the first are of Rejected."""
+"""What a source yields; in a tuple, all but the first are PCollections of Rejected."""
 
 
 @dataclasses.dataclass
@@ -152,9 +153,9 @@ def build(
     config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-    **settings: Any,
+    **settings: Unpack[BuildArguments],
 ) -> Dataset:
-    """Builds the dataset that `config` describes, and returns it once it is committed.
+    """Build the dataset that `config` describes, and return it once it is committed.
 
         >>> from beam_pipeline import BuildConfig
         >>> beam_pipeline.build(BuildConfig(input="cells", output="built", name="blood"))
@@ -177,7 +178,7 @@ def build(
     check_before_reading(config, options)
     config, source = _with_source(config, source)
     runner = choose_runner(options)
-    if is_committed(config):  # its build was cut off as it tidied up
+    if is_committed(config):  # its build was killed while it deleted its working directory
         delete_working_dirs(config)
         draw_page(config)
         return open_dataset(config.dataset_dir)
@@ -231,7 +232,7 @@ def draw_page(config: BuildConfig) -> None:
 def _with_source(
     config: BuildConfig, source: beam.PTransform | None, scratch: str = ""
 ) -> tuple[BuildConfig, beam.PTransform]:
-    """What yields the records, by default the layout that is found, and `config` completed."""
+    """Return the completed config and the source, by default that of the detected layout."""
     check_apart(config)
     if source is not None:
         return config, source
@@ -244,7 +245,7 @@ def _with_source(
 def _build_elsewhere(
     config: BuildConfig, options: PipelineOptions, source: beam.PTransform
 ) -> None:
-    """`build` on another runner; one that is started again over its own job goes on with that."""
+    """Build on another runner, or continue the job that an earlier launcher of it started."""
     cluster = cluster_of(options)
     cluster.prepare(config.output, config.inputs)
     launch = Launch(
@@ -278,9 +279,9 @@ def plan(
     config: BuildConfig | None = None,
     options: PipelineOptions | None = None,
     source: beam.PTransform | None = None,
-    **settings: Any,
+    **settings: Unpack[BuildArguments],
 ) -> Preview:
-    """What `build` would do with the same arguments; all is read and checked, nothing written.
+    """Return what `build` would do with the same arguments; read and check all, write nothing.
 
         >>> config = beam_pipeline.BuildConfig(input="cells", split={"train": 0.8, "test": 0.2})
         >>> preview = beam_pipeline.plan(config)
@@ -312,13 +313,13 @@ def _save(plan: Plan, statistics: Statistics, path: str) -> None:
 
 
 def check_before_reading(config: BuildConfig, options: PipelineOptions) -> None:
-    """Raises what `check_output` does, unless the build may continue one on a store or cluster."""
+    """Call `check_output` unless the build may continue another on a store or cluster."""
     if not config.output or (is_local(options) and not storage.is_remote(config.output)):
         check_output(config)
 
 
 def check_output(config: BuildConfig) -> None:
-    """Raises ConfigError where there is no output, DatasetExistsError where it is taken."""
+    """Raise ConfigError if there is no output, DatasetExistsError if it holds a dataset."""
     if not config.output:
         raise errors.ConfigError("an output directory is needed: pass --output DATA_DIR")
     check_apart(config)

@@ -42,6 +42,7 @@ SENTENCES: Mapping[str, str] = {
     "leave it out with --ignore-columns {column}, or keep the numbers as names",
     "several labels": "{path}: several columns may be the label",
     "several tables inside": "{path} has {number} {what}",
+    "several datasets": "{path} holds several datasets ({datasets}); name one of them",
     "several tables": "{path} has {number} tables that name its files: {tables}",
 }
 

@@ -36,7 +36,7 @@ _NULL = "tag:yaml.org,2002:null"
 # Keys of YOLO's data.yaml, which is an input.
 _OF_YOLO = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
 _Placed = Callable[[Field, str], str]
-# Each build gives these anew.
+# Each build states these itself.
 _OF_ONE_BUILD = frozenset({"output", "overwrite", "threads", "no_report"})
 
 
@@ -66,6 +66,7 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     lines = [*_lines(path)]
     folder = os.path.dirname(storage.absolute(path))
     stated = next((line.value.value for line in lines if line.key == "input"), "")
+    stated = stated if isinstance(stated, str) else ""  # a list is refused below
     root = given.get("input") or storage.join(folder, stated)
     placed = functools.partial(_placed, folder=folder, root=root)
     values: dict[str, Any] = {}
@@ -74,7 +75,7 @@ def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     for line in lines:
         try:
             if line.key in seen:
-                raise ConfigError(f"{line.key} is there twice; remove one of the lines")
+                raise ConfigError(f"{line.key} is stated twice; remove one of the lines")
             seen.add(line.key)
             if line.key not in given:
                 values |= _stated(line, placed)
@@ -111,7 +112,7 @@ def _lines_of(node: yaml.MappingNode | None, prefix: str = "") -> Iterator[_Line
 
 
 def _stated(line: _Line, placed: _Placed) -> dict[str, Any]:
-    """The value of a line by its key; none of a key without a value."""
+    """Return a line's value by its key; nothing for a key without a value."""
     options = all_options(BuildConfig)
     if line.key not in options:
         raise ConfigError(f"unknown option {line.key}{did_you_mean(line.key, options)}")
@@ -229,7 +230,7 @@ def of_dataset(config: BuildConfig) -> str:
 
 
 def _decided(config: BuildConfig) -> dict[str, Any]:
-    """The values that are not the defaults, by option."""
+    """Return the values that differ from the defaults, by option."""
     values = {}
     for name, field in all_options(BuildConfig).items():
         part, _, inner = name.rpartition(".")
@@ -260,7 +261,7 @@ def _with_paths(name: str, value: Any, placed: Any) -> Any:
 
 
 def _relative(path: str, folder: str, near: Sequence[str]) -> str:
-    """A path as a recipe in `folder` has it: relative where both are near each other."""
+    """Make a path relative to a recipe's folder if it is below one of the folders `near`."""
     if storage.is_remote(path) or storage.is_remote(folder):
         return path
     is_near = any(os.path.commonpath([path, each]) == each for each in near)
@@ -356,7 +357,7 @@ _TYPES: Mapping[Any, list[str]] = {
 
 
 def _schema_of(field: Field, choices: Sequence[str]) -> dict[str, Any]:
-    """What an editor knows of an option."""
+    """Return the JSON Schema of an option."""
     option = field.option
     schema: dict[str, Any] = {"description": option.help}
     if types := _TYPES.get(field.kind):

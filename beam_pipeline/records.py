@@ -410,7 +410,7 @@ class Rejected:
 
     @classmethod
     def of(cls, source: str, error: RecordError) -> Self:
-        """What becomes of a source that has this fault."""
+        """Return the reject of a source with this fault."""
         return cls(source=source, reason=error.reason, detail=error.detail)
 
 

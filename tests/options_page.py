@@ -1,20 +1,24 @@
-"""docs/options.md and trainer/options/train_arguments.py, made from the commands' options.
+"""docs/options.md and the types of keywords in Python, made from the commands' options.
 
-`PYTHONPATH=. python tests/options_page.py` writes both.
+`PYTHONPATH=. python tests/options_page.py` writes them.
 """
 
+import dataclasses
 import typing
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from beam_pipeline.cli import options as cli
-from tfrecord_dataset.options import all_options, fields_of
+from beam_pipeline.config import BuildConfig
+from tfrecord_dataset.options import all_options
 from trainer import commands as trainer
 from trainer.options.train import TrainConfig
 
 _ROOT = Path(__file__).parent.parent
 PAGE = _ROOT / "docs" / "options.md"
-ARGUMENTS = _ROOT / "trainer" / "options" / "train_arguments.py"
-_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
+# Arguments of `trainer.train` itself; mypy refuses one that is in both.
+_OF_TRAIN = ("data", "output", "model", "augment", "optimizer", "schedule")
+_TRAIN_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
 
 Made of `TrainConfig` by tests/options_page.py.
 """
@@ -27,13 +31,31 @@ class TrainArguments(TypedDict, total=False):
     """The options of `train`."""
 
 '''
-# Arguments of the function itself; mypy refuses one that is in both.
-_OWN = ("data", "output", "model", "augment", "optimizer", "schedule")
+_BUILD_HEAD = '''"""Options that `build` and `plan` take as keywords, for editors and type checkers.
+
+Made of `BuildConfig` by tests/options_page.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.image_options import ImageOptions
+from tfrecord_dataset.format.feature import Feature
+
+
+class BuildArguments(TypedDict, total=False):
+    """The options of `build` and `plan`."""
+
+'''
 # Python takes more than what the command's text becomes.
 _WIDER = {
     "tuple[str, ...]": "Sequence[str]",
     "tfrecord_dataset.image_size.ImageSize": "int | tuple[int, int]",
+    "tfrecord_dataset.format.feature.": "",
     "collections.abc.": "",
+    "typing.": "",
+    "'": '"',
 }
 
 
@@ -104,21 +126,30 @@ def _without_repeats(command: typing.Any, described: dict[str, str], name: str) 
     return "\n\n".join(["\n".join(kept)] * (len(kept) > 2) + lists)
 
 
-def arguments() -> str:
-    """The text of the module."""
-    hints = typing.get_type_hints(TrainConfig)
+def arguments() -> Mapping[Path, str]:
+    """The texts of the modules with types of keywords."""
+    return {
+        _ROOT / "beam_pipeline" / "build_arguments.py": _BUILD_HEAD + _typed(BuildConfig, ()),
+        _ROOT / "trainer" / "options" / "train_arguments.py": _TRAIN_HEAD
+        + _typed(TrainConfig, _OF_TRAIN),
+    }
+
+
+def _typed(owner: type, left_out: Collection[str]) -> str:
+    hints = typing.get_type_hints(owner)
     lines = []
-    for name in fields_of(TrainConfig):
-        if name in _OWN:
+    for field in dataclasses.fields(owner):
+        if field.name in left_out:
             continue
-        hint = hints[name]
-        kind = hint.__name__ if isinstance(hint, type) else str(hint)
+        hint = hints[field.name]
+        kind = hint.__name__ if type(hint) is type else str(hint)
         for narrow, wide in _WIDER.items():
             kind = kind.replace(narrow, wide)
-        lines.append(f"    {name}: {kind}\n")
-    return _HEAD + "".join(lines)
+        lines.append(f"    {field.name}: {kind}\n")
+    return "".join(lines)
 
 
 if __name__ == "__main__":
     PAGE.write_text(page())
-    ARGUMENTS.write_text(arguments())
+    for path, text in arguments().items():
+        path.write_text(text)

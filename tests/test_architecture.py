@@ -59,7 +59,7 @@ LAYERS = {
         schema
         running
         inspect option_values layout_names
-        build_options
+        build_options build_arguments
         config
         problems
         recipe

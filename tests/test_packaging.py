@@ -99,6 +99,7 @@ reveal_type(trainer.open("x").batches())
 reveal_type(trainer.evaluate("run", "x"))
 reveal_type(trainer.open_run("run").classes)
 beam_pipeline.BuildConfig(inputt="photos")
+beam_pipeline.build(input="photos", output="data", num_shard=3)
 trainer.train(info.path, "run", epoch=3)
 trainer.predcit("run", "x")
 beam_pipeline.bild(config)
@@ -125,7 +126,7 @@ def test_a_strict_type_checker_sees_an_editable_installation(tmp_path):
     )
     assert [each for each in zip(expected, revealed, strict=True) if each[0] not in each[1]] == []
     wrong = (
-        *('Unexpected keyword argument "inputt"', 'Unexpected keyword argument "epoch"'),
+        *(f'Unexpected keyword argument "{name}"' for name in ("inputt", "num_shard", "epoch")),
         *(f'has no attribute "{name}"' for name in ("predcit", "bild", "opne")),
     )
     errors = [line for line in lines if "error" in line]

@@ -1,4 +1,4 @@
-"""What `plan`, `verify` and `show` print with `--json`: the same facts, for programs."""
+"""Output of `plan`, `verify`, `show` and `diff` as JSON."""
 
 import base64
 import dataclasses
@@ -17,7 +17,7 @@ from tfrecord_dataset.format.value_forms import form_of
 
 
 def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence[str]) -> str:
-    """The plan as one object."""
+    """Render a plan as one object."""
     plan, statistics = preview
     facts = facts_of_records(config, plan, statistics)
     duplicates = ("groups", "records", "conflicting", "across_splits")
@@ -49,7 +49,7 @@ def of_plan(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence
 
 
 def understood(claim: Claim) -> dict[str, str]:
-    """What the input was read as, by role; of several lines of one role, all."""
+    """Return what the input was read as, by role; several lines of a role are joined."""
     facts: dict[str, list[str]] = {"layout": [claim.layout]}
     for what, text in claim.understood:
         facts.setdefault(what, []).append(text)
@@ -57,7 +57,7 @@ def understood(claim: Claim) -> dict[str, str]:
 
 
 def of_verification(info: Dataset, problems: Sequence[str]) -> str:
-    """What was checked, and what was found, as one object."""
+    """Render the result of `verify` as one object."""
     return _text(
         {
             "path": info.path,
@@ -69,12 +69,12 @@ def of_verification(info: Dataset, problems: Sequence[str]) -> str:
 
 
 def of_difference(difference: Difference) -> str:
-    """The differences of two datasets as one object."""
+    """Render the differences of two datasets as one object."""
     return _text({"equal": not difference} | dataclasses.asdict(difference))
 
 
 def of_record(split: str, example: Mapping[str, Sequence[Any]], drawn: str | None) -> str:
-    """A record as one object, in one line, with bytes other than text as base64."""
+    """Render a record as one object in one line, with binary values as base64."""
     values = {key: [_value(each) for each in some] for key, some in example.items()}
     return _text({"split": split, **({"drawn": drawn} if drawn else {}), "values": values})
 

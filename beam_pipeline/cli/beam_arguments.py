@@ -9,7 +9,7 @@ from tfrecord_dataset.command_line import Parser
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(this package's arguments, Beam's), wherever Beam's options stand.
+    """Return this package's arguments and Beam's, in any order on the command line.
 
     The commands' parser does not know that `--direct_num_workers` takes a value: it would
     take the value for the input.
@@ -29,13 +29,13 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def names_of_beam() -> frozenset[str]:
-    """All of Beam's options."""
+    """Return the names of Beam's options."""
     return frozenset(_beam_parser()._option_string_actions)
 
 
 @functools.cache
 def _beam_parser() -> Parser:
-    """A parser of all of Beam's options."""
+    """Return a parser of Beam's options."""
     parser = Parser(add_help=False, conflict_handler="resolve")  # some options are in two groups
     for group in PipelineOptions.__subclasses__():
         group._add_argparse_args(parser)

@@ -52,7 +52,7 @@ from tfrecord_dataset.shown_text import counted, one_line, printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command that `arguments` name; returns its exit code."""
+    """Run the command that `arguments` name, and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     # Not argparse's: the errors of parsing have a traceback, too.
     debug = "--debug" in arguments
@@ -87,7 +87,7 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
-    """(message, exit code) of an error that a user can do something about; None for a bug."""
+    """Return (message, exit code) of an error that a user can fix; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
         return f"error: {error}", error.exit_code
     if short := shortage(error):
@@ -107,7 +107,7 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
 
 
 def _outer_cause(error: BaseException) -> OSError | KeyboardInterrupt | None:
-    """What led to `error` from outside: an interrupt, a full disk, a forbidden path."""
+    """Return the external cause of `error`: an interrupt, a full disk, a forbidden path."""
     chain: list[BaseException] = []  # an error may be its own cause
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -162,7 +162,7 @@ def _plan(
 
 
 def _save_open(path: str, config: BuildConfig, error: ConfigError) -> None:
-    """Saves the recipe of an input with an open question, or that cannot be read as it says."""
+    """Save the recipe of an input that is refused or has an open question."""
     problem = error.problem if isinstance(error, ProblemError) else error
     decided_before = error.decided if isinstance(error, ProblemError) else {}
     fields = dataclasses.fields(config)
@@ -177,7 +177,7 @@ def _save_open(path: str, config: BuildConfig, error: ConfigError) -> None:
 
 
 def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Claim]:
-    """`config` completed from a look into its input, and what is read; prints that on stderr."""
+    """Return the completed config and the claim of its input, and print the claim on stderr."""
     check_apart(config)
     claim = find_input(config, scratch)
     for line in summary_lines(claim):
@@ -249,7 +249,7 @@ def _doctor(config: DoctorOptions, options: PipelineOptions) -> None:
             wrong += 1
             print(one_line(f"{'':16} → {finding.remedy}"), flush=True)
     if wrong:
-        raise BeamTFRecordsError(f"{counted(wrong, 'thing')} to mend, each with what helps (→)")
+        raise BeamTFRecordsError(f"{counted(wrong, 'problem')}, each with its remedy (→)")
 
 
 _COMMANDS: Mapping[str, Callable[..., int | None]] = {

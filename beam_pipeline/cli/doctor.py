@@ -1,4 +1,4 @@
-"""`doctor`: what this machine has for a build and a training, and what is wrong with it."""
+"""`doctor`: checks this machine for builds and trainings."""
 
 import importlib.metadata
 import os
@@ -24,7 +24,7 @@ from tfrecord_dataset.store.user_cache import cache_folder
 _LEAST_FREE_BYTES = 5 << 30
 _LEAST_MEMORY_BYTES = 2 << 30
 _LEAST_OPEN_FILES = 1024
-# Asked in a process of its own: the import takes seconds, and a broken installation may abort it.
+# Runs in a separate process: the import takes seconds, and a broken installation may abort it.
 _TENSORFLOW = """
 import tensorflow as tf
 built = tf.sysconfig.get_build_info()
@@ -41,7 +41,7 @@ _SHOWN = ("apache-beam", "numpy", "pyarrow", "pillow", "obstore", "keras", "pyco
 
 
 class Finding(NamedTuple):
-    """One line of the report; without a remedy nothing is wrong."""
+    """One line of the report, with a remedy if it is a problem."""
 
     name: str
     text: str
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
 
 
 def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
-    """Looks at the machine, the packages, and folders and stores; one finding after another."""
+    """Check the machine, its packages, and folders or stores; yield findings."""
     yield Finding("beam-tfrecords", f"{command_line.version()}, Python {platform.python_version()}")
     yield Finding("machine", f"{platform.system()} {platform.release()}, {platform.machine()}")
     yield from _packages()
@@ -61,7 +61,7 @@ def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    """The packages that others ask after, and every one that is missing or too old."""
+    """Yield the main packages, and every one that is missing or too old."""
     needed: dict[str, re.Match[str]] = {}  # several extras may ask for one
     for requirement in importlib.metadata.requires(command_line.DISTRIBUTION) or ():
         stated = _REQUIREMENT.match(requirement)
@@ -90,17 +90,17 @@ def _processors() -> Iterator[Finding]:
     yield Finding("CPUs", f"{cpus} of {os.cpu_count()} may be used")
     free = f"{size_text(memory.available)} of {size_text(memory.total)} are free"
     few = memory.available < _LEAST_MEMORY_BYTES
-    yield Finding("memory", free, "a training wants 2 GiB: end other programs" if few else "")
+    yield Finding("memory", free, "a training needs 2 GiB; end other programs" if few else "")
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    least = f"`ulimit -n {_LEAST_OPEN_FILES}` before the command"
+    least = f"run `ulimit -n {_LEAST_OPEN_FILES}` before the command"
     yield Finding("open files", f"{files:,}", least if files < _LEAST_OPEN_FILES else "")
 
 
 def _disks() -> Iterator[Finding]:
     for name, folder, other in (
         ("this folder", os.getcwd(), ""),
-        ("temporary files", tempfile.gettempdir(), " by TMPDIR"),
-        ("caches", str(cache_folder()), " by XDG_CACHE_HOME"),
+        ("temporary files", tempfile.gettempdir(), " with TMPDIR"),
+        ("caches", str(cache_folder()), " with XDG_CACHE_HOME"),
     ):
         there = folder
         while not os.path.exists(there):
@@ -108,9 +108,9 @@ def _disks() -> Iterator[Finding]:
         free = shutil.disk_usage(there).free
         remedy = ""
         if not os.access(there, os.W_OK):
-            remedy = "nothing can be written there: choose another, or change its owner"
+            remedy = "it is not writable; choose another folder, or change its owner"
         elif free < _LEAST_FREE_BYTES:
-            remedy = f"make room, or choose another{other}"
+            remedy = f"free some space, or choose another folder{other}"
         yield Finding(name, f"{folder}, {size_text(free)} free", remedy)
 
 
@@ -119,20 +119,20 @@ def _gpus() -> Iterator[Finding]:
     there = [line for line in (listed or "").splitlines() if line]
     printed = _output([sys.executable, "-c", _TENSORFLOW])
     version, cuda, seen = ((printed or "").splitlines() or ["||"])[-1].split("|")
-    text, remedy = f"{version}, GPUs that it sees: {seen or 'none'}", ""
+    text, remedy = f"{version}, visible GPUs: {seen or 'none'}", ""
     if printed is None:
-        text = "missing, or it cannot be imported"
+        text = "missing or broken"
         remedy = "pip install 'tensorflow[and-cuda]'" if there else "pip install tensorflow"
     elif there and not seen and cuda:
-        remedy = f"it does not see the GPU: it wants CUDA {cuda} (docs/gpus.md)"
+        remedy = f"the GPU is not visible; this build needs CUDA {cuda} (docs/gpus.md)"
     elif there and not seen:
-        remedy = "pip install 'tensorflow[and-cuda]': this one has no CUDA"
+        remedy = "this build has no CUDA; run pip install 'tensorflow[and-cuda]'"
     yield Finding("TensorFlow", text, remedy)
-    yield Finding("GPUs", "; ".join(there) or "none that nvidia-smi tells of")
+    yield Finding("GPUs", "; ".join(there) or "none")
 
 
 def _output(command: Sequence[str]) -> str | None:
-    """What a program prints; None where there is none, or it fails."""
+    """Return the output of a program; None if it is missing or fails."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_SLOWEST_S, check=False
@@ -143,7 +143,7 @@ def _output(command: Sequence[str]) -> str | None:
 
 
 def _place(url: str) -> Finding:
-    """A folder, file or bucket that is to be read."""
+    """Check that a folder, file or bucket can be read."""
     try:
         if storage.is_directory(url):
             listed = storage.list_folder(url)
@@ -151,7 +151,7 @@ def _place(url: str) -> Finding:
             return Finding(url, count)
         size = storage.size(url)
     except (BeamTFRecordsError, OSError) as error:
-        return Finding(url, "it cannot be read", str(error))
+        return Finding(url, "not readable", str(error))
     if size is None:
-        return Finding(url, "there is nothing", "check the path, and who may read it")
+        return Finding(url, "missing", "check the path and your permissions")
     return Finding(url, f"a file of {size_text(size)}")

@@ -86,7 +86,7 @@ class DoctorOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Described:
-    """What is known of a command.
+    """Properties of a command.
 
     Attributes:
         has_json: Whether it prints JSON on request.
@@ -152,15 +152,15 @@ COMMANDS = {
     ),
     "doctor": Described(
         options=DoctorOptions,
-        summary="say what this machine has, and what is wrong",
-        description="Prints the versions, CPUs, memory, disks and GPUs of this machine, and what "
-        "to do where something is missing. The exit code is 1 where something is.",
+        summary="check this machine",
+        description="Prints the versions, CPUs, memory, disks and GPUs of this machine, and a "
+        "remedy for each problem. The exit code is 1 if there are any.",
     ),
 }
 
 
 def command_parser() -> Parser:
-    """Reads the command and its arguments."""
+    """Return the parser of all commands."""
     parser = Parser(
         prog=program("beam_pipeline", "beam-tfrecords"),
         description="Raw files to sharded TFRecords that describe themselves.",
@@ -176,7 +176,7 @@ def command_parser() -> Parser:
 
 
 def add_command_options(parser: argparse.ArgumentParser, command: str) -> None:
-    """Adds every argument of a command."""
+    """Add every argument of a command."""
     known = COMMANDS[command]
     add_options(parser, known.options, headings=HEADINGS, hidden=known.unused)
     if known.options is BuildConfig:

@@ -1,4 +1,4 @@
-"""The result of a build, or of a plan, in a few lines for a person."""
+"""Summary of a build or a plan in a few lines."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +14,7 @@ from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import alike, brief, count_classes
 from beam_pipeline.option_values import ONE_SPLIT
+from beam_pipeline.report.checks import duplicate_checks
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.format.feature import Feature
@@ -28,7 +29,7 @@ class Warned(str):
 
 
 def as_text(lines: Iterable[str]) -> str:
-    """The summary for a person."""
+    """Render the lines of a summary."""
     return "\n".join(
         one_line(f"warning: {line}" if isinstance(line, Warned) else line) for line in lines
     )
@@ -105,12 +106,12 @@ def _of_records(
             "pass --audio-sample-rate 16000 to resample it"
         )
     yield from _without_boxes(facts.get("without_boxes", {}), num_records)
-    if duplicates := facts.get("duplicates"):  # an adopted dataset has none
-        remedy = "a model would be tested on its training data; --duplicates drop removes them"
-        yield from _duplicates(duplicates, "duplicates", "equal content", remedy)
-    if near := facts.get("near_duplicates"):
-        remedy = "--near-duplicates group keeps each in one split (not if the input has splits)"
-        yield from _duplicates(near, "near-duplicates", "similar images", remedy)
+    for check in duplicate_checks(facts):
+        line = f"{check.title}: {check.text}"
+        if check.level == "red":
+            yield Warned(f"{line}; {check.remedy}")
+        elif check.level == "amber":
+            yield line
 
 
 def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
@@ -139,7 +140,7 @@ def _missing_shards(info: Dataset) -> list[str]:
 
 
 def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) -> Iterator[str]:
-    """How many images have no boxes, by split; a split where none has any is a warning."""
+    """Count images without boxes by split; warn of a split without any box."""
     if counts:
         shown = ", ".join(
             f"{count:,}{f' of {num_records[split]:,}' if split in num_records else ''} in {split}"
@@ -173,7 +174,7 @@ def _rejects(
 def _split_option(
     fractions: Mapping[str, float], splits: Collection[str], stated: str
 ) -> Iterator[str]:
-    """What became of `--split`, as far as it is not what was asked for."""
+    """Yield notes if `--split` was ignored or only partly applied."""
     if not fractions or fractions == ONE_SPLIT:
         return
     if stated == "all":
@@ -195,7 +196,7 @@ def _split_option(
 def _classes(
     schema: Sequence[Feature], statistics: Mapping[str, Mapping[str, Any]], *, wants_masks: bool
 ) -> Iterator[str]:
-    """The classes, with warnings of equal names, of splits that lack some, and of missing masks."""
+    """Yield the classes, and warnings of similar names, splits without some, missing masks."""
     if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
@@ -213,19 +214,3 @@ def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[s
     if counts:
         shown = ", ".join(f"{count:,} × {reason}" for reason, count in counts.items())
         yield f"{what}: {shown}{f' ({hint})' if hint else ''}"
-
-
-def _duplicates(facts: Mapping[str, Any], title: str, what: str, remedy: str) -> Iterator[str]:
-    if facts["groups"]:
-        groups = counted(facts["groups"], "group")
-        yield f"{title}: {facts['records']:,} records in {groups} of {what}"
-    if across_splits := facts["across_splits"]:
-        yield Warned(f"groups of {title} in more than one split: {across_splits:,}; {remedy}")
-    if conflicting := facts.get("conflicting"):
-        keys, labels = facts["examples"][0]["keys"], facts["examples"][0]["labels"]
-        group = ", ".join(
-            f"{key} ({label})" if label else key for key, label in zip(keys, labels, strict=False)
-        )
-        yield Warned(
-            f"groups of {title} with different annotations: {conflicting:,}, such as {group}"
-        )

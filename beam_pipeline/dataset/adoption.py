@@ -30,13 +30,14 @@ from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.schema.names import check_names
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
+from tfrecord_dataset.format.metadata import FileEntry, ShardEntry, named_path
 from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.shown_text import counted
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
 # An error names this many problems, and counts all.
@@ -78,7 +79,7 @@ def adopt(
             nothing was written.
         DatasetDamagedError: Files are missing from a numbering.
     """
-    directory = storage.absolute(path)
+    directory = storage.absolute(named_path(path))
     if is_dataset(directory) and not overwrite:
         raise DatasetExistsError(
             f"{directory} already has a {metadata.FILE}; pass --overwrite to replace it"
@@ -148,8 +149,7 @@ def adopt(
 def _name(directory: str, files: Sequence[RecordFile], tfds_info: TfdsInfo | None) -> str:
     if tfds_info:
         return tfds_info.name
-    above = parent(directory) if _VERSION.fullmatch(name_of(directory)) else directory
-    return tfds_name([file.relative for file in files]) or default_name(above)
+    return tfds_name([file.relative for file in files]) or default_name(directory)
 
 
 def _version(directory: str, tfds_info: TfdsInfo | None) -> str:
@@ -166,8 +166,7 @@ def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:
         named = problems[:_PROBLEMS_NAMED]
         more = f"; and {count - len(named)} more" if count > len(named) else ""
         raise DataError(
-            f"nothing was written: {directory} has {count} record{'' if count == 1 else 's'} or "
-            f"file{'' if count == 1 else 's'} that cannot be used: "
+            f"nothing was written: {directory} has {counted(count, 'problem')}: "
             f"{'; '.join(named)}{more}. Fix the files, or build a dataset from their good records "
             "with --max-bad-fraction"
         )

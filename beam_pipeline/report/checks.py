@@ -34,8 +34,7 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
         may_be_bad = metadata.get("config", {}).get("max_bad_fraction", 0) > 0
         yield _rejects(metadata.get("rejected", {}), total, may_be_bad=may_be_bad)
         yield _changes(metadata.get("changes", {}))
-        yield from _duplicates(metadata.get("duplicates") or {})
-        yield from _near_duplicates(metadata.get("near_duplicates"))
+        yield from duplicate_checks(metadata)
     yield _splits(figures["splits"])
     for each in map(_with_short_names, figures["classes"]):
         yield from _classes(each, figures["splits"])
@@ -82,6 +81,12 @@ def _changes(changes: Mapping[str, int]) -> Check:
     return Check("amber", "changes", _counts(changes), "check that this is intended")
 
 
+def duplicate_checks(metadata: Mapping[str, Any]) -> Iterator[Check]:
+    """Yield the checks of equal and similar records."""
+    yield from _duplicates(metadata.get("duplicates") or {})
+    yield from _near_duplicates(metadata.get("near_duplicates"))
+
+
 def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
     groups = duplicates.get("groups", 0)
     if not groups:
@@ -99,10 +104,16 @@ def _duplicates(duplicates: Mapping[str, Any]) -> Iterator[Check]:
             "duplicates",
         )
     if number := duplicates.get("conflicting"):
+        first = duplicates["examples"][0]
+        named = (
+            f"{key} ({label})" if label else key
+            for key, label in zip(first["keys"], first["labels"], strict=False)
+        )
         yield Check(
             "red",
             "contradictions",
-            f"{counted(number, 'group')} of duplicates with different annotations",
+            f"{counted(number, 'group')} of duplicates with different annotations, such as "
+            f"{', '.join(named)}",
             "correct the labels of those listed",
             "duplicates",
         )

@@ -26,6 +26,7 @@ from beam_pipeline.report.gallery import gallery, side_by_side
 from beam_pipeline.report.sample import Sampled, first_records, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import named_path
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.split import Split
@@ -63,7 +64,7 @@ def write_report(
         ConfigError: No dataset, or no folder for the report.
         DatasetDamagedError: A record of the report is damaged.
     """
-    path = os.fspath(path)
+    path = named_path(path)
     dataset = _opened(path)
     is_folder = storage.is_directory(path)
     folder = os.fspath(output or "") or (dataset.path if is_dataset(dataset.path) else path)

@@ -13,6 +13,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.layout_names import AUTO
 from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.ignored import Ignored
@@ -41,6 +42,11 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
         _check_options(config, layout_named(config.layout))
     if not config.input:
         raise ConfigError("an input is needed: a folder, an annotation file or a manifest")
+    if is_recipe(config.input):
+        raise ConfigError(
+            f"the input {config.input} is a recipe, not data; name it in the command itself, or "
+            "load it with beam_pipeline.recipe.load"
+        )
     _check_allowed(config)
     config = through_archives(config, scratch)
     claim = detect(config)

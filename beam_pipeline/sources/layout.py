@@ -30,6 +30,7 @@ class Rank(IntEnum):
     TABLE = 2  # a table that names files or holds all data
     NAMED_TABLE = 3  # a table with the name of its convention, such as metadata.csv
     ANNOTATIONS = 4  # annotations next to images
+    DATASET = 5  # TFRecord files next to their description
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -91,8 +91,9 @@ def test_values_that_are_given_win(write):
         ),
         ("lable_column: x", r"line 1: unknown option lable_column .*mean 'label_column'"),
         ("image:\n  max_sid: 3", r"line 2: unknown option image.max_sid .*'image.max_side'"),
-        ("seed: 1\nseed: 2", "line 2: seed is there twice"),
+        ("seed: 1\nseed: 2", "line 2: seed is stated twice"),
         ("seed: x\nthreads: -1", "line 1: .*is not a whole number.*; and .*line 2: "),
+        ("input: [a, b]", "line 1: input: .* is not a text"),
         ("- seed", "is not a mapping"),
         ("a: b: c", "cannot be read: mapping values"),
         ("a: &a 1\nb: *a", "is an alias"),
@@ -170,9 +171,9 @@ def test_an_open_question_is_a_line_to_complete(pets, capsys):
     rows = "cat/1.jpg,a,f\ncat/2.jpg,a,m\ndog/1.jpg,b,f\ndog/2.jpg,b,m\n"
     (pets / "pets/labels.csv").write_text(f"file,type,sex\n{rows}")
     assert main(["plan", "pets", "--save", "r.yaml"]) == 2
-    told = capsys.readouterr().err
-    assert "set label_column (--label-column) to type, sex or none" in told
-    assert "complete the line label_column" in told
+    printed = capsys.readouterr().err
+    assert "set label_column (--label-column) to type, sex or none" in printed
+    assert "complete the line label_column" in printed
 
     text = (pets / "r.yaml").read_text()
     assert '\nlabel_column: "?"  # one of: type, sex, none\n' in text
@@ -196,6 +197,12 @@ def test_an_input_that_is_refused_has_a_recipe(pets, capsys):
     text = (pets / "recipe.yaml").read_text()
     assert "\nseed: 3  #" in text
     assert '\nlayout: "?"  #' in text
+
+
+def test_a_recipe_is_not_the_input_of_a_build(pets, capsys):
+    (pets / "recipe.yaml").write_text("input: recipe.yaml\n")
+    assert main(["plan", "recipe.yaml"]) == 2
+    assert "recipe.yaml is a recipe, not data" in capsys.readouterr().err
 
 
 def test_a_recipe_is_not_overwritten(pets):

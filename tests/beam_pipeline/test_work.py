@@ -152,19 +152,19 @@ def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
     pipeline = beam.Pipeline(runner, options=PipelineOptions([]))
     config = BuildConfig(output=str(tmp_path), name="t")
     pipeline | beam.Create([]) | WriteDataset(config, local_job)
-    job = pipeline.to_runner_api()
-
-    urn = common_urns.primitives.GROUP_BY_KEY.urn
-    grouped = [
-        transform for transform in job.components.transforms.values() if transform.spec.urn == urn
-    ]
-    names = [
-        re.sub("(/Reshuffle/ReshufflePerKey)?/GroupByKey$", "", each.unique_name)
-        for each in grouped
-    ]
+    grouped, found = shuffles_and_stages(pipeline)
+    names = [re.sub("(/Reshuffle/ReshufflePerKey)?/GroupByKey$", "", each) for each in grouped]
     assert sorted(name.rpartition("/")[2] for name in names) == sorted(shuffles)
+    assert found == num_stages
+
+
+def shuffles_and_stages(pipeline):
+    """The names of a pipeline's shuffles, and the number of its fused stages."""
+    job = pipeline.to_runner_api()
+    urn = common_urns.primitives.GROUP_BY_KEY.urn
+    transforms = job.components.transforms.values()
     _, stages = FnApiRunner().create_stages(job)
-    assert len(list(stages)) == num_stages
+    return [each.unique_name for each in transforms if each.spec.urn == urn], len([*stages])
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,5 @@ def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
         | "Read" >> source
         | "WriteDataset" >> WriteDataset(settings, Job(), yields_buckets(source))
     )
-    job = pipeline.to_runner_api()
-
-    urn = common_urns.primitives.GROUP_BY_KEY.urn
-    shuffles = [
-        transform for transform in job.components.transforms.values() if transform.spec.urn == urn
-    ]
-    _, stages = FnApiRunner().create_stages(job)
-    assert (len(shuffles), len(list(stages))) == expected
+    grouped, num_stages = shuffles_and_stages(pipeline)
+    assert (len(grouped), num_stages) == expected

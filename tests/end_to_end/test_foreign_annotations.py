@@ -91,8 +91,8 @@ def test_files_that_rows_name_outside_are_rejects(
 def test_a_column_of_files_outside_stops_the_build_at_once(tree, tmp_path, bucket, name, capsys):
     root = tree(csv([name, name]))
     assert commands.main(["build", str(root), "--output", str(tmp_path / "out")]) == 2
-    assert "outside of" in (told := capsys.readouterr().err)
-    assert "pass --allow-outside " in told
+    assert "outside of" in (printed := capsys.readouterr().err)
+    assert "pass --allow-outside " in printed
     assert not list((tmp_path / "out").glob("*"))
     assert bucket[1].requests == []
 

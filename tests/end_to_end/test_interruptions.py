@@ -1,7 +1,5 @@
 """Builds that are cut off, crowded or betrayed: nothing is lost, nothing half taken for whole."""
 
-import fcntl
-import os
 import resource
 from pathlib import Path
 
@@ -103,22 +101,6 @@ def test_a_source_that_changes_under_the_build(
     assert "run the build again once nothing writes to its input" in message
     assert "Traceback" not in message
     assert not list((tmp_path / "out").rglob("metadata.json"))
-
-
-def test_two_builds_into_one_output(pets, tmp_path, capsys):
-    directory = tmp_path / "pets/1.0.0"
-    lock = tmp_path / "pets/.building-1.0.0"
-    (lock / "of-the-first").mkdir(parents=True)
-    first = os.open(lock, os.O_RDONLY)
-    fcntl.flock(first, fcntl.LOCK_EX)
-    try:
-        code = commands.main(["build", str(pets), "--output", str(tmp_path)])
-    finally:
-        os.close(first)
-    assert code == 2
-    assert f"another build is writing {directory}" in capsys.readouterr().err
-    assert os.listdir(lock) == ["of-the-first"]
-    assert not directory.exists()
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,6 @@ def test_ctrl_c_ends_a_build_that_waits(pets, operation, after):
     )
     assert store.out.wait(60)
     waiting.send_signal(signal.SIGINT)
-    _, told = waiting.communicate(timeout=120)
-    assert waiting.returncode == 130, told
-    assert "interrupted; run" in told
+    _, printed = waiting.communicate(timeout=120)
+    assert waiting.returncode == 130, printed
+    assert "interrupted; run" in printed

@@ -172,21 +172,6 @@ def test_pytorchs_tfrecord_reads_images_without_boxes(opened, name, compression)
         assert any(not example["image/object/bbox/xmin"] for example in examples)
 
 
-def test_pytorchs_tfrecord_seeks_by_the_offsets(opened):
-    info = opened("cells")
-    [shard] = info.splits["train"]
-    files = {
-        "data_path": f"{info.path}/{shard.file}",
-        "index_path": f"{info.path}/idx/{shard.file}.idx",
-    }
-    read = [
-        record["image/filename"]
-        for half in (0, 1)
-        for record in in_pytorch(**files, description=["image/filename"], shard=(half, 2))
-    ]
-    assert read == [example["image/filename"][0] for example in read_examples(info, "train")]
-
-
 @pytest.mark.parametrize(("name", "split"), [("packed", "train"), ("people", "val")])
 def test_ray_reads_every_value_by_the_schema(opened, ray, name, split):
     from google.protobuf import text_format
@@ -202,23 +187,6 @@ def test_ray_reads_every_value_by_the_schema(opened, ray, name, split):
         example = examples[record["image/filename"][0]]
         for key, values in example.items():
             assert np.allclose(record[key], values) if "bbox" in key else [*record[key]] == values
-
-
-def test_beam_reads_all_shards_of_a_pattern(opened):
-    import apache_beam as beam
-    from apache_beam.testing.util import assert_that, equal_to
-
-    info = opened("packed")
-    expected = [example["image/filename"][0] for example in read_examples(info, "train")]
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        names = (
-            pipeline
-            | beam.io.ReadFromTFRecord(f"{info.path}/packed-train.tfrecord-*")
-            | beam.Map(
-                lambda data: tfrecord_dataset.format.example.decode(data)["image/filename"][0]
-            )
-        )
-        assert_that(names, equal_to(expected))
 
 
 def test_dali_seeks_by_the_offsets(opened):

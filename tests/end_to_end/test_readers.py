@@ -91,12 +91,6 @@ def source_ids(info):
     return tf.strings.to_number(texts, tf.int64).numpy().tolist()
 
 
-@pytest.mark.parametrize("name", ["labelled", "boxed"])
-def test_source_ids_are_numbers_of_their_own(name, request):
-    info = request.getfixturevalue(name)
-    assert source_ids(info) == list(range(sum(map(info.num_records, info.splits))))
-
-
 def test_numbers_count_on_from_chunk_to_chunk(tmp_path, monkeypatch, class_folders):
     monkeypatch.setattr("beam_pipeline.write.stage._CHUNK_RECORDS", 3)
     root = class_folders(tmp_path / "pets")
@@ -112,10 +106,3 @@ def test_cocos_own_ids_and_areas_stay(zoo):
         area for example in read_examples(zoo, "train") for area in example["image/object/area"]
     ]
     assert sorted(areas) == AREAS
-
-
-def test_no_file_shows_when_or_where_it_was_made(labelled):
-    for path in Path(labelled.path).rglob("*"):
-        if path.is_file() and path.name != "build.json":
-            assert b"pytest" not in path.read_bytes()
-    assert "pytest" in json.loads(Path(labelled.path, "build.json").read_text())["input"]

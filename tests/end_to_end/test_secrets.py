@@ -57,7 +57,7 @@ def build(web, output, *more):
     return ["build", table, "--output", str(output), "--allow-outside", f"{web}/images", *more]
 
 
-def told_in(name, data):
+def secrets_in(name, data):
     """Which secrets somebody finds who looks into a file, or a text."""
     texts = [data]
     if name.endswith(".parquet"):
@@ -69,9 +69,9 @@ def test_what_is_written_down_of_options_tells_none():
     url = f"https://me:{PASSWORD}@host/pets.jsonl?{QUERY}"
     config = BuildConfig(input=url, image_root=url, allow_outside=(url,), output="out")
     assert config.name == "pets"
-    assert told_in("build.json", provenance(config, "").encode()) == []
+    assert secrets_in("build.json", provenance(config, "").encode()) == []
     options = json.dumps(TrainConfig(data=url, output="run", weights=url, model="VGG16").to_json())
-    assert told_in("config.json", options.encode()) == []
+    assert secrets_in("config.json", options.encode()) == []
 
 
 @pytest.mark.slow
@@ -91,8 +91,8 @@ def test_what_all_commands_leave_and_print_tells_none(web, bucket, tmp_path, mon
                 patched.setattr(sys, name, getattr(sys, name))
             standard_streams.guard()
             assert main([*arguments, "--debug"]) == code
-        told = capfd.readouterr()
-        assert told_in(str(arguments[:2]), (told.out + told.err).encode()) == []
+        printed = capfd.readouterr()
+        assert secrets_in(str(arguments[:2]), (printed.out + printed.err).encode()) == []
 
     some_bad = ("--max-bad-fraction", "0.5")
     dataset = f"{web}/out/pets/1.0.0"
@@ -123,10 +123,10 @@ def test_what_all_commands_leave_and_print_tells_none(web, bucket, tmp_path, mon
     run(3, trainer_main.main, *train, "1", "--data", dataset, *others)
 
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    told = [told_in(path.name, path.read_bytes()) for path in files]
-    told += [told_in("", str(path).encode()) for path in files]
+    found = [secrets_in(path.name, path.read_bytes()) for path in files]
+    found += [secrets_in("", str(path).encode()) for path in files]
     written = {key: data for key, data in store.objects.items() if not key.endswith("pets.jsonl")}
-    assert not any([*told, *(told_in(key, data) for key, data in written.items())])
+    assert not any([*found, *(secrets_in(key, data) for key, data in written.items())])
     assert json.loads(Path("here/pets/1.0.0/rejects.jsonl").read_text())["detail"] == "12.png"
     keys = pq.read_table("here/pets/1.0.0/index").column("key").to_pylist()
     assert sorted(keys) == sorted(f"images/{number}.png" for number in range(12))

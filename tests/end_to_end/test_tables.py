@@ -57,19 +57,6 @@ def built(table, tmp_path_factory):
     return str(output / "titanic/1.0.0")
 
 
-@pytest.mark.slow
-def test_plan_tells_of_gaps(table, capsys):
-    without_age = sum(row[COLUMNS.index("Age")] == "" for row in passengers())
-    arguments = [str(table), "--label-column", "Survived"]
-
-    assert commands.main(["plan", *arguments]) == 3
-    assert "missing_numbers" in capsys.readouterr().err
-    assert commands.main(["plan", with_gaps(table)]) == 0
-    output = capsys.readouterr().out
-    assert f"nan in {without_age} records" in output
-    assert "feature SibSp: scalar float32, 0 to 2, nan in 6 records" in output
-
-
 def test_gaps_are_stored_as_nan(built):
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in passengers()]
     opened = trainer.open(built)

@@ -1,4 +1,4 @@
-"""TFRecords of TensorFlow's Object Detection API and Model Garden, opened without a declaration."""
+"""TFRecords of TensorFlow's Object Detection API, Model Garden and competitions, undeclared."""
 
 import dataclasses
 import hashlib
@@ -62,6 +62,15 @@ def classification(number):
     }
 
 
+def unlabelled(number):
+    """As a competition writes it: records to predict have no class."""
+    return {
+        "id": [b"%d" % number],
+        "image": [png(number)],
+        **({"class": [number % 3]} if number < 6 else {}),
+    }
+
+
 @pytest.fixture
 def written(tmp_path):
     """written(example) -> a folder with two shards of 8 such examples."""
@@ -83,8 +92,7 @@ def written(tmp_path):
 
 
 def build(folder):
-    config = beam_pipeline.BuildConfig(input=str(folder), output=str(folder.parent / "data"))
-    return beam_pipeline.build(config).path
+    return beam_pipeline.build(input=str(folder), output=str(folder.parent / "data")).path
 
 
 def bare(folder):
@@ -124,6 +132,43 @@ def test_labels_from_1(written, opened):
     assert dataset.features["label"].classes == (() if opened is bare else CLASSES)
     records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
     assert [record["label"] for record in records] == [0, 1, 3, 0, 1, 3, 0, 1]
+
+
+@OPENERS
+def test_records_without_a_class(written, opened):
+    dataset = trainer.open(opened(written(unlabelled)))
+    assert dataset.features["class"].default == -1
+    classes = {record["id"]: int(record["class"]) for record in dataset.numpy("train")}
+    assert [classes[b"%d" % number] for number in range(8)] == [0, 1, 2, 0, 1, 2, -1, -1]
+
+
+@pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
+def test_tfds_reads_lists_of_none_or_one(written):
+    import tensorflow_datasets as tfds
+
+    builder = tfds.builder_from_directory(build(written(unlabelled)))
+    read = tfds.as_numpy(builder.as_dataset(split="train"))
+    assert sorted(each["class"].tolist() for each in read) == [
+        [],
+        [],
+        *([n // 2] for n in range(6)),
+    ]
+
+
+def test_a_table_may_lack_labels_if_its_schema_allows_it(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n1.5,a\n2.5,\n3.5,b\n")
+    schema = beam_pipeline.parse_schema(
+        {
+            "x": {"kind": "scalar", "dtype": "float32"},
+            "label": {"kind": "class_label", "default": -1},
+        }
+    )
+    info = beam_pipeline.build(
+        input=str(tmp_path / "t.csv"), output=str(tmp_path / "out"), schema=schema
+    )
+    records = tfrecord_dataset.open(info.path)["train"]
+    labels = {float(record["x"]): int(record["label"]) for record in records}
+    assert labels == {1.5: 0, 2.5: -1, 3.5: 1}
 
 
 def open_for_evaluate(path, **options):

@@ -17,7 +17,6 @@ from flink_cluster import ROOT, TEST_S, Cluster, Launcher, running
 from PIL import Image
 
 import beam_pipeline
-from beam_pipeline import BuildConfig
 
 END_S = 10
 
@@ -104,8 +103,9 @@ def heavy(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data[:2] + b"\xff\xfe\x00\x08" + comment + data[2:])
     source = root / "photographs"
-    config = BuildConfig(input=str(source), output=str(root / "here"), name="data", num_shards=24)
-    here = beam_pipeline.build(config)
+    here = beam_pipeline.build(
+        input=str(source), output=str(root / "here"), name="data", num_shards=24
+    )
     return Heavy(source, ("--name=data", "--num-shards=24"), digests(Path(here.path)))
 
 

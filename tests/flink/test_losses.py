@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -31,33 +30,16 @@ def replace_all(cluster):
         cluster.start_task_manager()
 
 
-def replace_one_every_twenty_seconds(cluster):
-    """As on machines that may be taken away at any time."""
-    for _ in range(3):
-        replace_one(cluster)
-        time.sleep(20)
-
-
-@pytest.mark.parametrize(
-    ("stage", "lose", "failures"),
-    [
-        ("write", replace_one, 1),
-        pytest.param("inspect", replace_one, 1, marks=nightly),
-        pytest.param("write", replace_all, 1, marks=nightly),
-        pytest.param("inspect", replace_one_every_twenty_seconds, 2, marks=nightly),
-    ],
-)
-def test_task_managers_are_killed(
-    cluster, launch, heavy, tmp_path, built_by, stage, lose, failures
-):
+@pytest.mark.parametrize("lose", [replace_one, pytest.param(replace_all, marks=nightly)])
+def test_task_managers_are_killed(cluster, launch, heavy, tmp_path, built_by, lose):
     launcher = launch(heavy.source, tmp_path / "out", *heavy.options)
-    wait_for_stage(tmp_path / "out", stage)
+    wait_for_stage(tmp_path / "out", "write")
     lose(cluster)
     code, text = launcher.finish()
     cluster.wait_for_task_managers(2)
     assert code == 0, text
     assert re.search(r"records: (reading|inspecting|writing) [\d,]+", text), "no progress"
-    assert len(cluster.failures(cluster.jobs()[0])) >= failures, "nothing was lost"
+    assert cluster.failures(cluster.jobs()[0]), "nothing was lost"
     assert built_by(tmp_path / "out") == heavy.digests
 
 
@@ -167,22 +149,6 @@ def test_a_job_manager_is_replaced_that_knows_its_jobs(
     code, text = launcher.finish()
     assert code == 0, text
     assert built_by(tmp_path / "out") == heavy.digests
-
-
-@nightly
-@pytest.mark.parametrize("stage", ["submit", "read"])
-def test_a_launcher_is_killed_early(cluster, launch, people, tmp_path, built_by, stage):
-    """Before the cluster has the job, and as soon as it reads: nothing is done twice at once."""
-    output = tmp_path / "out"
-    launcher = launch(people, output, "--name=data")
-    wait_for_stage(output, stage)
-    launcher.process.kill()
-    launcher.process.wait()
-
-    code, text = launch(people, output, "--name=data").finish()
-    assert code == 0, text
-    assert built_by(output)
-    assert all(job["state"] != "RUNNING" for job in cluster.jobs())
 
 
 @nightly

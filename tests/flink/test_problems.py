@@ -20,7 +20,7 @@ def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
     code, text = launch(source, tmp_path / "good", "--max-bad-fraction=0.1").finish()
     good_s = time.monotonic() - started
     assert code == 0, text
-    assert "rejected: not an image 3" in text
+    assert "rejected: 3 × not an image" in text
 
     started = time.monotonic()
     code, text = launch(source, tmp_path / "bad").finish()
@@ -52,7 +52,7 @@ def test_a_dataset_that_appeared_meanwhile_stays(cluster, launch, people, tmp_pa
     code, text = launcher.finish()
     assert code == 2, text
     assert "another build has written" in text
-    assert "meanwhile; pass --overwrite to replace it" in text
+    assert "in the meantime; pass --overwrite to replace it" in text
     assert "Traceback" not in text
     kept = beam_pipeline.open(str(tmp_path / "out/data/1.0.0"))
     assert kept.metadata["fingerprint"] == other.metadata["fingerprint"]

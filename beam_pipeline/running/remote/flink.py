@@ -4,14 +4,14 @@ import json
 import os
 import shutil
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import requests
+import requests.adapters
+import urllib3
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
@@ -26,8 +26,9 @@ from beam_pipeline.running.remote.clusters import Cluster, JobState
 from tfrecord_dataset.store.user_cache import cache_folder
 
 _REST_S = 5.0
-_REST_ATTEMPTS = 3
 _STARTS = 503
+# For a JobManager that is busy or starts.
+_RETRIES = urllib3.Retry(total=2, backoff_factor=1, status_forcelist=[_STARTS])
 _CACHE_MS = 60_000
 # A job server does little, and only until the job has started: no second compiler.
 _SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
@@ -47,6 +48,8 @@ class FlinkCluster(Cluster):
         self.rest = ""
         if not master.startswith("["):
             self.rest = (master if "://" in master else f"http://{master}").rstrip("/")
+        self._session = requests.Session()
+        self._session.mount("http", requests.adapters.HTTPAdapter(max_retries=_RETRIES))
 
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
         """Check the cluster, the jar, output and inputs; complete the options."""
@@ -87,12 +90,8 @@ class FlinkCluster(Cluster):
 
     def _cancel(self, job: Any) -> bool:
         # Beam's own way only reaches the job server.
-        request = urllib.request.Request(f"{self.rest}/jobs/{job['jid']}", method="PATCH")
-        try:
-            urllib.request.urlopen(request, timeout=_REST_S).close()
-        except urllib.error.HTTPError as error:
-            return error.code in (404, 409)  # it has ended
-        return True
+        answer = self._session.patch(f"{self.rest}/jobs/{job['jid']}", timeout=_REST_S)
+        return answer.ok or answer.status_code in (404, 409)  # it has ended
 
     def _job(self, job_name: str) -> dict[str, Any] | None:
         if not self.rest:
@@ -101,23 +100,14 @@ class FlinkCluster(Cluster):
         return max(jobs, key=lambda job: job["start-time"], default=None)
 
     def _get(self, path: str) -> Any:
-        for attempt in range(_REST_ATTEMPTS):
-            try:
-                with urllib.request.urlopen(f"{self.rest}{path}", timeout=_REST_S) as response:
-                    return json.load(response)
-            except OSError as error:  # a JobManager that is busy, or starts
-                is_answer = isinstance(error, urllib.error.HTTPError) and error.code != _STARTS
-                if is_answer or attempt == _REST_ATTEMPTS - 1:
-                    raise
-                time.sleep(1)
-        raise AssertionError
+        answer = self._session.get(f"{self.rest}{path}", timeout=_REST_S)
+        answer.raise_for_status()
+        return answer.json()
 
     def _choose_version(self) -> None:
         try:
             of_cluster = self._get("/config")["flink-version"]
-        except (urllib.error.HTTPError, ValueError, KeyError) as error:
-            if isinstance(error, urllib.error.HTTPError) and error.code == _STARTS:
-                raise
+        except (requests.HTTPError, ValueError, KeyError) as error:
             raise ConfigError(
                 f"--flink_master={self._flink.flink_master} is not the REST interface of Flink "
                 f"({error}); its port is 8081 by default"
@@ -216,11 +206,9 @@ def _is_available(url: str) -> bool:
     if os.path.exists(url):  # Beam's own build
         return True
     try:
-        request = urllib.request.Request(url, method="HEAD")
-        urllib.request.urlopen(request, timeout=_REST_S).close()
-    except (OSError, ValueError):
+        return requests.head(url, timeout=_REST_S, allow_redirects=True).ok
+    except OSError:
         return False
-    return True
 
 
 def _worker_command() -> str:

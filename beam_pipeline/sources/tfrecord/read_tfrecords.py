@@ -9,14 +9,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
+from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
-from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.layout import Claim, Rank, claim_of_files, source_layout
+from beam_pipeline.sources.paths import folder, joined, left_out, suffix
+from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tfrecord.record_files import (
     RecordFile,
     find_record_files,
@@ -26,11 +28,12 @@ from beam_pipeline.sources.tfrecord.record_files import (
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
 from beam_pipeline.tfrecord import frames
-from tfrecord_dataset.format import feature_keys
+from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.json_file import MAX_BYTES
 
 # The first records of a dataset: so many in all, and so many of a file.
 _FIRST_RECORDS = 256
@@ -172,23 +175,56 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
 
 
 def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Claim files with the names of TFRecord files if the first ones are such files."""
+    """Claim files with the names of TFRecord files if the first ones are such files.
+
+    The shards of a dataset of this project are claimed by its description, with its features.
+    """
     files = tree.files()
-    named = list(filter(has_record_name, files))
-    likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
-    first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
-    files_to_read = (
-        (named if first else []) or first or (files if config.layout == "tfrecord" else [])
-    )
+    built = _built(tree) if tree.is_folder else {}
+    schema = config.schema
+    if built:
+        place, facts = next(iter(built.items()))
+        shards = itertools.chain.from_iterable(facts.splits.values())
+        files_to_read: Sequence[str] = [joined(place, shard.file) for shard in shards]
+        schema = schema or tuple(facts.features.values())
+    else:
+        named = list(filter(has_record_name, files))
+        likely = named or [name for name in tree.files_of("") if suffix(name) != "tar"]
+        first = [name for name in likely[:_FILES_LOOKED_INTO] if is_tfrecord(tree.path(name))]
+        files_to_read = (
+            (named if first else []) or first or (files if config.layout == "tfrecord" else [])
+        )
     claim = claim_of_files("tfrecord", tree, files_to_read)
     if claim is None:
         return None
     refuse_conversions(config)
-    if not config.schema:
+    if len(built) > 1:
+        found = {"path": tree.input, "datasets": ", ".join(built)}
+        problem = Problem(code="several datasets", facts=found)
+        return dataclasses.replace(claim, rank=Rank.DATASET, problem=problem)
+    if built:
+        claim = dataclasses.replace(claim, rank=Rank.DATASET)
+    if not schema:
         return claim
     keys = expectations(first_records(find_record_files(tree.input, tree.ignored)[0]))
-    schema = tuple(with_key_of(feature, keys) for feature in config.schema)
+    schema = tuple(with_key_of(feature, keys) for feature in schema)
     return dataclasses.replace(claim, options={"schema": schema})
+
+
+def _built(tree: Tree) -> dict[str, metadata.Metadata]:
+    """Return what the metadata.json of each dataset of this project states, by folder.
+
+    There are none if the tree has other files, too.
+    """
+    files = tree.files()
+    described = [file for file in files if name_of(file) == metadata.FILE]
+    built = {}
+    for file in described[:_FILES_LOOKED_INTO]:
+        with contextlib.suppress(BeamTFRecordsError):  # another program's
+            data = storage.read_bytes(FileRef(path=tree.path(file)), MAX_BYTES)
+            built[folder(file)] = metadata.parse_metadata(data, file)
+    places = tuple(f"{place}/" if place else "" for place in built)
+    return built if all(file.startswith(places) for file in files) else {}
 
 
 def is_tfrecord(path: str) -> bool:

@@ -29,7 +29,7 @@ def test_this_machine(tensorflow):
     findings = found()
     assert findings["apache-beam"].text[0].isdigit()
     assert "may be used" in findings["CPUs"].text
-    assert findings["TensorFlow"] == ("TensorFlow", "2.21.0, GPUs that it sees: none", "")
+    assert findings["TensorFlow"] == ("TensorFlow", "2.21.0, visible GPUs: none", "")
 
 
 @pytest.mark.slow
@@ -42,8 +42,8 @@ def test_tensorflow_is_asked():
     [
         (None, None, "pip install tensorflow"),
         ("H100, 80 GiB", None, "pip install 'tensorflow[and-cuda]'"),
-        ("H100, 80 GiB", "2.21.0||", "this one has no CUDA"),
-        ("H100, 80 GiB", "2.21.0|12.5|", "it wants CUDA 12.5"),
+        ("H100, 80 GiB", "2.21.0||", "this build has no CUDA"),
+        ("H100, 80 GiB", "2.21.0|12.5|", "needs CUDA 12.5"),
         ("H100, 80 GiB", "2.21.0|12.5|H100", ""),
     ],
 )
@@ -65,11 +65,11 @@ def test_what_is_wrong(tensorflow, monkeypatch, tmp_path, capsys):
 
     out, err = capsys.readouterr()
     assert "1.0 MiB free\n" in out
-    assert "→ make room, or choose another by TMPDIR" in out
+    assert "→ free some space, or choose another folder with TMPDIR" in out
     assert "0 folders and 0 files can be listed" in out
     assert "→ check the path" in out
     assert "end other programs" in out
-    assert "to mend" in err
+    assert "each with its remedy" in err
 
 
 def test_a_bucket(bucket, tensorflow):

@@ -75,10 +75,9 @@ def directory(tmp_path_factory, class_folders):
     folder = tmp_path_factory.mktemp("show")
     for split in ("train", "test"):
         class_folders(folder / "pets" / split, each=3)
-    config = beam_pipeline.BuildConfig(
+    return beam_pipeline.build(
         input=str(folder / "pets"), output=str(folder / "data"), leaks="warn"
-    )
-    return beam_pipeline.build(config).path
+    ).path
 
 
 @pytest.mark.parametrize(

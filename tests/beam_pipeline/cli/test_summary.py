@@ -93,10 +93,11 @@ def test_splits_features_classes_rejects_and_changes():
         ((plain(größe=1),), {}, "feature größe: scalar int64, always 1"),
         ((plain(**{" ": 1}),), {}, "feature ' ': scalar int64, always 1"),
         (ACROSS, {}, "duplicates: 2 records in 1 group of equal content"),
-        (ACROSS, {}, "warning: groups of duplicates in more than one split: 1; a model would be"),
+        (ACROSS, {}, "warning: leaks: 1 content in more than one split; pass --duplicates drop"),
         (
             *(ACROSS, {}),
-            "warning: groups of duplicates with different annotations: 1, such as a.jpg (cat), b.j",
+            "warning: contradictions: 1 group of duplicates with different annotations, such as "
+            "a.jpg (cat), b.jpg (dog); correct",
         ),
         ((plain(x=ClassLabel("a")),), {"masks": True}, "warning: masks (--masks): no object has"),
     ],
@@ -231,7 +232,7 @@ def test_numbers_that_float32_rounds_are_noted(values, expected):
 
 
 @pytest.mark.parametrize(
-    ("splits", "fractions", "said"),
+    ("splits", "fractions", "expected"),
     [
         (
             ["train", "test"],
@@ -244,11 +245,11 @@ def test_numbers_that_float32_rounds_are_noted(values, expected):
         (["", ""], {"test": 1.0}, ""),
     ],
 )
-def test_what_became_of_the_split_that_was_asked_for(splits, fractions, said):
+def test_notes_on_the_split_option(splits, fractions, expected):
     records = (image(f"{split}{i}", f"{i}", "a", split) for i, split in enumerate(splits))
-    told = [line for line in plan_of(*records, split=fractions).splitlines() if "--split" in line]
+    lines = [line for line in plan_of(*records, split=fractions).splitlines() if "--split" in line]
 
-    assert [line[: len(said)] for line in told] == ([said] if said else [])
+    assert [line[: len(expected)] for line in lines] == ([expected] if expected else [])
 
 
 def test_images_without_boxes_are_counted_by_split():

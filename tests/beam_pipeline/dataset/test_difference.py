@@ -38,10 +38,9 @@ def test_builds_of_an_input_that_changed(tmp_path, capsys, write_image):
         write_image(pets / f"{name}.png", seed=seed)
 
     def build(version, **options):
-        config = beam_pipeline.BuildConfig(
+        return beam_pipeline.build(
             input=str(pets), output=str(tmp_path / "data"), version=version, **options
-        )
-        return beam_pipeline.build(config).path
+        ).path
 
     old = build("1.0.0")
     write_image(pets / "train/cat/2.png", seed=8)
@@ -57,9 +56,9 @@ def test_builds_of_an_input_that_changed(tmp_path, capsys, write_image):
     assert found.content == {"train": 1}
     assert found.annotation == found.moved == found.features == {}
     assert found.options == {"seed": (None, 1)}
-    code, told = diffed(capsys, old, new)
+    code, shown = diffed(capsys, old, new)
     assert code == 1
-    assert told.out == (
+    assert shown.out == (
         "added: 2 records (1 test, 1 train)\n  test/cat/1.png, train/cat/3.png\n"
         "removed: 1 record (1 train)\n  train/cat/1.png\n"
         "changed content: 1 record (1 train)\n  train/cat/2.png\n"
@@ -72,17 +71,16 @@ def test_splits_by_option_and_classes(tmp_path, capsys, write_image):
         write_image(tmp_path / "pets" / ("cat", "dog")[seed % 2] / f"{seed}.png", seed=seed)
 
     def build(version, **options):
-        config = beam_pipeline.BuildConfig(
+        return beam_pipeline.build(
             input=str(tmp_path / "pets"), output=str(tmp_path / "data"), version=version, **options
-        )
-        return beam_pipeline.build(config).path
+        ).path
 
     old, new = (
         build("1.0.0", split={"train": 0.5, "test": 0.5}),
         build("1.1.0", classes=("dog", "cat")),
     )
-    code, told = diffed(capsys, old, new, "--json")
-    facts = json.loads(told.out)
+    code, shown = diffed(capsys, old, new, "--json")
+    facts = json.loads(shown.out)
     counts = {split: both[0] for split, both in facts["num_records"].items()}
     moved = {f"{split} to train": count for split, count in counts.items() if split != "train"}
     assert code == 1
@@ -95,10 +93,10 @@ def test_splits_by_option_and_classes(tmp_path, capsys, write_image):
 def test_adopted_files_are_compared_by_position(tmp_path, capsys):
     old = adopted(tmp_path / "old", *((number, {}) for number in range(7)))
     new = adopted(tmp_path / "new", (0, {}), (5, {"text": [b"more"]}))
-    code, told = diffed(capsys, old, new)
+    code, shown = diffed(capsys, old, new)
     assert code == 1
-    assert "removed: 5 records (5 train)" in told.out
-    assert "changed annotation: 1 record (1 train)\n  train-00000-of-00001:1\n" in told.out
+    assert "removed: 5 records (5 train)" in shown.out
+    assert "changed annotation: 1 record (1 train)\n  train-00000-of-00001:1\n" in shown.out
 
 
 def test_shards_with_equal_hashes_are_not_read(tmp_path, capsys):
@@ -111,7 +109,7 @@ def test_shards_with_equal_hashes_are_not_read(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "shown"),
     [
         pytest.param(
             lambda path: (path / "index/golden-test.tfrecord-00000-of-00001.parquet").write_bytes(
@@ -128,10 +126,10 @@ def test_shards_with_equal_hashes_are_not_read(tmp_path, capsys):
         pytest.param(lambda path: shutil.rmtree(path), "is not a finished dataset", id="a dataset"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, capsys, spoil, told):
+def test_what_cannot_be_read(tmp_path, capsys, spoil, shown):
     new = shutil.copytree(GOLDEN, tmp_path / "golden")
     edit(new / "metadata.json", forget_hashes)
     spoil(new)
     code, (_, error) = diffed(capsys, GOLDEN, new)
     assert code == 2
-    assert told in error
+    assert shown in error

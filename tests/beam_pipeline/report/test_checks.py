@@ -29,7 +29,7 @@ def test_rejects_are_bad_only_where_bad_records_are_allowed(rejected, allowed, e
     assert (first.level, first.text) == expected
 
 
-def told(rows, *, without=0, of_objects=False):
+def findings(rows, *, without=0, of_objects=False):
     """The checks of a label with these counts by class in train and test, that are not green."""
     sizes = np.sum(list(rows.values()), axis=0).tolist()
     classes = {
@@ -48,8 +48,8 @@ def told(rows, *, without=0, of_objects=False):
 
 
 def test_mixes_of_classes():
-    assert told({"cat": [100, 50], "dog": [100, 50]}) == []
-    assert told({"cat": [100, 45], "dog": [100, 5]}) == [
+    assert findings({"cat": [100, 50], "dog": [100, 50]}) == []
+    assert findings({"cat": [100, 45], "dog": [100, 5]}) == [
         "test has another class distribution: cat is 90% of it, and 58% of all"
     ]
-    assert told({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"
+    assert findings({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"

@@ -37,8 +37,7 @@ def page(folder):
 
 
 def build(source, output, **options):
-    config = beam_pipeline.BuildConfig(input=str(source), output=str(output), **options)
-    return beam_pipeline.build(config).path
+    return beam_pipeline.build(input=str(source), output=str(output), **options).path
 
 
 @pytest.fixture

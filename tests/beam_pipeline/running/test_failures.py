@@ -56,9 +56,9 @@ OF_WORKERS = (
     ],
 )
 def test_explain(error, kind, message):
-    told = explain(error)
-    assert type(told) is kind
-    assert str(told) == message
+    explained = explain(error)
+    assert type(explained) is kind
+    assert str(explained) == message
 
 
 def test_in_the_users_own_pipeline_it_is_raised_as_it_is(tmp_path, caplog):

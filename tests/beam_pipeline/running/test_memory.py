@@ -1,4 +1,4 @@
-"""What native libraries are told holds, and does what it is for."""
+"""Settings of native libraries take effect."""
 
 import os
 import sys

@@ -30,7 +30,7 @@ def test_names_of_the_local_runner(monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "remedy"),
     [
         ("--direct_running_mode=multi_threading", "leave it out.*--threads N"),
         ("--direct_running_mode=multi_processing", "leave it out.*--threads N"),
@@ -45,9 +45,9 @@ def test_names_of_the_local_runner(monkeypatch, name):
         ),
     ],
 )
-def test_what_runs_no_build_is_refused(option, told):
+def test_what_runs_no_build_is_refused(option, remedy):
     """Also workers of Beam's local runner."""
-    with pytest.raises(ConfigError, match=f"^{option} .*{told}"):
+    with pytest.raises(ConfigError, match=f"^{option} .*{remedy}"):
         choose_runner(PipelineOptions([option]))
 
 

@@ -1,18 +1,13 @@
 """Other people's TFRecords are adopted where they are; the trainer opens and splits them alike."""
 
-import shutil
-
 import numpy as np
-import pytest
 import tensorflow as tf
 from end_to_end.other_peoples_tfrecords.tutorial_files import examples, jpeg, write
 from tensorflow_examples import example
 
-import beam_pipeline
 import trainer
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.adoption import adopt
-from beam_pipeline.errors import ConfigError
 from beam_pipeline.schema.declaration import parse_schema
 
 
@@ -48,14 +43,3 @@ def test_show_draws_what_others_stored(tmp_path, capsys):
         for number in (0, 1)
     )
     assert (without != with_box).any()
-
-
-def test_a_data_set_that_moves_stays_adopted(tmp_path):
-    folder = write(tmp_path / "in", examples("image"), "GZIP")
-    adopt(str(folder))
-    moved = shutil.move(folder, tmp_path / "elsewhere")
-
-    info = beam_pipeline.open(str(moved))
-    assert beam_pipeline.verify(info) == []
-    with pytest.raises(ConfigError, match="pass --overwrite"):
-        adopt(str(moved))

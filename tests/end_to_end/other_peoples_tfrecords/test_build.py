@@ -82,11 +82,3 @@ def test_a_declared_schema(tmp_path):
         else:
             assert [feature.encoding for feature in info.schema] == ["", "flat"]
             assert (record["image"].shape, record["boxes"].shape[1]) == ((12, 16, 3), 4)
-
-
-@pytest.mark.slow
-def test_a_data_set_of_this_project_by_its_schema(tmp_path, labelled):
-    again = build_verified(labelled.path, tmp_path, schema=labelled.schema)
-    assert again.features == labelled.features
-    assert again.classes == ("cat", "dog")
-    assert Counter(stored(again)) == Counter(stored(labelled))

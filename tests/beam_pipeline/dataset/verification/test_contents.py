@@ -8,11 +8,8 @@ import pyarrow.parquet
 import pytest
 from file_bytes import parquet_bytes
 from sealing import edit
-from tensorflow_examples import write_examples
 
 import beam_pipeline
-from beam_pipeline.config import BuildConfig
-from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.format.frames import framed
 
 SHARD = "zoo-train.tfrecord-00000-of-00002"
@@ -46,19 +43,6 @@ def with_cell(table, column, row, value):
     at = table.schema.get_field_index(column)
     array = pyarrow.array(values, table.schema.field(column).type)
     return table.set_column(at, column, array)
-
-
-def test_other_peoples_examples(tmp_path, found):
-    (tmp_path / "in").mkdir()
-    write_examples(tmp_path / "in/a.tfrecord", [{"label": [1], "walk": [1, 2]}] * 3)
-    schema = {
-        "label": {"kind": "class_label", "classes": ["bee", "ant"]},
-        "walk": {"kind": "sequence", "dtype": "int64"},
-    }
-    config = BuildConfig(
-        input=str(tmp_path / "in"), output=str(tmp_path), name="zoo", schema=parse_schema(schema)
-    )
-    assert found(beam_pipeline.build(config).path) == []
 
 
 @pytest.mark.parametrize(
@@ -153,8 +137,7 @@ def test_a_build_json_of_another_build(dataset, found):
 def test_of_very_many_damaged_records_some_are_named_and_all_counted(tmp_path, found):
     table = tmp_path / "points.jsonl"
     table.write_text("".join(f'{{"id": "{number}", "x": {number}}}\n' for number in range(25)))
-    config = beam_pipeline.BuildConfig(input=str(table), output=str(tmp_path / "data"))
-    result = beam_pipeline.build(config)
+    result = beam_pipeline.build(input=str(table), output=str(tmp_path / "data"))
     [shard] = Path(result.path).glob("*.tfrecord-*")
     shard.write_bytes(framed(b"") * 25)
     causes = [line.partition(": ")[2] for line in found(result.path) if shard.name in line]

@@ -25,13 +25,11 @@ def edit_metadata(dataset, change):
     edit(dataset / "metadata.json", change)
 
 
-def test_existing_examples_declared_as_a_dataset_states_them(whole, found, tmp_path):
+def test_a_dataset_that_is_built_again_of_its_own_shards(whole, found, tmp_path):
     """Some features have all of their keys, but nothing was counted of them."""
-    schema = beam_pipeline.open(str(whole)).schema
-    config = beam_pipeline.BuildConfig(
-        input=f"{whole}/*.tfrecord-*", output=str(tmp_path), name="again", schema=schema
-    )
-    assert found(beam_pipeline.build(config).path) == []
+    again = beam_pipeline.build(input=str(whole), output=str(tmp_path), name="again")
+    assert found(again.path) == []
+    assert [*again.features] == [*beam_pipeline.open(whole).features]
 
 
 def cut(dataset, end):
@@ -44,7 +42,7 @@ def state(**counts):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "message"),
     [
         pytest.param(
             lambda dataset: cut(dataset, -10),
@@ -73,10 +71,10 @@ def state(**counts):
         ),
     ],
 )
-def test_what_a_shard_holds(dataset, found, damage, told):
+def test_what_a_shard_holds(dataset, found, damage, message):
     (offset, _), last = spans(dataset)[-1], len(spans(dataset)) - 1
     damage(dataset)
-    expected = told.format(name=shard(dataset).name, last=last, offset=offset)
+    expected = message.format(name=shard(dataset).name, last=last, offset=offset)
     assert any(expected in line for line in found(dataset))
 
 
@@ -146,5 +144,5 @@ def test_audio_that_is_not_as_the_schema_says(dataset, found):
         audio.update(shape=[51, 2], sample_rate=9)
 
     edit_metadata(dataset, state_other_audio)
-    told = r"audio \[\d+, 1\], where \[51, 2\] was expected"
-    assert any(re.search(told, each) for each in found(dataset))
+    message = r"audio \[\d+, 1\], where \[51, 2\] was expected"
+    assert any(re.search(message, each) for each in found(dataset))

@@ -9,14 +9,14 @@ from beam_pipeline.running.remote.attempt import quiet
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "is_reported"),
     [
         ("Multiplexer hanging up", False),
         ("Stream removed (Socket closed)", False),
         ("Connection reset", True),
     ],
 )
-def test_a_job_server_that_hangs_up_is_not_a_fault(message, told, caplog, monkeypatch):
+def test_a_job_server_that_hangs_up_is_not_a_fault(message, is_reported, caplog, monkeypatch):
     """Beam logs a worker's broken connection, and raises it in a thread."""
     raised = []
     monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))
@@ -34,5 +34,5 @@ def test_a_job_server_that_hangs_up_is_not_a_fault(message, told, caplog, monkey
         thread.start()
         thread.join()
 
-    assert bool(raised) == told
-    assert ("Failed to read inputs" in caplog.text) == told
+    assert bool(raised) == is_reported
+    assert ("Failed to read inputs" in caplog.text) == is_reported

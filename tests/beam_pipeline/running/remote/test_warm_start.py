@@ -13,13 +13,13 @@ import pytest
 
 START = (
     "import sys; from beam_pipeline.running.remote import warm_start; "
-    "sys.exit(warm_start.run('told:work', sys.argv[1].split(), sys.argv[2:]))"
+    "sys.exit(warm_start.run('worker:work', sys.argv[1].split(), sys.argv[2:]))"
 )
-TOLD = """
+WORKER = """
 import json, os, sys, time
 def work(arguments):
-    told = [os.getpid(), os.getppid(), arguments]
-    print(json.dumps([*told, "wave" in sys.modules]), flush=True)
+    facts = [os.getpid(), os.getppid(), arguments]
+    print(json.dumps([*facts, "wave" in sys.modules]), flush=True)
     if arguments[0] == "wait":
         time.sleep(600)
     if arguments[0] == "fail":
@@ -32,7 +32,7 @@ def work(arguments):
 @pytest.fixture
 def start(tmp_path, monkeypatch):
     """Starts a worker, as a runner does; this process is its parent."""
-    (tmp_path / "told.py").write_text(TOLD)
+    (tmp_path / "worker.py").write_text(WORKER)
     (tmp_path / "threads.py").write_text(
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=[600], daemon=True).start()\n"
@@ -84,11 +84,11 @@ def is_listening():
 def test_a_later_worker_is_forked(start, warm):
     later = start("a", "b c")
     output, errors = later.communicate()
-    pid, parent, *told = json.loads(output)
+    pid, parent, *facts = json.loads(output)
     assert later.returncode == 0, errors
     assert later.pid not in (pid, parent)
-    assert psutil.Process(parent).cmdline()[-2:] == ["told:work", "wave"]
-    assert told == [["a", "b c"], True]
+    assert psutil.Process(parent).cmdline()[-2:] == ["worker:work", "wave"]
+    assert facts == [["a", "b c"], True]
 
 
 @pytest.mark.parametrize(("how", "code", "said"), [("fail", 7, ""), ("raise", 1, "asked for\n")])

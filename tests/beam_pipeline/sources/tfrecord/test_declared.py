@@ -5,11 +5,13 @@ import re
 import pytest
 import yaml
 
+import beam_pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.sources.layout import Rank
 from beam_pipeline.sources.tfrecord.read_tfrecords import (
     claim_tfrecords,
     refuse_conversions,
@@ -83,3 +85,46 @@ def test_a_configuration_is_settled(tmp_path):
 def test_conversions_are_refused(option, asked):
     with pytest.raises(ConfigError, match=f"{option} converts"):
         refuse_conversions(BuildConfig(input="in", **asked))
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A dataset of a table."""
+    (tmp_path / "pets.csv").write_text("size,label,split\n1,cat,train\n2,dog,train\n3,cat,test\n")
+    return beam_pipeline.build(input=str(tmp_path / "pets.csv"), output=str(tmp_path / "data"))
+
+
+def names_and_classes(info):
+    return [(each.name, each.classes) for each in info.schema]
+
+
+def test_a_dataset_is_read_with_the_features_that_its_build_described(pets, tmp_path):
+    beam_pipeline.write_report(pets.path)  # its report.json has "images", as COCO's files
+
+    again = beam_pipeline.build(input=str(tmp_path / "data"), output=str(tmp_path / "again"))
+
+    assert names_and_classes(again) == names_and_classes(pets)
+    assert (again.num_records("train"), again.num_records("test")) == (2, 1)
+    beam_pipeline.build(input=pets.path, output=str(tmp_path / "data"), version="1.0.1")
+    with pytest.raises(ConfigError, match=r"several datasets \(pets/1.0.0, pets/1.0.1\); name one"):
+        beam_pipeline.plan(input=str(tmp_path / "data"))
+
+
+def test_a_dataset_below_other_data_is_not_what_is_read(pets, tmp_path):
+    (tmp_path / "data/cats.csv").write_text("size,label\n1,cat\n2,dog\n")
+    tree = Tree.of(str(tmp_path / "data"))
+    claim = claim_tfrecords(tree, BuildConfig(input=str(tmp_path / "data")))
+    assert claim.rank < Rank.DATASET
+
+
+def test_adopted_files_are_read_with_their_features(tmp_path):
+    (tmp_path / "in").mkdir()
+    for split in ("test", "train"):  # names that no TFRecord file has to have
+        data = b"".join(framed(encode({"label": [number % 2]})) for number in range(4))
+        (tmp_path / f"in/{split}-00000-of-00001").write_bytes(data)
+    adopted = beam_pipeline.adopt(tmp_path / "in", classes=("cat", "dog"))
+    again = beam_pipeline.build(
+        input=str(tmp_path / "in"), output=str(tmp_path / "out"), leaks="warn"
+    )
+    assert names_and_classes(again) == names_and_classes(adopted)
+    assert sum(map(again.num_records, again.splits)) == 8
