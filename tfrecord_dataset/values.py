@@ -87,7 +87,10 @@ def _array(values: Sequence[Any], kind: str) -> Any:
 
 def _raw(feature: Feature, data: bytes) -> Any:
     """Decode a tensor that is stored as one value."""
-    dtype = np.dtype(feature.dtype).newbyteorder("<")
+    try:
+        dtype = np.dtype(feature.dtype).newbyteorder("<")
+    except TypeError as error:
+        raise ValueError(f"feature {feature.name!r}: {error}") from error
     expected = math.prod(size or 0 for size in feature.shape) * dtype.itemsize
     if len(data) != expected:
         raise ValueError(

@@ -271,9 +271,10 @@ def read_statistics(
         DatasetChangedError: Another build has replaced the dataset.
     """
     data = read_stated(folder, STATISTICS_FILE, files)
-    return (
-        {} if data is None else parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
-    )
+    if data is None:
+        folder.commit.check()
+        return {}
+    return parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
 
 
 def parse_statistics(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
