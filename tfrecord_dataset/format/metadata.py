@@ -253,7 +253,7 @@ def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> 
     data = folder.read(name)
     stated = files.get(name)
     if data is not None and stated and FileEntry.of(data).sha256 != stated.sha256:
-        folder.commit.check()
+        folder.check()
         raise DatasetDamagedError(
             f"{os.path.join(folder.path, name)} does not match its sha256 in metadata.json; "
             "restore it, or build the dataset again"
@@ -272,7 +272,7 @@ def read_statistics(
     """
     data = read_stated(folder, STATISTICS_FILE, files)
     if data is None:
-        folder.commit.check()
+        folder.check()
         return {}
     return parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
 

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.errors import ConfigError, NotADatasetError
 from tfrecord_dataset.format import metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
@@ -20,11 +20,10 @@ from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
-from tfrecord_dataset.store import objects, storage
+from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.folders import RemoteFiles
-from tfrecord_dataset.store.pinned_files import Files, LocalFiles, changed
-from tfrecord_dataset.store.urls import is_web
+from tfrecord_dataset.store.folders import open_pinned
+from tfrecord_dataset.store.pinned_files import Files, changed
 
 _LOG = logging.getLogger(__name__)
 _Opened = TypeVar("_Opened", bound=Contents)
@@ -149,31 +148,14 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
         DatasetChangedError: A file was just deleted.
         BeamTFRecordsError: A file cannot be opened.
     """
-    files = _opened(names, cache)
-
-    def read_index(number: int) -> bytes | None:
-        folder, name = os.path.split(names[number])
-        if is_web(folder):
-            return None  # an answer of a web server with no such file
-        return storage.read(os.path.join(folder, metadata.index_file(name)))
-
-    return ShardFiles(files, compression_of(files), read_index)
-
-
-def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
     remote = [name for name in names if storage.is_object(name)]
     if remote and len(remote) < len(names):
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
-    if remote:
-        found = objects.describe(remote)
-        if None in found:
-            missing = names[found.index(None)]
-            raise DatasetDamagedError(f"{missing} does not exist; restore it, or check the URL")
-        return RemoteFiles([file for file in found if file], cache())
     try:
-        return LocalFiles(names)
+        files = open_pinned(names, cache, [""] * len(names))
     except FileNotFoundError as error:
         raise changed(error.filename) from error
+    return ShardFiles(files, compression_of(files))
 
 
 def _mixed_names(names: Sequence[str]) -> list[str]:

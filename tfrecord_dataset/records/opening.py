@@ -81,14 +81,14 @@ def open_paths(
 
 def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCache]) -> _Opened:
     directory = find_dataset(path, storage.exists, storage.folders)
-    folder = open_folder(directory, cache, metadata.FILE)
-    if folder.commit.data is None:
+    folder = open_folder(directory, metadata.FILE, cache)
+    if folder.content is None:
         raise DatasetChangedError(
             f"{directory} was deleted, or is being built again; start again once it is there"
         )
-    stated = metadata.parse_metadata(folder.commit.data, folder.commit.path)
+    stated = metadata.parse_metadata(folder.content, folder.commit)
     for problem in stated.problems():
-        raise metadata.damaged(folder.commit.path, problem)
+        raise metadata.damaged(folder.commit, problem)
     return kind(
         path=directory,
         features=stated.features,
@@ -134,5 +134,5 @@ def _split(
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,
         read_rows=read_rows,
-        check=folder.commit.check,
+        check=folder.check,
     )

@@ -15,7 +15,7 @@ from tfrecord_dataset.store.faults import BEYOND_THE_END
 from tfrecord_dataset.store.pinned_files import changed
 from tfrecord_dataset.store.threads import run_in_threads
 
-_REQUESTS_AT_ONCE = 64
+REQUESTS_AT_ONCE = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def explained(url: str) -> Iterator[None]:
 
 def describe(urls: Sequence[str]) -> list[RemoteFile | None]:
     """Get the status of objects in parallel; None for one that does not exist."""
-    return run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
+    return run_in_threads(_describe, urls, REQUESTS_AT_ONCE)
 
 
 def _describe(url: str) -> RemoteFile | None:

@@ -113,11 +113,9 @@ class LocalFiles:
     def __init__(
         self,
         names: Sequence[str],
-        opener: Callable[[int], int] | None = None,
         explain: Callable[[str], DatasetChangedError] = changed,
     ) -> None:
         self.names = tuple(names)
-        self._opener = opener or (lambda number: regular_files.descriptor_of(names[number]))
         self._explain = explain
         self._held: dict[int, int] = {}
         end = weakref.finalize(self, _close, self._held)
@@ -171,7 +169,7 @@ class LocalFiles:
 
     def _first_state(self, number: int) -> _State:
         try:
-            descriptor = self._opener(number)
+            descriptor = regular_files.descriptor_of(self.names[number])
         except OSError as error:
             if error.errno in _NO_MORE and self._held:
                 self._holds = False  # other datasets hold theirs
@@ -189,7 +187,7 @@ class LocalFiles:
 
     def _opened(self, number: int) -> int:
         try:
-            return self._opener(number)
+            return regular_files.descriptor_of(self.names[number])
         except OSError as error:
             if error.errno in _REPLACED:
                 raise self._explain(self.names[number]) from error
@@ -209,7 +207,7 @@ def _opened_again(
 ) -> LocalFiles:
     """Return the open files of another process, if they still have their names."""
     try:
-        files = LocalFiles(names, explain=explain)
+        files = LocalFiles(names, explain)
     except FileNotFoundError as error:
         raise explain(names[0]) from error
     files._states = states
