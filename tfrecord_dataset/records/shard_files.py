@@ -33,9 +33,6 @@ class UnpackedFiles:
         self._lock = threading.Lock()
         self._paths: dict[int, str] = {}  # of verified files
 
-    def __reduce__(self) -> tuple[type, tuple[Files]]:
-        return type(self), (self._packed,)
-
     def num_bytes(self, number: int) -> int:
         return user_cache.content_bytes(self._path(number))
 

@@ -13,7 +13,6 @@ import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError, DatasetDamagedError
 from tfrecord_dataset.store import objects, storage
@@ -146,9 +145,6 @@ class RemoteFiles:
         self._fit_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
         self._wanted = [0] * len(files)  # requested bytes per file
         self._pool = ThreadPoolExecutor(_FETCHED_AT_ONCE, "fetch-shards")
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (self._files, self._cache, self._explain)
 
     def num_bytes(self, number: int) -> int:
         return self._files[number].num_bytes

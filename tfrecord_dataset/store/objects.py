@@ -52,8 +52,6 @@ def explained(url: str) -> Iterator[None]:
         ConfigError: Credentials or the bucket are missing.
         BeamTFRecordsError: The object could not be read, after minutes of retries.
     """
-    if set("*?[") & set(url.partition("://")[2].partition("/")[0]):
-        raise ConfigError(f"{url}: a bucket's name cannot have a wildcard; write it out")
     try:
         yield
     except FileNotFoundError:

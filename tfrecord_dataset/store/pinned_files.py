@@ -11,7 +11,7 @@ import resource
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import (
@@ -124,10 +124,6 @@ class LocalFiles:
         with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
             self._states = [*pool.map(self._first_state, range(len(names)))]
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle without descriptors: the other process opens the names, and compares states."""
-        return _opened_again, (self.names, self._states, self._explain)
-
     def num_bytes(self, number: int) -> int:
         return self._states[number].num_bytes
 
@@ -200,18 +196,6 @@ class LocalFiles:
             is_same = False
         if not is_same:
             raise self._explain(self.names[number])
-
-
-def _opened_again(
-    names: Sequence[str], states: list[_State], explain: Callable[[str], DatasetChangedError]
-) -> LocalFiles:
-    """Return the open files of another process, if they still have their names."""
-    try:
-        files = LocalFiles(names, explain)
-    except FileNotFoundError as error:
-        raise explain(names[0]) from error
-    files._states = states
-    return files
 
 
 def most_open_files() -> int:

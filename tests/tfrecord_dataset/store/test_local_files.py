@@ -1,7 +1,6 @@
 """Files of this machine that are held open: what they were is read, whatever takes their names."""
 
 import os
-import pickle
 
 import pytest
 
@@ -41,19 +40,3 @@ def test_what_is_opened_each_time_is_found_to_have_changed(replaced, monkeypatch
     monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
     with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
         contents(replaced())
-
-
-def test_another_process_opens_the_names_and_notices_what_changed(tmp_path):
-    """A descriptor's number is another file there."""
-    path = tmp_path / "a"
-    path.write_bytes(b"old")
-    sent = pickle.dumps(LocalFiles([str(path)]))
-
-    assert contents(pickle.loads(sent)) == b"old"
-    (tmp_path / "b").write_bytes(b"new")
-    os.replace(tmp_path / "b", path)
-    with pytest.raises(DatasetChangedError):
-        contents(pickle.loads(sent))
-    path.unlink()
-    with pytest.raises(DatasetChangedError):
-        pickle.loads(sent)
