@@ -5,13 +5,13 @@ import itertools
 import logging
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from tfrecord_dataset.errors import ConfigError, NotADatasetError
 from tfrecord_dataset.format import metadata
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import starts_frame
 from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.format.split_names import splits_of_record_files
@@ -30,7 +30,6 @@ _Opened = TypeVar("_Opened", bound=Contents)
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-_GZIP = 31  # zlib's wbits
 
 # The sample: the first records of some files that are evenly spread over all.
 _SAMPLE_FILES = 16
@@ -199,16 +198,9 @@ def _head(files: Files, number: int) -> bytes:
 def is_gzip(head: bytes) -> bool:
     """Whether a file that starts with `head` is gzip.
 
-    A plain TFRecord file starts with a length that may equal gzip's magic bytes, but then the bytes
-    after it cannot be decompressed.
+    A plain TFRecord file starts with a length that may equal gzip's magic bytes.
     """
-    if not head.startswith(_GZIP_MAGIC):
-        return False
-    try:
-        zlib.decompressobj(_GZIP).decompress(head)
-    except zlib.error:
-        return False
-    return True
+    return head.startswith(_GZIP_MAGIC) and not starts_frame(head)
 
 
 def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tuple[str, bytes]]:
