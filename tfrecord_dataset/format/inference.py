@@ -30,7 +30,7 @@ _LABELS = frozenset(
     | {"target", "y"}
 )
 # How users declare the features of bare files.
-DECLARE = "features (--schema FILE)"
+DECLARE = "features of trainer.open (--schema FILE)"
 # Larger numbers are ids, not classes.
 MAX_CLASS = 9_999
 

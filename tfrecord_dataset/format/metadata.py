@@ -1,6 +1,7 @@
 """Locates a dataset, and parses its metadata.json and statistics.json."""
 
 import dataclasses
+import glob
 import hashlib
 import os
 import re
@@ -84,7 +85,7 @@ def find_dataset(
         f"{path} is not a finished dataset: neither it nor a version (1.0.0) below it has "
         f"a {FILE}. If its build was interrupted, run `beam-tfrecords build` again; open "
         "bare TFRecord files with a glob: "
-        f"{os.path.join(path, '*.tfrecord*')}"
+        f"{os.path.join(glob.escape(path), '*.tfrecord*')}"
     )
 
 

@@ -34,7 +34,7 @@ class Contents:
     fingerprint: str = ""
     group_by: str = ""
     notes: tuple[str, ...] = ()
-    remedy: str = "run `beam-tfrecords verify` on it"
+    remedy: str = "run `beam-tfrecords verify` on the dataset"
     read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(
         default=dict, repr=False, compare=False
     )

@@ -53,8 +53,10 @@ def folders(path: str) -> list[str]:
     if is_object(path):
         with objects.explained(path):
             return list(remote_listing.list_folder(path).folders)
-    with os.scandir(path) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir())
+    try:
+        return sorted(name for name in os.listdir(path) if os.path.isdir(os.path.join(path, name)))
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def read(path: str) -> bytes | None:

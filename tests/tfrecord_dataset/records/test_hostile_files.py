@@ -13,7 +13,7 @@ from sealing import edit
 from tiers import first_quick
 
 import tfrecord_dataset
-from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError
+from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.format import example, inflation
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum
 from tfrecord_dataset.records import streams
@@ -257,6 +257,15 @@ def test_a_cut_gzip_file_gives_its_whole_records(tmp_path):
         records.extend(itertools.chain.from_iterable(windows(shards.files, 0, "GZIP")))
 
     assert list(map(framed, records)) == content[:7]
+
+
+def test_a_folder_with_a_link_to_itself(tmp_path):
+    folder = tmp_path / "x[1]"
+    folder.mkdir()
+    (folder / "loop").symlink_to("loop")
+
+    with pytest.raises(NotADatasetError, match=r"x\[\[\]1\]/\*\.tfrecord\*$"):
+        tfrecord_dataset.open(folder)
 
 
 @pytest.mark.parametrize("pattern", ["*", "**"])
