@@ -101,11 +101,18 @@ class ShardEntry:
     file: str
     num_records: int
     num_bytes: int
-    sha256: str
+    sha256: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(ShardEntry)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _SplitEntry:
+    num_records: int
+    num_bytes: int
+    shards: tuple[ShardEntry, ...]
 
 
 def index_file(shard: str) -> str:
@@ -180,14 +187,17 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
     """
     try:
         value = _facts(data, path)
-        splits = typed(value.get("splits"), Mapping[str, Mapping[str, Any]], "splits")
+        splits = typed(value.get("splits"), Mapping[str, _SplitEntry], "splits")
+        for name, split in splits.items():
+            for number, shard in enumerate(split.shards):
+                _check(shard, f"splits.{name}.shards[{number}]")
         files = typed(value.get("files", {}), Mapping[str, FileEntry], "files")
         for name, entry in files.items():
             inner_path(name, f"{FILE}: a path of files")
             _check_sha256(entry.sha256, f"files.{name}.sha256")
         return Metadata(
             features=_features(value.get("features")),
-            splits={name: _shards(entry, f"splits.{name}") for name, entry in splits.items()},
+            splits={name: split.shards for name, split in splits.items()},
             files=files,
             fingerprint=typed(value.get("fingerprint", ""), str, "fingerprint"),
             facts=value,
@@ -223,20 +233,11 @@ def _features(declared: Any) -> Mapping[str, Feature]:
         raise JsonError(str(error)) from error
 
 
-def _shards(entry: Mapping[str, Any], place: str) -> tuple[ShardEntry, ...]:
-    listed = typed(entry.get("shards"), list[Mapping[str, Any]], f"{place}.shards")
-    fields = [field.name for field in dataclasses.fields(ShardEntry)]
-    shards = []
-    for number, stated in enumerate(listed):
-        where = f"{place}.shards[{number}]"
-        known = {"sha256": ""} | {name: stated[name] for name in fields if name in stated}
-        shard: ShardEntry = typed(known, ShardEntry, where)
-        if min(shard.num_records, shard.num_bytes) < 0:
-            raise JsonError(f"{where} states a negative number")
-        inner_path(shard.file, f"{FILE}: {where}.file")
-        _check_sha256(shard.sha256, f"{where}.sha256")
-        shards.append(shard)
-    return tuple(shards)
+def _check(shard: ShardEntry, place: str) -> None:
+    if min(shard.num_records, shard.num_bytes) < 0:
+        raise JsonError(f"{place} states a negative number")
+    inner_path(shard.file, f"{FILE}: {place}.file")
+    _check_sha256(shard.sha256, f"{place}.sha256")
 
 
 def _check_sha256(value: str, place: str) -> None:
