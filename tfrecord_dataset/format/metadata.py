@@ -16,6 +16,7 @@ from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
 from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.store.urls import is_object
 
 if TYPE_CHECKING:  # loads the store library, which a build's worker processes do not need
     from tfrecord_dataset.store.folders import Folder
@@ -246,14 +247,16 @@ def _check_sha256(value: str, place: str) -> None:
 
 
 def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> bytes | None:
-    """Read a small file of a dataset; None if it is missing.
+    """Read a small file of a dataset; None if it is missing, or on a store and has no entry.
 
     Raises:
         DatasetDamagedError: The file differs from its entry.
         DatasetChangedError: Another build has replaced the dataset.
     """
-    data = folder.read(name)
     stated = files.get(name)
+    if stated is None and is_object(folder.path):
+        return None  # not worth a request
+    data = folder.read(name)
     if data is not None and stated and FileEntry.of(data).sha256 != stated.sha256:
         folder.check()
         raise DatasetDamagedError(

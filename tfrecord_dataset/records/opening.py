@@ -118,10 +118,7 @@ def _split(
             )
 
     def read_index(number: int) -> bytes | None:
-        name = metadata.index_file(names[number])
-        if name not in listed and storage.is_object(folder.path):
-            return None  # not worth a request
-        return metadata.read_stated(folder, name, listed)
+        return metadata.read_stated(folder, metadata.index_file(names[number]), listed)
 
     def read_rows(number: int) -> bytes | None:
         name = metadata.rows_file(names[number])
