@@ -318,10 +318,11 @@ def _boxes(
 
     if not all(is_of_each_box(f"bbox/{side}", "float32") for side in SIDES):
         return None
-    label = keys.get(feature.subkey("class/label"))
+    label = keys.get(feature.subkey("class/label"), KeyStatistics())
     classes: tuple[str, ...] = ()
     offset = 1
-    if label is not None and label.largest is not None and is_of_each_box("class/label", "int64"):
+    is_class = label.largest is not None and label.largest <= MAX_CLASS
+    if is_class and is_of_each_box("class/label", "int64"):
         offset = int((label.smallest or 0) >= 1)
         classes = _class_names(label, offset)
     prefix = feature.subkey("")
