@@ -172,27 +172,20 @@ def compression_of(files: Files) -> str:
     """Detect the compression of a split's files; only a few of many files are opened."""
     file_of: dict[str, str] = {}
     for packed in (False, True):
-        numbers = [n for n, name in enumerate(files.names) if name.endswith(".gz") is packed]
-        for compression, name in itertools.islice(_compressions(files, numbers), 1):
-            file_of[compression] = name
+        for number, name in enumerate(files.names):
+            if name.endswith(".gz") is not packed:
+                continue
+            with files.open(number, _PEEKED_BYTES) as read:
+                head = read(_PEEKED_BYTES, 0)
+            if head:  # an empty file fits any compression
+                file_of["GZIP" if is_gzip(head) else ""] = name
+                break
     if len(file_of) > 1:
         raise ConfigError(
             f"{file_of['GZIP']} is gzip, but {file_of['']} of the same split is not; open them one "
             "by one, or make them alike"
         )
     return next(iter(file_of), "")
-
-
-def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
-    """Yield (compression, file) of the files that are not empty."""
-    for number in numbers:
-        if head := _head(files, number):
-            yield "GZIP" if is_gzip(head) else "", files.names[number]
-
-
-def _head(files: Files, number: int) -> bytes:
-    with files.open(number, _PEEKED_BYTES) as read:
-        return read(_PEEKED_BYTES, 0)
 
 
 def is_gzip(head: bytes) -> bool:
