@@ -86,9 +86,10 @@ def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCac
         raise DatasetChangedError(
             f"{directory} was deleted, or is being built again; start again once it is there"
         )
-    stated = metadata.parse_metadata(folder.content, folder.commit)
+    file = os.path.join(directory, metadata.FILE)
+    stated = metadata.parse_metadata(folder.content, file)
     for problem in stated.problems():
-        raise metadata.damaged(folder.commit, problem)
+        raise metadata.damaged(file, problem)
     return kind(
         path=directory,
         features=stated.features,

@@ -30,20 +30,22 @@ class Folder:
     """A local or remote folder, pinned to the build that was in it when it was opened.
 
     Attributes:
-        path: Path or URL.
-        commit: Path of the file that a build writes last.
+        path: Path or URL, for messages.
+        place: The same, but independent of the working directory and of links.
+        commit: Name of the file that a build writes last.
         content: Content of that file as it was read; None if it was missing.
         cache: Opens the cache for copies of remote files.
     """
 
     path: str
+    place: str
     commit: str
     content: bytes | None
     cache: Callable[[], ShardCache]
 
     def read(self, name: str) -> bytes | None:
         """Read a small file as `storage.read`, perhaps of a later build."""
-        return storage.read(os.path.join(self.path, name))
+        return storage.read(os.path.join(self.place, name))
 
     def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
         """Open files for reads by offset.
@@ -58,9 +60,10 @@ class Folder:
             DatasetChangedError: Another build has replaced the folder.
             BeamTFRecordsError: A file cannot be opened.
         """
-        paths = [os.path.join(self.path, name) for name in names]
+        paths = [os.path.join(self.place, name) for name in names]
+        shown = [os.path.join(self.path, name) for name in names]
         try:
-            files = open_pinned(paths, self.cache, digests, self.explain)
+            files = open_pinned(paths, self.cache, digests, self.explain, shown)
         except FileNotFoundError as error:
             self.check()
             missing = storage.missing(paths)
@@ -74,7 +77,7 @@ class Folder:
 
     def check(self) -> None:
         """Raise DatasetChangedError if the build was replaced."""
-        now = storage.read(self.commit)
+        now = self.read(self.commit)
         if now is None and self.content is not None:
             raise DatasetChangedError(
                 f"{self.path} was deleted, or is being built again, while it was read; start again "
@@ -97,8 +100,8 @@ class Folder:
 
 def open_folder(path: str, commit: str, cache: Callable[[], ShardCache]) -> Folder:
     """Open a local or remote folder; `commit` names the file that a build writes last."""
-    place = os.path.join(path, commit)
-    return Folder(path, place, storage.read(place), cache)
+    place = path if storage.is_object(path) else os.path.realpath(path)
+    return Folder(path, place, commit, storage.read(os.path.join(place, commit)), cache)
 
 
 def open_pinned(
@@ -106,15 +109,18 @@ def open_pinned(
     cache: Callable[[], ShardCache],
     digests: Sequence[str],
     explain: Callable[[str], DatasetChangedError] = changed,
+    shown: Sequence[str] = (),
 ) -> Files:
     """Open local or remote files, each with its sha256 or "", for reads by offset.
+
+    `shown` are the paths of local files in messages, if others.
 
     Raises:
         FileNotFoundError: A file does not exist.
         DatasetDamagedError, BeamTFRecordsError: As in `LocalFiles`, `objects.describe`.
     """
     if not any(map(storage.is_object, paths)):
-        return LocalFiles(paths, explain)
+        return LocalFiles(paths, explain, shown)
     files = []
     for path, file, sha256 in zip(paths, objects.describe(paths), digests, strict=True):
         if file is None:

@@ -17,6 +17,7 @@ from sealing import edit
 from testdata.make_golden import GOLDEN
 
 import tfrecord_dataset
+import trainer
 from tfrecord_dataset.errors import (
     ConfigError,
     DatasetChangedError,
@@ -217,6 +218,18 @@ def test_bare_files(bare):
     assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 2, "train": 5}
     assert dataset["train"][[0, -1]] == [{"n": 0, "text": b"no. 0"}, {"n": 4, "text": b"no. 4"}]
     assert pickle.loads(pickle.dumps(dataset["test"]))[0] == {"n": 5, "text": b"no. 5"}
+
+
+def test_the_working_directory_and_a_link_to_the_dataset_may_change(copied, monkeypatch):
+    monkeypatch.chdir(copied.parent)
+    link = copied.with_name("latest")
+    link.symlink_to(copied)
+    dataset = trainer.open("latest")
+    link.unlink()
+    monkeypatch.chdir("/")
+
+    assert dataset.index("train").num_records == 7
+    assert dataset.statistics("train")
 
 
 def test_a_store(bucket, tmp_path, split):

@@ -19,7 +19,10 @@ def test_replaced_files_are_read_if_they_are_held_and_else_named(tmp_path, monke
     path.write_bytes(b"old")
     held = LocalFiles([str(path)])
     monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
-    opened_each_time = LocalFiles([str(path)])
+    monkeypatch.chdir(tmp_path)
+    opened_each_time = LocalFiles(["a"])
+    monkeypatch.chdir("/")
+    assert contents(opened_each_time) == b"old"
     (tmp_path / "b").write_bytes(b"new")
     os.replace(tmp_path / "b", path)
 
