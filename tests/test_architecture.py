@@ -30,8 +30,8 @@ LAYERS = {
     """,
     "tfrecord_dataset.format": """
         split_names value_forms shard_numbers missing_classes inflation
-        feature example
-        feature_keys frames
+        feature example frames
+        feature_keys
         declaration
         inference
         metadata

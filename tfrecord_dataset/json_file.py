@@ -7,8 +7,8 @@ is a JsonError.
 import dataclasses
 import functools
 import json
-import math
 import os
+import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +160,7 @@ def _is_plain(value: Any, kind: Any) -> bool:
     if kind in (None, type(None)):
         return value is None
     if kind is float:
-        return type(value) in (int, float) and math.isfinite(value)
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max  # not NaN
     return type(value) is kind and (kind is not int or _LEAST <= value <= _MOST)
 
 
@@ -207,5 +207,5 @@ def _shown(value: Any) -> str:
     """Format a JSON value for a message, cut if long."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    text = json.dumps(value)
+    text = json.dumps(value, default=repr)
     return text if len(text) <= 40 else f"{text[:37]}…"

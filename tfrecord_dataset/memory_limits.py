@@ -1,16 +1,16 @@
-"""Errors that a shortage of memory leads to, which libraries raise in several ways."""
+"""Recognises errors caused by a lack of memory, which libraries raise in several ways."""
 
 import resource
 
 _OPTIONS = {"ulimit -v": resource.RLIMIT_AS, "ulimit -d": resource.RLIMIT_DATA}
-# The dynamic loader's, Python's importer's and protobuf's words for a refused allocation.
+# Messages of the dynamic loader, Python's importer and protobuf for a refused allocation.
 _REFUSED = ("failed to map segment", "cannot allocate memory", "without exception set", "of memory")
 
 
 def shortage(error: BaseException) -> str | None:
-    """The message of an error that a lack of memory led to; None of another.
+    """Return the message for an error that a lack of memory caused; None for others.
 
-    Other errors than MemoryError are such only while this process's memory is limited.
+    Errors other than MemoryError count only while this process's memory is limited.
     """
     limited = [
         option

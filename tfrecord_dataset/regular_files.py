@@ -9,26 +9,22 @@ import stat
 from collections.abc import Iterator
 
 
-def descriptor_of(path: str | os.PathLike[str], folder: int | None = None) -> int:
+def descriptor_of(path: str | os.PathLike[str]) -> int:
     """Open a file for reading, as `descriptor_with_facts` does."""
-    return descriptor_with_facts(path, folder)[0]
+    return descriptor_with_facts(path)[0]
 
 
-def descriptor_with_facts(
-    path: str | os.PathLike[str], folder: int | None = None
-) -> tuple[int, os.stat_result]:
+def descriptor_with_facts(path: str | os.PathLike[str]) -> tuple[int, os.stat_result]:
     """Open a regular file for reading, and return its descriptor and status; never blocks.
 
-    Args:
-        path: Path of the file; the caller closes its descriptor.
-        folder: Descriptor of the folder that the path is relative to.
+    The caller closes the descriptor.
 
     Raises:
         OSError: The file cannot be opened, or is not a regular file.
     """
     try:
         # A pipe without a writer would block.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket, or a missing device
             raise _irregular(path) from error
@@ -47,19 +43,19 @@ def _irregular(path: str | os.PathLike[str]) -> OSError:
 
 
 @contextlib.contextmanager
-def opened(path: str | os.PathLike[str], folder: int | None = None) -> Iterator[io.BufferedReader]:
+def opened(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     """Open a handle for reading, as `descriptor_of` does."""
-    with open(descriptor_of(path, folder), "rb") as handle:
+    with open(descriptor_of(path), "rb") as handle:
         yield handle
 
 
-def read(path: str | os.PathLike[str], max_bytes: int, folder: int | None = None) -> bytes:
+def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     """Read a file, as `descriptor_of` opens it.
 
     Raises:
         OSError: The file cannot be read, is not a regular file, or is too large.
     """
-    with opened(path, folder) as handle:
+    with opened(path) as handle:
         size = os.fstat(handle.fileno()).st_size
         if size > max_bytes:
             reason = f"it has {size:,} bytes, more than the {max_bytes:,} that are read"

@@ -3,9 +3,10 @@
 The values equal the trainer's single records, with images in uint8.
 """
 
+import contextlib
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,10 @@ def _array(values: Sequence[Any], kind: str) -> Any:
 
 def _raw(feature: Feature, data: bytes) -> Any:
     """Decode a tensor that is stored as one value."""
-    dtype = np.dtype(feature.dtype).newbyteorder("<")
+    try:
+        dtype = np.dtype(feature.dtype).newbyteorder("<")
+    except TypeError as error:
+        raise ValueError(f"feature {feature.name!r}: {error}") from error
     expected = math.prod(size or 0 for size in feature.shape) * dtype.itemsize
     if len(data) != expected:
         raise ValueError(
@@ -131,11 +135,10 @@ def _of_objects(
 
 def _masks(feature: Feature, encoded: Any) -> Any:
     """uint8 [n, height, width] of 0 and 1; size 0 × 0 if there are none."""
-    masks = [
-        _pixels(each, "L", f"key {feature.subkey('mask')!r} holds no image") for each in encoded
-    ]
+    key = feature.subkey("mask")
+    masks = [_pixels(each, "L", key) for each in encoded]
     if len({mask.shape for mask in masks}) > 1:
-        raise ValueError(f"key {feature.subkey('mask')!r} holds masks of several sizes")
+        raise ValueError(f"key {key!r} holds masks of several sizes")
     return np.stack(masks) if masks else np.zeros((0, 0, 0), np.uint8)
 
 
@@ -158,65 +161,64 @@ def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
 def _image(feature: Feature, encoded: bytes) -> Any:
     """uint8 or uint16 [height, width, channels]; three channels unless the shape has others."""
     channels = feature.shape[2] or 3
-    problem = f"key {feature.key!r} holds no image"
     if feature.dtype == "uint16":
-        pixels = _of_16_bits(encoded, channels, problem)
+        pixels = _of_16_bits(encoded, channels, feature.key)
     else:
-        pixels = _pixels(encoded, _MODES[channels], problem)
+        pixels = _pixels(encoded, _MODES[channels], feature.key)
     pixels = pixels.reshape(*pixels.shape[:2], channels)
     _raise(shape_problem(feature, pixels.shape))
     return pixels
 
 
-def _pixels(encoded: bytes, mode: str, problem: str) -> Any:
+@contextlib.contextmanager
+def _decoding(key: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # decoders raise various types
+        raise ValueError(f"key {key!r} holds no {what} that can be decoded: {error}") from error
+
+
+def _pixels(encoded: bytes, mode: str, key: str) -> Any:
     from PIL import Image  # not needed with `decode=False`
 
-    try:
-        with Image.open(io.BytesIO(encoded)) as opened:
-            image: Image.Image = opened
-            if image.mode.startswith("I"):  # 16 bits; TensorFlow takes the upper eight
-                image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-            return np.array(image.convert(mode))
-    except Exception as error:  # decoders raise various types
-        raise ValueError(f"{problem} that can be decoded: {error}") from error
+    with _decoding(key, "image"), Image.open(io.BytesIO(encoded)) as opened:
+        image: Image.Image = opened
+        if image.mode.startswith("I"):  # 16 bits; TensorFlow takes the upper eight
+            image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+        return np.array(image.convert(mode))
 
 
-def _of_16_bits(encoded: bytes, channels: int, problem: str) -> Any:
+def _of_16_bits(encoded: bytes, channels: int, key: str) -> Any:
     """uint16 [height, width, channels] from a PNG: grey in each channel, or RGB without alpha."""
     from PIL import Image
 
-    try:
-        with Image.open(io.BytesIO(encoded), formats=["PNG"]) as upper:
-            if upper.mode.startswith("I"):
-                grey = np.asarray(upper).astype(np.uint16)[..., None]
-                return np.repeat(grey, channels, axis=-1)
-            upper_bytes = np.asarray(upper).astype(np.uint16)
+    with _decoding(key, "image"), Image.open(io.BytesIO(encoded), formats=["PNG"]) as upper:
+        if upper.mode.startswith("I"):
+            grey = np.asarray(upper).astype(np.uint16)[..., None]
+            return np.repeat(grey, channels, axis=-1)
+        upper_bytes = np.asarray(upper).astype(np.uint16)
         with Image.open(io.BytesIO(encoded), formats=["PNG"]) as lower:
             # Pillow keeps the upper one of two bytes; in little-endian order that is the lower one.
             lower.tile = [each._replace(args=f"{lower.mode};16L") for each in lower.tile]
             pixels = upper_bytes << 8 | np.asarray(lower)
         return np.repeat(pixels[..., :1], channels, -1) if channels < 3 else pixels[..., :channels]
-    except Exception as error:  # as above
-        raise ValueError(f"{problem} that can be decoded: {error}") from error
 
 
 def _map(feature: Feature, encoded: bytes) -> Any:
     """uint8 or uint16 [height, width, 1]: the stored numbers."""
     from PIL import Image
 
-    try:
-        with Image.open(io.BytesIO(encoded), formats=["PNG"]) as opened:
-            numbers = np.asarray(opened)
-    except Exception as error:  # as above
-        raise ValueError(
-            f"key {feature.key!r} holds no map that can be decoded: {error}"
-        ) from error
-    if numbers.ndim != 2 or numbers.dtype.itemsize > np.dtype(feature.dtype).itemsize:
+    with (
+        _decoding(feature.key, "map"),
+        Image.open(io.BytesIO(encoded), formats=["PNG"]) as opened,
+    ):
+        numbers, dtype = np.asarray(opened), np.dtype(feature.dtype)
+    if numbers.ndim != 2 or numbers.dtype.itemsize > dtype.itemsize:
         raise ValueError(
             f"key {feature.key!r} holds pixels {numbers.dtype} {list(numbers.shape)}, where "
             f"{feature.dtype} of one channel was expected"
         )
-    numbers = numbers.astype(feature.dtype)[..., None]
+    numbers = numbers.astype(dtype)[..., None]
     _raise(shape_problem(feature, numbers.shape))
     return numbers
 
@@ -225,12 +227,8 @@ def _audio(feature: Feature, encoded: bytes) -> Any:
     """float32 [samples, channels]."""
     import soundfile  # most datasets have no audio
 
-    try:
+    with _decoding(feature.key, "audio"):
         samples, rate = soundfile.read(io.BytesIO(encoded), dtype="float32", always_2d=True)
-    except soundfile.LibsndfileError as error:
-        raise ValueError(
-            f"key {feature.key!r} holds no audio that libsndfile can read: {error.error_string}"
-        ) from error
     _raise(rate_problem(feature, rate) or shape_problem(feature, samples.shape))
     return samples
 

@@ -79,11 +79,8 @@ def test_the_users_error_is_named_by_its_place(own, name, expected):
         pytest.param(did_you_mean, ["name", 5], id="ours"),
     ],
 )
-def test_other_errors_are_not_the_users(function, arguments):
+def test_other_errors_are_not_the_users(own, function, arguments):
     assert place_of(error_of(function, *arguments)) is None
-
-
-def test_a_bug_of_ours_that_the_user_called_is_ours(own):
     assert place_of(error_of(own.fails_in_ours, did_you_mean)) is None
 
 

@@ -10,7 +10,8 @@ from tfrecord_dataset.format.feature import STORED_KINDS, Feature, StoredKind
 from tfrecord_dataset.format.feature_keys import GEOMETRY
 from tfrecord_dataset.json_file import JsonError, typed
 
-_FIELDS = frozenset(field.name for field in dataclasses.fields(Feature))
+_FIELDS = [field.name for field in dataclasses.fields(Feature)]
+_MOST_POINTS = 10_000
 
 
 def is_whole(value: Any) -> bool:
@@ -54,7 +55,7 @@ def _feature(entry: Any) -> Feature:
             f'{entry!r} is not a declaration; give {{"name": …, "kind": …}}, or a mapping from '
             "name to declaration"
         )
-    stated = {name: entry[name] for name in entry if name in _FIELDS and entry[name] is not None}
+    stated = {field: _plain(entry[field]) for field in _FIELDS if entry.get(field) is not None}
     name, kind = stated.get("name"), stated.get("kind")
     if name is None or not kind:  # a key of bare files may be ""
         raise ConfigError(
@@ -62,7 +63,7 @@ def _feature(entry: Any) -> Feature:
             'declare it as {"name": "label", "kind": "class_label", …}'
         )
     try:
-        feature: Feature = typed({"dtype": "", "key": name, **_plain(stated)}, Feature)
+        feature: Feature = typed({"dtype": "", **stated, "key": stated.get("key", name)}, Feature)
     except JsonError as error:
         raise ConfigError(f"feature {name!r}: {error}; correct its declaration") from error
     if kind not in STORED_KINDS:
@@ -91,8 +92,11 @@ def _with_defaults(feature: Feature, stored: StoredKind, stated: Iterable[str]) 
     for each in feature.geometry:
         if each not in GEOMETRY:
             raise UnknownNameError(f"geometry (of {feature.name!r})", each, GEOMETRY)
-    if min(feature.keypoint_flips, default=0) < 0:
-        raise ConfigError(f"feature {feature.name!r} has a negative number in keypoint_flips")
+    if not 0 <= feature.keypoints <= _MOST_POINTS or min(feature.keypoint_flips, default=0) < 0:
+        raise ConfigError(
+            f"feature {feature.name!r} has {feature.keypoints:,} keypoints and keypoint_flips "
+            f"{list(feature.keypoint_flips)}; give up to {_MOST_POINTS:,} points, and flips from 0"
+        )
     if feature.encoding not in stored.encodings:
         what = f"encoding of kind {feature.kind} (of {feature.name!r})"
         raise UnknownNameError(what, feature.encoding, filter(None, stored.encodings))
@@ -106,20 +110,26 @@ def _with_defaults(feature: Feature, stored: StoredKind, stated: Iterable[str]) 
 
 
 def _dtype(feature: Feature, usual: str) -> str:
-    dtype, default = feature.dtype or usual, feature.default
+    dtype = feature.dtype or usual
     if not dtype:
         raise ConfigError(
             f'feature {feature.name!r} of kind {feature.kind!r} has no dtype; add "dtype": '
             '"int64", "float32" or "bytes"'
         )
-    kind = {"int64": numbers.Integral, "float32": numbers.Real}.get(dtype, str | bytes)
-    fits = isinstance(default, kind) and not (dtype == "int64" and isinstance(default, bool))
-    if not (default is None or _is_list(default) or fits):
+    stored = "bytes" if feature.encoding == "bytes" else dtype
+    defaults = feature.default if _is_list(feature.default) else [feature.default]
+    if feature.default is not None and not all(_fits(value, stored) for value in defaults):
         raise ConfigError(
-            f"feature {feature.name!r} of {dtype} has the default {default!r}; give a value of "
-            f"{dtype}"
+            f"feature {feature.name!r} of {dtype} has the default {feature.default!r}; give a "
+            f"value of {stored}"
         )
     return dtype
+
+
+def _fits(value: Any, dtype: str) -> bool:
+    if dtype == "int64":
+        return is_whole(value)
+    return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
 
 
 def _shape(feature: Feature, stored: StoredKind, *, is_stated: bool) -> tuple[int | None, ...]:
@@ -127,7 +137,7 @@ def _shape(feature: Feature, stored: StoredKind, *, is_stated: bool) -> tuple[in
         if stored.shape is not None:
             return stored.shape
         actual, expected = "no shape", "its sizes by axis: [5], or [64, 64, 3]"
-    elif min(filter(None, feature.shape), default=0) >= 0 and stored.fits(feature.shape):
+    elif stored.fits(feature.shape) and min(filter(None, feature.shape), default=0) >= 0:
         return feature.shape
     else:
         actual, expected = f"the shape {list(feature.shape)}", stored.expected

@@ -190,7 +190,7 @@ def encode_columns(
     for key in _in_order(tuple(columns)):
         parts += _entries(key, columns[key], (kinds or {}).get(key))
     examples = map(b"".join, zip(*parts, strict=True))
-    return [b"".join((_start(len(example)), example)) for example in examples]
+    return [b"".join((_tagged(b"\n", len(example)), example)) for example in examples]
 
 
 @functools.lru_cache(256)
@@ -213,7 +213,7 @@ def _entries(
         return _entries_of_singles(key, flat)
     first = flat[0] if flat else None
     if isinstance(first, bytes):
-        tagged = iter([_start(len(value)) + value for value in flat])
+        tagged = iter([_tagged(b"\n", len(value)) + value for value in flat])
         values = [b"".join(itertools.islice(tagged, length)) for length in lengths]
         return [
             _before_list(key, "bytes", len(value)) if value else _empty(key, kind)
@@ -280,15 +280,10 @@ def _varint(number: int) -> bytes:
     return bytes(data)
 
 
+@functools.lru_cache(4096)
 def _tagged(tag: bytes, num_bytes: int) -> bytes:
     """Encode the tag and length of a message's field."""
     return tag + _varint(num_bytes)
-
-
-@functools.lru_cache(4096)
-def _start(num_bytes: int) -> bytes:
-    """Encode the header of an Example before its entries, or of a value in a list of bytes."""
-    return _tagged(b"\n", num_bytes)
 
 
 @functools.lru_cache(4096)

@@ -50,7 +50,7 @@ STORED_KINDS: Mapping[str, StoredKind] = {
     "image": StoredKind(
         dtype="uint8",
         shape=(None, None, None),
-        fits=lambda shape: len(shape) == 3,
+        fits=lambda shape: len(shape) == 3 and shape[2] in (None, 1, 2, 3, 4),
         expected="[height, width, channels], null where a size varies",
         key_suffix="/encoded",
         subkeys={

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tfrecord_dataset.format.feature import STORED_KINDS, Feature
+from tfrecord_dataset.format.frames import MAX_PAYLOAD_BYTES
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
 """Sides of a box: four lists, in the order of a box's numbers everywhere else."""
@@ -175,7 +176,13 @@ def _of_key(feature: Feature) -> ListSpec:
 
 
 def default_values(feature: Feature, length: int) -> Sequence[Any]:
-    """Return the list for a record without the key, if the feature has a default."""
+    """Return the list for a record without the key, if the feature has a default.
+
+    Raises:
+        ValueError: No record can hold as many values.
+    """
+    if length > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"feature {feature.name!r} has {length:,} values, more than a record")
     default = feature.default
     is_list = isinstance(default, Sequence) and not isinstance(default, str | bytes)
     values = default if is_list else [default] * length

@@ -30,7 +30,7 @@ _LABELS = frozenset(
     | {"target", "y"}
 )
 # How users declare the features of bare files.
-DECLARE = "features (--schema FILE)"
+DECLARE = "features of trainer.open (--schema FILE)"
 # Larger numbers are ids, not classes.
 MAX_CLASS = 9_999
 
@@ -268,17 +268,15 @@ def _label(
     whole = dataclasses.replace(feature, bare=False)
     if not _has_one_each(list_specs(whole), keys, always):
         return feature
-    offset = int((keys[_LABEL].smallest or 0) >= 1)
-    names = _class_names(keys[_LABEL], offset)
-    if feature.classes != _numbers(feature.classes):  # declared
-        names = feature.classes
-    elif not feature.classes and not _are_known(keys[_LABEL], offset):
-        names = ()
+    statistics = keys[_LABEL]
+    offset = int((statistics.smallest or 0) >= 1)
+    names = _class_names(statistics, offset)
+    if feature.classes:
+        are_declared = feature.classes != tuple(map(str, range(len(feature.classes))))
+        names = feature.classes if are_declared else names
+    elif not statistics.names.keys() >= {*range(offset, 1 + int(statistics.largest or 0))}:
+        names = ()  # some classes are without a name
     return dataclasses.replace(whole, label_offset=offset, classes=names)
-
-
-def _numbers(classes: Collection[str]) -> tuple[str, ...]:
-    return tuple(map(str, range(len(classes))))
 
 
 def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
@@ -290,12 +288,6 @@ def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
         for number, each in zip(numbers, named, strict=True)
     )
     return names if len({*names}) == len(names) else tuple(map(str, numbers))
-
-
-def _are_known(statistics: KeyStatistics, offset: int) -> bool:
-    """Whether all numbers up to the largest have a name."""
-    assert statistics.largest is not None
-    return all(number in statistics.names for number in range(offset, int(statistics.largest) + 1))
 
 
 def _boxes(
@@ -318,10 +310,11 @@ def _boxes(
 
     if not all(is_of_each_box(f"bbox/{side}", "float32") for side in SIDES):
         return None
-    label = keys.get(feature.subkey("class/label"))
+    label = keys.get(feature.subkey("class/label"), KeyStatistics())
     classes: tuple[str, ...] = ()
     offset = 1
-    if label is not None and label.largest is not None and is_of_each_box("class/label", "int64"):
+    is_class = label.largest is not None and label.largest <= MAX_CLASS
+    if is_class and is_of_each_box("class/label", "int64"):
         offset = int((label.smallest or 0) >= 1)
         classes = _class_names(label, offset)
     prefix = feature.subkey("")

@@ -1,6 +1,7 @@
 """Locates a dataset, and parses its metadata.json and statistics.json."""
 
 import dataclasses
+import glob
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import JsonError, parse_object, typed
 from tfrecord_dataset.sealed_json import check_seal
 from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.store.urls import is_object
 
 if TYPE_CHECKING:  # loads the store library, which a build's worker processes do not need
     from tfrecord_dataset.store.folders import Folder
@@ -84,7 +86,7 @@ def find_dataset(
         f"{path} is not a finished dataset: neither it nor a version (1.0.0) below it has "
         f"a {FILE}. If its build was interrupted, run `beam-tfrecords build` again; open "
         "bare TFRecord files with a glob: "
-        f"{os.path.join(path, '*.tfrecord*')}"
+        f"{os.path.join(glob.escape(path), '*.tfrecord*')}"
     )
 
 
@@ -100,11 +102,18 @@ class ShardEntry:
     file: str
     num_records: int
     num_bytes: int
-    sha256: str
+    sha256: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(ShardEntry)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _SplitEntry:
+    num_records: int
+    num_bytes: int
+    shards: tuple[ShardEntry, ...]
 
 
 def index_file(shard: str) -> str:
@@ -179,14 +188,17 @@ def parse_metadata(data: bytes, path: str) -> Metadata:
     """
     try:
         value = _facts(data, path)
-        splits = typed(value.get("splits"), Mapping[str, Mapping[str, Any]], "splits")
+        splits = typed(value.get("splits"), Mapping[str, _SplitEntry], "splits")
+        for name, split in splits.items():
+            for number, shard in enumerate(split.shards):
+                _check(shard, f"splits.{name}.shards[{number}]")
         files = typed(value.get("files", {}), Mapping[str, FileEntry], "files")
         for name, entry in files.items():
             inner_path(name, f"{FILE}: a path of files")
             _check_sha256(entry.sha256, f"files.{name}.sha256")
         return Metadata(
             features=_features(value.get("features")),
-            splits={name: _shards(entry, f"splits.{name}") for name, entry in splits.items()},
+            splits={name: split.shards for name, split in splits.items()},
             files=files,
             fingerprint=typed(value.get("fingerprint", ""), str, "fingerprint"),
             facts=value,
@@ -222,20 +234,11 @@ def _features(declared: Any) -> Mapping[str, Feature]:
         raise JsonError(str(error)) from error
 
 
-def _shards(entry: Mapping[str, Any], place: str) -> tuple[ShardEntry, ...]:
-    listed = typed(entry.get("shards"), list[Mapping[str, Any]], f"{place}.shards")
-    fields = [field.name for field in dataclasses.fields(ShardEntry)]
-    shards = []
-    for number, stated in enumerate(listed):
-        where = f"{place}.shards[{number}]"
-        known = {"sha256": ""} | {name: stated[name] for name in fields if name in stated}
-        shard: ShardEntry = typed(known, ShardEntry, where)
-        if min(shard.num_records, shard.num_bytes) < 0:
-            raise JsonError(f"{where} states a negative number")
-        inner_path(shard.file, f"{FILE}: {where}.file")
-        _check_sha256(shard.sha256, f"{where}.sha256")
-        shards.append(shard)
-    return tuple(shards)
+def _check(shard: ShardEntry, place: str) -> None:
+    if min(shard.num_records, shard.num_bytes) < 0:
+        raise JsonError(f"{place} states a negative number")
+    inner_path(shard.file, f"{FILE}: {place}.file")
+    _check_sha256(shard.sha256, f"{place}.sha256")
 
 
 def _check_sha256(value: str, place: str) -> None:
@@ -244,16 +247,18 @@ def _check_sha256(value: str, place: str) -> None:
 
 
 def read_stated(folder: "Folder", name: str, files: Mapping[str, FileEntry]) -> bytes | None:
-    """Read a small file of a dataset; None if it is missing.
+    """Read a small file of a dataset; None if it is missing, or on a store and has no entry.
 
     Raises:
         DatasetDamagedError: The file differs from its entry.
         DatasetChangedError: Another build has replaced the dataset.
     """
-    data = folder.read(name)
     stated = files.get(name)
+    if stated is None and is_object(folder.path):
+        return None  # not worth a request
+    data = folder.read(name)
     if data is not None and stated and FileEntry.of(data).sha256 != stated.sha256:
-        folder.commit.check()
+        folder.check()
         raise DatasetDamagedError(
             f"{os.path.join(folder.path, name)} does not match its sha256 in metadata.json; "
             "restore it, or build the dataset again"
@@ -271,9 +276,10 @@ def read_statistics(
         DatasetChangedError: Another build has replaced the dataset.
     """
     data = read_stated(folder, STATISTICS_FILE, files)
-    return (
-        {} if data is None else parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
-    )
+    if data is None:
+        folder.check()
+        return {}
+    return parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
 
 
 def parse_statistics(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:

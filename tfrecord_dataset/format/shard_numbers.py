@@ -26,7 +26,7 @@ def check_all_shards(files: Iterable[str]) -> None:
             key = (match["start"], match["count"], match["end"])
             numbers.setdefault(key, set()).add(int(match["number"]))
     for (start, count, end), there in sorted(numbers.items()):
-        num_missing = int(count) - len(there)
+        num_missing = int(count) - sum(number < int(count) for number in there)
         if num_missing > 0:
             missing = (each for each in range(int(count)) if each not in there)
             named = [f"{each:05d}" for each in itertools.islice(missing, _MOST_NUMBERS)]

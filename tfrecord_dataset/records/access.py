@@ -134,7 +134,7 @@ class Records(Sequence[Record]):
     """
 
     def __init__(self, dataset: Dataset, split: str, names: tuple[str, ...], decode: bool) -> None:
-        self._path, self._reopen = dataset.path, dataset._reopen
+        self._path, self._reopen, self._remedy = dataset.path, dataset._reopen, dataset.remedy
         self._fingerprint = dataset.fingerprint
         self._split = split
         features = [dataset.features[name] for name in names]
@@ -212,7 +212,7 @@ class Records(Sequence[Record]):
                 record |= numpy_values(feature, lists, specs, decode=self._decode)
         except ValueError as error:
             raise DatasetDamagedError(
-                f"{index.describe(number)}: {error}; run `beam-tfrecords verify` on the dataset"
+                f"{index.describe(number)}: {error}; {self._remedy}"
             ) from error
         return record
 

@@ -5,13 +5,13 @@ import itertools
 import logging
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.errors import ConfigError, NotADatasetError
 from tfrecord_dataset.format import metadata
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import starts_frame
 from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.format.split_names import splits_of_record_files
@@ -20,18 +20,16 @@ from tfrecord_dataset.records.shard_files import ShardFiles
 from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.records.streams import windows
 from tfrecord_dataset.shown_text import one_line
-from tfrecord_dataset.store import objects, storage
+from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.folders import RemoteFiles
-from tfrecord_dataset.store.pinned_files import Files, LocalFiles, changed
-from tfrecord_dataset.store.urls import is_web
+from tfrecord_dataset.store.folders import open_pinned
+from tfrecord_dataset.store.pinned_files import Files, changed
 
 _LOG = logging.getLogger(__name__)
 _Opened = TypeVar("_Opened", bound=Contents)
 
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-_GZIP = 31  # zlib's wbits
 
 # The sample: the first records of some files that are evenly spread over all.
 _SAMPLE_FILES = 16
@@ -149,31 +147,14 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
         DatasetChangedError: A file was just deleted.
         BeamTFRecordsError: A file cannot be opened.
     """
-    files = _opened(names, cache)
-
-    def read_index(number: int) -> bytes | None:
-        folder, name = os.path.split(names[number])
-        if is_web(folder):
-            return None  # an answer of a web server with no such file
-        return storage.read(os.path.join(folder, metadata.index_file(name)))
-
-    return ShardFiles(files, compression_of(files), read_index)
-
-
-def _opened(names: Sequence[str], cache: Callable[[], ShardCache]) -> Files:
     remote = [name for name in names if storage.is_object(name)]
     if remote and len(remote) < len(names):
         raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
-    if remote:
-        found = objects.describe(remote)
-        if None in found:
-            missing = names[found.index(None)]
-            raise DatasetDamagedError(f"{missing} does not exist; restore it, or check the URL")
-        return RemoteFiles([file for file in found if file], cache())
     try:
-        return LocalFiles(names)
+        files = open_pinned(names, cache, [""] * len(names))
     except FileNotFoundError as error:
         raise changed(error.filename) from error
+    return ShardFiles(files, compression_of(files))
 
 
 def _mixed_names(names: Sequence[str]) -> list[str]:
@@ -191,9 +172,14 @@ def compression_of(files: Files) -> str:
     """Detect the compression of a split's files; only a few of many files are opened."""
     file_of: dict[str, str] = {}
     for packed in (False, True):
-        numbers = [n for n, name in enumerate(files.names) if name.endswith(".gz") is packed]
-        for compression, name in itertools.islice(_compressions(files, numbers), 1):
-            file_of[compression] = name
+        for number, name in enumerate(files.names):
+            if name.endswith(".gz") is not packed:
+                continue
+            with files.open(number, _PEEKED_BYTES) as read:
+                head = read(_PEEKED_BYTES, 0)
+            if head:  # an empty file fits any compression
+                file_of["GZIP" if is_gzip(head) else ""] = name
+                break
     if len(file_of) > 1:
         raise ConfigError(
             f"{file_of['GZIP']} is gzip, but {file_of['']} of the same split is not; open them one "
@@ -202,31 +188,12 @@ def compression_of(files: Files) -> str:
     return next(iter(file_of), "")
 
 
-def _compressions(files: Files, numbers: Iterable[int]) -> Iterator[tuple[str, str]]:
-    """Yield (compression, file) of the files that are not empty."""
-    for number in numbers:
-        if head := _head(files, number):
-            yield "GZIP" if is_gzip(head) else "", files.names[number]
-
-
-def _head(files: Files, number: int) -> bytes:
-    with files.open(number, _PEEKED_BYTES) as read:
-        return read(_PEEKED_BYTES, 0)
-
-
 def is_gzip(head: bytes) -> bool:
     """Whether a file that starts with `head` is gzip.
 
-    A plain TFRecord file starts with a length that may equal gzip's magic bytes, but then the bytes
-    after it cannot be decompressed.
+    A plain TFRecord file starts with a length that may equal gzip's magic bytes.
     """
-    if not head.startswith(_GZIP_MAGIC):
-        return False
-    try:
-        zlib.decompressobj(_GZIP).decompress(head)
-    except zlib.error:
-        return False
-    return True
+    return head.startswith(_GZIP_MAGIC) and not starts_frame(head)
 
 
 def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tuple[str, bytes]]:

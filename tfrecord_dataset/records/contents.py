@@ -34,7 +34,7 @@ class Contents:
     fingerprint: str = ""
     group_by: str = ""
     notes: tuple[str, ...] = ()
-    remedy: str = "run `beam-tfrecords verify` on it"
+    remedy: str = "run `beam-tfrecords verify` on the dataset"
     read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(
         default=dict, repr=False, compare=False
     )
@@ -69,11 +69,10 @@ class Contents:
             ConfigError: There are several splits, and `name` is None.
         """
         if name is None:
-            if len(self.splits) > 1:
-                raise ConfigError(
-                    f"{self.path} has several splits; name one of: {', '.join(self.splits)}"
-                )
-            name = next(iter(self.splits))
+            if len(self.splits) != 1:
+                several = "several splits; name one of: " if self.splits else "no splits"
+                raise ConfigError(f"{self.path} has {several}{', '.join(self.splits)}")
+            [name] = self.splits
         if name not in self.splits:
             raise UnknownNameError("split", name, self.splits, self.path)
         return self.splits[name]

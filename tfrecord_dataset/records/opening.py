@@ -81,14 +81,15 @@ def open_paths(
 
 def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCache]) -> _Opened:
     directory = find_dataset(path, storage.exists, storage.folders)
-    folder = open_folder(directory, cache, metadata.FILE)
-    if folder.commit.data is None:
+    folder = open_folder(directory, metadata.FILE, cache)
+    if folder.content is None:
         raise DatasetChangedError(
             f"{directory} was deleted, or is being built again; start again once it is there"
         )
-    stated = metadata.parse_metadata(folder.commit.data, folder.commit.path)
+    file = os.path.join(directory, metadata.FILE)
+    stated = metadata.parse_metadata(folder.content, file)
     for problem in stated.problems():
-        raise metadata.damaged(folder.commit.path, problem)
+        raise metadata.damaged(file, problem)
     return kind(
         path=directory,
         features=stated.features,
@@ -118,10 +119,7 @@ def _split(
             )
 
     def read_index(number: int) -> bytes | None:
-        name = metadata.index_file(names[number])
-        if name not in listed and storage.is_object(folder.path):
-            return None  # not worth a request
-        return metadata.read_stated(folder, name, listed)
+        return metadata.read_stated(folder, metadata.index_file(names[number]), listed)
 
     def read_rows(number: int) -> bytes | None:
         name = metadata.rows_file(names[number])
@@ -134,5 +132,5 @@ def _split(
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,
         read_rows=read_rows,
-        check=folder.commit.check,
+        check=folder.check,
     )

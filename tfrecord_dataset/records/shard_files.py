@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from tfrecord_dataset import regular_files
@@ -30,11 +29,7 @@ class UnpackedFiles:
     def __init__(self, packed: Files) -> None:
         self.names = packed.names
         self._packed = packed
-        self._lock = threading.Lock()
         self._paths: dict[int, str] = {}  # of verified files
-
-    def __reduce__(self) -> tuple[type, tuple[Files]]:
-        return type(self), (self._packed,)
 
     def num_bytes(self, number: int) -> int:
         return user_cache.content_bytes(self._path(number))
@@ -64,11 +59,10 @@ class UnpackedFiles:
         return user_cache.find(_KIND, self.identity(number)) is None
 
     def _path(self, number: int) -> str:
-        with self._lock:
-            path = self._paths.get(number)
-            if path is None or not os.path.exists(path):
-                path = self._paths[number] = self._made(number)
-            return path
+        path = self._paths.get(number)
+        if path is None or not os.path.exists(path):
+            path = self._paths[number] = self._made(number)
+        return path
 
     def _made(self, number: int) -> str:
         source = self.identity(number)

@@ -186,8 +186,8 @@ def not_whole(name: str, count: int, start: bytes = b"") -> DatasetDamagedError:
     length = payload_bytes(start[:HEADER_BYTES])
     if length is None and len(start) >= HEADER_BYTES:
         return DatasetDamagedError(
-            f"{name} is damaged, or not a TFRecord file: record {count} does not start with a "
-            "length and its checksum; copy the file again"
+            f"{name} is damaged, compressed as ZLIB, or not a TFRecord file: record {count} does "
+            "not start with a length and its checksum; copy the file again, or write it as GZIP"
         )
     num_bytes = (length or 0) + FRAME_BYTES
     if num_bytes > MAX_FRAME_BYTES:

@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import functools
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -43,22 +44,18 @@ _CONNECTION_SETTINGS = (
 # Address of the metadata service on machines of Amazon, Google and Microsoft.
 _METADATA_SERVICE = ("169.254.169.254", 80)
 
-# Each of these configures credentials, or disables them.
-_AWS_VARIABLES = """
-    AWS_ACCESS_KEY_ID AWS_WEB_IDENTITY_TOKEN_FILE AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
-    AWS_CONTAINER_CREDENTIALS_FULL_URI AWS_SKIP_SIGNATURE
-"""
-_GOOGLE_VARIABLES = """
-    GOOGLE_APPLICATION_CREDENTIALS GOOGLE_BEARER_TOKEN GOOGLE_SERVICE_ACCOUNT
-    GOOGLE_SERVICE_ACCOUNT_PATH GOOGLE_SERVICE_ACCOUNT_KEY GOOGLE_SKIP_SIGNATURE
-"""
-_AZURE_VARIABLES = """
-    AZURE_STORAGE_ACCOUNT_KEY AZURE_STORAGE_ACCESS_KEY AZURE_STORAGE_MASTER_KEY
-    AZURE_STORAGE_SAS_KEY AZURE_STORAGE_SAS_TOKEN AZURE_STORAGE_TOKEN AZURE_STORAGE_CLIENT_ID
-    AZURE_CLIENT_ID AZURE_FEDERATED_TOKEN_FILE AZURE_MSI_ENDPOINT AZURE_IDENTITY_ENDPOINT
-    AZURE_USE_AZURE_CLI AZURE_STORAGE_USE_EMULATOR AZURE_SKIP_SIGNATURE
-"""
-_AZURE_ACCOUNT_VARIABLES = "AZURE_STORAGE_ACCOUNT_NAME AZURE_STORAGE_USE_EMULATOR"
+# Environment variables that configure credentials, or disable them.
+_AWS_CREDENTIALS = (
+    r"AWS_(ACCESS_KEY_ID|WEB_IDENTITY_TOKEN_FILE|CONTAINER_CREDENTIALS_\w+|SKIP_SIGNATURE)"
+)
+_GOOGLE_CREDENTIALS = (
+    r"GOOGLE_(APPLICATION_CREDENTIALS|BEARER_TOKEN|SERVICE_ACCOUNT(_PATH|_KEY)?|SKIP_SIGNATURE)"
+)
+_AZURE_CREDENTIALS = (
+    r"AZURE_(STORAGE_((ACCOUNT|ACCESS|MASTER|SAS)_KEY|(SAS_)?TOKEN|CLIENT_ID|USE_EMULATOR)"
+    r"|CLIENT_ID|FEDERATED_TOKEN_FILE|(MSI|IDENTITY)_ENDPOINT|USE_AZURE_CLI|SKIP_SIGNATURE)"
+)
+_AZURE_ACCOUNT = "AZURE_STORAGE_(ACCOUNT_NAME|USE_EMULATOR)"
 
 _LOCK = threading.Lock()
 
@@ -108,15 +105,21 @@ def client_of(root: str) -> Client:
 
 @functools.lru_cache(maxsize=128)
 def _made(root: str) -> tuple[Client, int]:
-    scheme = scheme_of(root)
-    if not root.partition("://")[2].strip("/"):
+    scheme, bucket = scheme_of(root), root.partition("://")[2].partition("/")[0]
+    if not bucket:
         raise ConfigError(f"{root} names no bucket; write {scheme}://BUCKET/PATH")
+    if set("*?[") & set(bucket):
+        raise ConfigError(f"{root}: a bucket's name cannot have a wildcard; write it out")
     kind, prefix, access = _STORES[scheme]
     try:
         options, remedy = access(root)
         store = kind.from_url(
             root.replace("s3a://", "s3://"),
-            retry_config=_retries(),
+            retry_config={
+                "max_retries": 1_000_000,  # only time is limited
+                "backoff": _BACKOFF,
+                "retry_timeout": datetime.timedelta(seconds=LIMIT_S),
+            },
             client_options=_connection(prefix, scheme == "http" or "base_url" in options),
             **options,
         )
@@ -128,16 +131,8 @@ def _made(root: str) -> tuple[Client, int]:
         raise ConfigError(f"{root} cannot be opened: {reason}") from error
 
 
-def _retries() -> Any:
-    return {
-        "max_retries": 1_000_000,  # only time is limited
-        "backoff": _BACKOFF,
-        "retry_timeout": datetime.timedelta(seconds=LIMIT_S),
-    }
-
-
 def _for_s3(root: str) -> _Access:
-    if _is_any_set(_AWS_VARIABLES):
+    if _is_any_set(_AWS_CREDENTIALS):
         return {}, ""
     options = aws_profile()
     if "access_key_id" in options or is_in_a_cloud():
@@ -173,7 +168,8 @@ def _for_google(root: str) -> _Access:
     if emulator := os.environ.get("STORAGE_EMULATOR_HOST"):
         url = emulator if "://" in emulator else f"http://{emulator}"
         return {"base_url": url, "bearer_token": "emulator"}, ""
-    if _has_google_credentials():
+    login = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
+    if _is_any_set(_GOOGLE_CREDENTIALS) or login.exists() or is_in_a_cloud():
         return {}, ""
     remedy = (
         "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or run gcloud auth "
@@ -182,23 +178,18 @@ def _for_google(root: str) -> _Access:
     return {"skip_signature": True, "credential_provider": _no_credentials}, remedy
 
 
-def _has_google_credentials() -> bool:
-    login = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
-    return _is_any_set(_GOOGLE_VARIABLES) or login.exists() or is_in_a_cloud()
-
-
 def _no_credentials() -> Any:
     # The library signs writes by default, and would search for credentials.
     raise PermissionError("no credentials")
 
 
 def _for_azure(root: str) -> _Access:
-    if "@" not in root and not _is_any_set(_AZURE_ACCOUNT_VARIABLES):
+    if "@" not in root and not _is_any_set(_AZURE_ACCOUNT):
         raise ConfigError(
             f"{root} names no account; set AZURE_STORAGE_ACCOUNT_NAME, or write "
             "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
         )
-    if _is_any_set(_AZURE_VARIABLES) or is_in_a_cloud():
+    if _is_any_set(_AZURE_CREDENTIALS) or is_in_a_cloud():
         return {}, ""
     remedy = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN"
     return {"skip_signature": True}, remedy
@@ -212,7 +203,7 @@ def _connection(prefix: str, allow_http: bool) -> Any:
 
 
 def _is_any_set(variables: str) -> bool:
-    return not os.environ.keys().isdisjoint(variables.split())
+    return any(re.fullmatch(variables, name) for name in os.environ)
 
 
 @functools.cache

@@ -1,27 +1,24 @@
-"""Folder of a dataset pinned to its state when it was opened, so that a rebuild is detected.
+"""Files and folders pinned to their state when they were opened, local or on a store.
 
-A build replaces the old folder by a new one (`--overwrite`), and on a store overwrites the old
-objects. So a local folder is pinned by its descriptor; the objects of a store are pinned by their
-versions, and the file that a build writes last identifies the build. Objects are read from the
-store until they have been copied to this machine.
+A build replaces the old folder by a new one (`--overwrite`), and the file that it writes last
+identifies it: that file is compared after others were opened. Files of this machine stay open, and
+those of a store are pinned by their versions. Objects are read from the store until they have been
+copied to this machine.
 """
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import os
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError, DatasetChangedError, DatasetDamagedError
-from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, storage
 from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.objects import RemoteFile, read_range
-from tfrecord_dataset.store.pinned_files import Files, LocalFiles, ReadRange, changed, unreadable
+from tfrecord_dataset.store.pinned_files import Files, LocalFiles, ReadRange, changed
 
 _FETCHED_AT_ONCE = 8
 # A file is copied after a quarter of it was requested.
@@ -29,26 +26,66 @@ _WORTH_A_COPY = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Commit:
-    """The last file of a build as it was read: its path ("" for none), and its content."""
+class Folder:
+    """A local or remote folder, pinned to the build that was in it when it was opened.
 
-    path: str = ""
-    data: bytes | None = None
+    Attributes:
+        path: Path or URL, for messages.
+        place: The same, but independent of the working directory and of links.
+        commit: Name of the file that a build writes last.
+        content: Content of that file as it was read; None if it was missing.
+        cache: Opens the cache for copies of remote files.
+    """
+
+    path: str
+    place: str
+    commit: str
+    content: bytes | None
+    cache: Callable[[], ShardCache]
+
+    def read(self, name: str) -> bytes | None:
+        """Read a small file as `storage.read`, perhaps of a later build."""
+        return storage.read(os.path.join(self.place, name))
+
+    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
+        """Open files for reads by offset.
+
+        Args:
+            names: Paths below the folder.
+            digests: The sha256 of each, "" if unknown.
+            what: Description of the files for messages.
+
+        Raises:
+            DatasetDamagedError: Some are missing or not regular.
+            DatasetChangedError: Another build has replaced the folder.
+            BeamTFRecordsError: A file cannot be opened.
+        """
+        paths = [os.path.join(self.place, name) for name in names]
+        shown = [os.path.join(self.path, name) for name in names]
+        try:
+            files = open_pinned(paths, self.cache, digests, self.explain, shown)
+        except FileNotFoundError as error:
+            self.check()
+            missing = storage.missing(paths)
+            raise DatasetDamagedError(
+                f"{self.path} lacks {len(missing)} of {len(names)} {what}, such as "
+                f"{missing[0] if missing else error.filename}; copy them there, or build the "
+                "dataset again"
+            ) from error
+        self.check()  # a build may have been committed before the files were opened
+        return files
 
     def check(self) -> None:
-        """Raise DatasetChangedError if the file, or its folder, was replaced."""
-        if not self.path:
-            return
-        folder = os.path.dirname(self.path)
-        now = storage.read(self.path)
-        if now is None and self.data is not None:
+        """Raise DatasetChangedError if the build was replaced."""
+        now = self.read(self.commit)
+        if now is None and self.content is not None:
             raise DatasetChangedError(
-                f"{folder} was deleted, or is being built again, while it was read; start again "
+                f"{self.path} was deleted, or is being built again, while it was read; start again "
                 "once it is there"
             )
-        if now != self.data:
+        if now != self.content:
             raise DatasetChangedError(
-                f"{folder} was built again while it was read; start again, or build another "
+                f"{self.path} was built again while it was read; start again, or build another "
                 "--version, which leaves this one as it is"
             )
 
@@ -61,104 +98,35 @@ class Commit:
         return changed(file)
 
 
-class LocalFolder:
-    """A local folder pinned to its state when it was opened."""
-
-    def __init__(self, path: str, commit: str = "") -> None:
-        self.path = path
-        try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise unreadable(path, error) from error
-        # Other threads may read until the process ends.
-        weakref.finalize(self, os.close, self._descriptor).atexit = False
-        self.commit = Commit()
-        if commit:
-            self.commit = Commit(os.path.join(path, commit), self.read(commit))
-
-    def read(self, name: str) -> bytes | None:
-        """Read a small file in the folder; None if it is missing.
-
-        Raises:
-            DatasetDamagedError: The file is not regular, or too large.
-            BeamTFRecordsError: The file cannot be read.
-        """
-        try:
-            return regular_files.read(name, MAX_BYTES, self._descriptor)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise unreadable(os.path.join(self.path, name), error) from error
-
-    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        """Open files in the folder for reads by offset.
-
-        Args:
-            names: Paths below the folder.
-            digests: The sha256 of each, "" if unknown.
-            what: Description of the files for messages.
-
-        Raises:
-            DatasetDamagedError: Some are missing or not regular.
-            DatasetChangedError: Another build has replaced the folder.
-            BeamTFRecordsError: A file cannot be opened.
-        """
-        del digests  # the shards are checked record by record
-        paths = [os.path.join(self.path, name) for name in names]
-
-        def opener(number: int) -> int:
-            return regular_files.descriptor_of(names[number], self._descriptor)
-
-        try:
-            return LocalFiles(paths, opener, self.commit.explain)
-        except FileNotFoundError as error:
-            self.commit.check()
-            there = functools.partial(os.access, mode=os.F_OK, dir_fd=self._descriptor)
-            missing = [name for name in names if not there(name)]
-            raise _missing(self.path, missing, len(names), what) from error
+def open_folder(path: str, commit: str, cache: Callable[[], ShardCache]) -> Folder:
+    """Open a local or remote folder; `commit` names the file that a build writes last."""
+    place = path if storage.is_object(path) else os.path.realpath(path)
+    return Folder(path, place, commit, storage.read(os.path.join(place, commit)), cache)
 
 
-class RemoteFolder:
-    """A folder on a store, as `LocalFolder`."""
+def open_pinned(
+    paths: Sequence[str],
+    cache: Callable[[], ShardCache],
+    digests: Sequence[str],
+    explain: Callable[[str], DatasetChangedError] = changed,
+    shown: Sequence[str] = (),
+) -> Files:
+    """Open local or remote files, each with its sha256 or "", for reads by offset.
 
-    def __init__(self, url: str, cache: Callable[[], ShardCache], commit: str = "") -> None:
-        self.path = url
-        self._cache = cache
-        path = os.path.join(url, commit)
-        self.commit = Commit(path, storage.read(path)) if commit else Commit()
+    `shown` are the paths of local files in messages, if others.
 
-    def read(self, name: str) -> bytes | None:
-        return storage.read(os.path.join(self.path, name))
-
-    def files(self, names: Sequence[str], digests: Sequence[str], what: str) -> Files:
-        found = objects.describe([os.path.join(self.path, name) for name in names])
-        # A build may have been committed between the two requests.
-        self.commit.check()
-        if missing := [name for name, file in zip(names, found, strict=True) if file is None]:
-            raise _missing(self.path, missing, len(names), what)
-        files = [
-            dataclasses.replace(file, sha256=digest)
-            for file, digest in zip(found, digests, strict=True)
-            if file
-        ]
-        return RemoteFiles(files, self._cache(), self.commit.explain)
-
-
-Folder = LocalFolder | RemoteFolder
-
-
-def open_folder(path: str, cache: Callable[[], ShardCache], commit: str = "") -> Folder:
-    """Open a local or remote folder; `commit` names the file that a build writes last, if any."""
-    if storage.is_object(path):
-        return RemoteFolder(path, cache, commit)
-    return LocalFolder(path, commit)
-
-
-def _missing(path: str, missing: Sequence[str], count: int, what: str) -> DatasetDamagedError:
-    return DatasetDamagedError(
-        f"{path} lacks {len(missing)} of {count} {what}, such as {missing[0]}; copy them there, "
-        "or build the dataset again"
-    )
+    Raises:
+        FileNotFoundError: A file does not exist.
+        DatasetDamagedError, BeamTFRecordsError: As in `LocalFiles`, `objects.describe`.
+    """
+    if not any(map(storage.is_object, paths)):
+        return LocalFiles(paths, explain, shown)
+    files = []
+    for path, file, sha256 in zip(paths, objects.describe(paths), digests, strict=True):
+        if file is None:
+            raise FileNotFoundError(errno.ENOENT, "No such object", path)
+        files.append(dataclasses.replace(file, sha256=sha256))
+    return RemoteFiles(files, cache(), explain)
 
 
 class RemoteFiles:
@@ -183,9 +151,6 @@ class RemoteFiles:
         self._fit_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
         self._wanted = [0] * len(files)  # requested bytes per file
         self._pool = ThreadPoolExecutor(_FETCHED_AT_ONCE, "fetch-shards")
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (self._files, self._cache, self._explain)
 
     def num_bytes(self, number: int) -> int:
         return self._files[number].num_bytes

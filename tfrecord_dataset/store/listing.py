@@ -1,6 +1,7 @@
 """Listings of files, and glob patterns."""
 
 import dataclasses
+import fnmatch
 import itertools
 import operator
 import re
@@ -83,7 +84,6 @@ def _part_regex(part: str) -> str:
     wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     if part in wildcards:
         return wildcards[part]
-    if part.startswith("[") and part.endswith("]") and len(part) > 2:
-        inner = part[1:-1].replace("\\", "\\\\")
-        return f"[^/{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
+    if part.startswith("["):
+        return "(?!/)" + fnmatch.translate(part)[len("(?s:") : -len(r")\Z")]
     return re.escape(part)

@@ -4,18 +4,21 @@ import contextlib
 import dataclasses
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDamagedError
 from tfrecord_dataset.json_file import MAX_BYTES
-from tfrecord_dataset.store import requests
+from tfrecord_dataset.store import remote_listing, requests
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.faults import BEYOND_THE_END
 from tfrecord_dataset.store.pinned_files import changed
 from tfrecord_dataset.store.threads import run_in_threads
+from tfrecord_dataset.store.urls import split_object
 
-_REQUESTS_AT_ONCE = 64
+REQUESTS_AT_ONCE = 64
+_WORTH_A_LISTING = 100  # objects of one folder
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +55,6 @@ def explained(url: str) -> Iterator[None]:
         ConfigError: Credentials or the bucket are missing.
         BeamTFRecordsError: The object could not be read, after minutes of retries.
     """
-    if set("*?[") & set(url.partition("://")[2].partition("/")[0]):
-        raise ConfigError(f"{url}: a bucket's name cannot have a wildcard; write it out")
     try:
         yield
     except FileNotFoundError:
@@ -69,8 +70,21 @@ def explained(url: str) -> Iterator[None]:
 
 
 def describe(urls: Sequence[str]) -> list[RemoteFile | None]:
-    """Get the status of objects in parallel; None for one that does not exist."""
-    return run_in_threads(_describe, urls, _REQUESTS_AT_ONCE)
+    """Get the status of objects in parallel; None for one that does not exist.
+
+    A folder of many is listed: each worker of a training asks for all shards.
+    """
+    found: dict[str, RemoteFile | None] = {}
+    for folder, count in Counter(url.rpartition("/")[0] for url in urls).items():
+        if count >= _WORTH_A_LISTING:
+            root = split_object(folder)[0]
+            with contextlib.suppress(ConfigError), explained(folder):  # it may be forbidden
+                listed = remote_listing.list_level(folder)["objects"]
+                found |= {(url := f"{root}/{meta['path']}"): _file(url, meta) for meta in listed}
+    others = [url for url in urls if url not in found]
+    described = run_in_threads(_describe, others, REQUESTS_AT_ONCE)
+    found |= zip(others, described, strict=True)
+    return [found[url] for url in urls]
 
 
 def _describe(url: str) -> RemoteFile | None:
@@ -82,6 +96,7 @@ def _describe(url: str) -> RemoteFile | None:
 
 def _file(url: str, meta: Any, sha256: str = "") -> RemoteFile:
     version = meta["e_tag"] or str(meta["last_modified"])
+    version = version.removeprefix("W/").strip('"')  # Azure omits an ETag's quotes in listings
     return RemoteFile(url=url, num_bytes=meta["size"], sha256=sha256, version=version)
 
 

@@ -11,7 +11,7 @@ import resource
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import (
@@ -112,23 +112,20 @@ class LocalFiles:
 
     def __init__(
         self,
-        names: Sequence[str],
-        opener: Callable[[int], int] | None = None,
+        paths: Sequence[str],
         explain: Callable[[str], DatasetChangedError] = changed,
+        shown: Sequence[str] = (),
     ) -> None:
-        self.names = tuple(names)
-        self._opener = opener or (lambda number: regular_files.descriptor_of(names[number]))
+        self.names = tuple(shown or paths)
+        # Independent of the working directory, and of links to folders.
+        self._paths = [*map(os.path.realpath, paths)]
         self._explain = explain
         self._held: dict[int, int] = {}
         end = weakref.finalize(self, _close, self._held)
         end.atexit = False  # other threads may read until the process ends
-        self._holds = _SHARE_OF_OPEN_FILES * len(names) <= most_open_files()
+        self._holds = _SHARE_OF_OPEN_FILES * len(paths) <= most_open_files()
         with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-            self._states = [*pool.map(self._first_state, range(len(names)))]
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle without descriptors: the other process opens the names, and compares states."""
-        return _opened_again, (self.names, self._states, self._explain)
+            self._states = [*pool.map(self._first_state, range(len(paths)))]
 
     def num_bytes(self, number: int) -> int:
         return self._states[number].num_bytes
@@ -136,7 +133,7 @@ class LocalFiles:
     def identity(self, number: int) -> str:
         # Some file systems renumber devices and inodes when they are mounted.
         state = self._states[number]
-        return f"{os.path.abspath(self.names[number])}\n{state.num_bytes}\n{state.changed_ns}"
+        return f"{self._paths[number]}\n{state.num_bytes}\n{state.changed_ns}"
 
     @contextlib.contextmanager
     def open(self, number: int, wanted: int | None = None) -> Iterator[ReadRange]:
@@ -162,7 +159,7 @@ class LocalFiles:
         with self.open(number):
             held = self._held.get(number)
         if held is None or not os.path.isdir(_DESCRIPTORS):
-            return os.path.abspath(self.names[number])
+            return self._paths[number]
         return f"{_DESCRIPTORS}/{held}"  # independent of the name
 
     def renew(self, number: int) -> bool:
@@ -171,7 +168,7 @@ class LocalFiles:
 
     def _first_state(self, number: int) -> _State:
         try:
-            descriptor = self._opener(number)
+            descriptor = regular_files.descriptor_of(self._paths[number])
         except OSError as error:
             if error.errno in _NO_MORE and self._held:
                 self._holds = False  # other datasets hold theirs
@@ -189,7 +186,7 @@ class LocalFiles:
 
     def _opened(self, number: int) -> int:
         try:
-            return self._opener(number)
+            return regular_files.descriptor_of(self._paths[number])
         except OSError as error:
             if error.errno in _REPLACED:
                 raise self._explain(self.names[number]) from error
@@ -202,18 +199,6 @@ class LocalFiles:
             is_same = False
         if not is_same:
             raise self._explain(self.names[number])
-
-
-def _opened_again(
-    names: Sequence[str], states: list[_State], explain: Callable[[str], DatasetChangedError]
-) -> LocalFiles:
-    """Return the open files of another process, if they still have their names."""
-    try:
-        files = LocalFiles(names, explain=explain)
-    except FileNotFoundError as error:
-        raise explain(names[0]) from error
-    files._states = states
-    return files
 
 
 def most_open_files() -> int:

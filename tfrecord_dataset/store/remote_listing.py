@@ -9,6 +9,7 @@ from obstore.store import HTTPStore
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store import requests
+from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.listing import (
     FileNames,
     FolderNames,
@@ -113,9 +114,7 @@ def _name(path: str) -> str:
 
 def match_files(pattern: str) -> list[str]:
     """URLs of the objects that match `pattern`."""
-    bucket = split_object(pattern)[0]
-    folder = fixed_folder(pattern)
-    if not folder.startswith(bucket):
-        raise ConfigError(f"{pattern}: a bucket's name cannot have a wildcard; write it out")
+    client_and_key(pattern)  # refuses a wildcard in the bucket's name
     fits = pattern_regex(pattern)
-    return [url for url in _without_markers(list_objects(folder)) if fits.fullmatch(url)]
+    objects = list_objects(fixed_folder(pattern))
+    return [url for url in _without_markers(objects) if fits.fullmatch(url)]

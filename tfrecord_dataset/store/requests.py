@@ -69,7 +69,7 @@ def put(url: str, data: Any) -> None:
     """Create or replace an object; a large one in parts."""
     client, key = client_and_key(url)
     with write_errors(client, url):
-        _until_sent(client, key, lambda: obstore.put(client.store, key, data))
+        obstore.put(client.store, key, data)
 
 
 def put_new(url: str, data: Any) -> None:

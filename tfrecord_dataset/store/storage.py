@@ -2,12 +2,14 @@
 
 import glob
 import os
+from collections.abc import Sequence
 
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import objects, remote_listing
 from tfrecord_dataset.store.pinned_files import unreadable
+from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.urls import is_object as is_object
 from tfrecord_dataset.store.urls import is_remote, local_path
 
@@ -32,6 +34,12 @@ def exists(path: str) -> bool:
     return objects.describe([path]) != [None] if is_object(path) else os.path.exists(path)
 
 
+def missing(paths: Sequence[str]) -> list[str]:
+    """Return the files that do not exist, in order."""
+    there = run_in_threads(exists, paths, objects.REQUESTS_AT_ONCE)
+    return [path for path, is_there in zip(paths, there, strict=True) if not is_there]
+
+
 def is_folder(path: str) -> bool:
     """Whether a folder exists; always false on a web server."""
     if not is_object(path):
@@ -45,8 +53,10 @@ def folders(path: str) -> list[str]:
     if is_object(path):
         with objects.explained(path):
             return list(remote_listing.list_folder(path).folders)
-    with os.scandir(path) as entries:
-        return sorted(entry.name for entry in entries if entry.is_dir())
+    try:
+        return sorted(name for name in os.listdir(path) if os.path.isdir(os.path.join(path, name)))
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def read(path: str) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import yaml
 
@@ -97,6 +98,11 @@ WRONG = r"""
 {x: {kind: boxes, shape: [4]}} -> \[null, 4\]
 {x: {kind: sequence, dtype: int64, shape: [null, -1]}} -> shape \[None, -1\]; give \[null\]
 {x: {kind: class_label, shape: [3]}} -> any number of labels
+{5: {kind: text}} -> feature 5: name is 5, not text
+{x: {kind: image, shape: [null, null, 7]}} -> \[height, width, channels\]
+{x: {kind: tensor, dtype: int8, shape: [3], encoding: bytes, default: 0}} -> a value of bytes
+{x: {kind: boxes, keypoints: 10000000000}} -> has 10,000,000,000 keypoints .* up to 10,000
+{x: {kind: boxes, keypoint_flips: [1, -1]}} -> flips from 0
 """
 UNKNOWN = """
 {x: {kind: imagee}} -> did you mean 'image'
@@ -118,6 +124,12 @@ def test_wrong_declarations(row, error):
     declared, message = row.split(" -> ")
     with pytest.raises(error, match=message):
         features_from_json(yaml.safe_load(declared))
+
+
+@pytest.mark.parametrize("bound", [10**400, float("nan"), np.zeros(2)])
+def test_a_bound_is_a_finite_number(bound):
+    with pytest.raises(ConfigError, match=r"minimum is .*, not a number or null"):
+        features_from_json({"x": {"kind": "scalar", "dtype": "float32", "minimum": bound}})
 
 
 def test_zero_is_a_bound_and_none_is_not():

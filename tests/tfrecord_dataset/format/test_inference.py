@@ -29,6 +29,16 @@ def test_infer(key, records, expected):
     assert feature.classes == ()  # of a sample nobody knows
 
 
+@pytest.mark.parametrize(
+    ("number", "classes"), [(2, ("1", "cat")), (10_000, ()), (2**62, ())], ids=str
+)
+def test_numbers_of_boxes_are_classes_up_to_a_bound(number, classes):
+    record = {f"image/object/bbox/{side}": [0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
+    record |= {"image/object/class/label": [number], "image/object/class/text": [b"cat"]}
+
+    assert infer(observe([("a", example(record))]))["boxes"].classes == classes
+
+
 def test_features_are_sorted_by_key():
     assert list(infer(sample_of("z", [1]))) == ["other", "z"]
 

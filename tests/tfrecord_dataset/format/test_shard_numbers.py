@@ -39,6 +39,7 @@ def test_whole_numberings(files):
             r"lacks 99998 of 99999 shards: 00000, 00001, 00002, 00003, 00004, …; copy",
             id="many",
         ),
+        pytest.param(numbered([5, 6], 2), "lacks 2 of 2 shards: 00000, 00001;", id="beyond"),
         pytest.param(
             numbered([0], 2, end=".gz") + numbered([1], 2),
             "lacks 1 of 2 shards: 00000",

@@ -1,6 +1,7 @@
 """Records by number: what is asked for, where it is asked, and what is said of damage."""
 
 import dataclasses
+import gzip
 import io
 import json
 import multiprocessing
@@ -16,6 +17,7 @@ from sealing import edit
 from testdata.make_golden import GOLDEN
 
 import tfrecord_dataset
+import trainer
 from tfrecord_dataset.errors import (
     ConfigError,
     DatasetChangedError,
@@ -200,32 +202,34 @@ def test_another_process_notices_a_rebuilt_dataset(copied):
 
 @pytest.fixture
 def bare(tmp_path):
-    """Two files without metadata, one for each split; a record is its number and its square."""
-    for name, numbers in (("train", range(5)), ("test", range(5, 7))):
+    """Two files without metadata, one for each split, one of them packed."""
+    for name, numbers in (("train.tfrecord", range(5)), ("test.tfrecord.gz", range(5, 7))):
         content = b"".join(
             framed(example.encode({"n": [number], "text": [b"no. %d" % number]}))
             for number in numbers
         )
-        (tmp_path / f"{name}.tfrecord").write_bytes(content)
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     return tmp_path
 
 
 def test_bare_files(bare):
-    dataset = tfrecord_dataset.open(bare / "*.tfrecord")
+    dataset = tfrecord_dataset.open(bare / "*.tfrecord*")
 
     assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 2, "train": 5}
     assert dataset["train"][[0, -1]] == [{"n": 0, "text": b"no. 0"}, {"n": 4, "text": b"no. 4"}]
     assert pickle.loads(pickle.dumps(dataset["test"]))[0] == {"n": 5, "text": b"no. 5"}
 
 
-def test_gzip(bare, monkeypatch):
-    import gzip
+def test_the_working_directory_and_a_link_to_the_dataset_may_change(copied, monkeypatch):
+    monkeypatch.chdir(copied.parent)
+    link = copied.with_name("latest")
+    link.symlink_to(copied)
+    dataset = trainer.open("latest")
+    link.unlink()
+    monkeypatch.chdir("/")
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(bare / "cache"))
-    packed = bare / "packed.tfrecord.gz"
-    packed.write_bytes(gzip.compress((bare / "train.tfrecord").read_bytes()))
-
-    assert tfrecord_dataset.open(packed).records()[3]["text"] == b"no. 3"
+    assert dataset.index("train").num_records == 7
+    assert dataset.statistics("train")
 
 
 def test_a_store(bucket, tmp_path, split):

@@ -13,7 +13,7 @@ from sealing import edit
 from tiers import first_quick
 
 import tfrecord_dataset
-from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError
+from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.format import example, inflation
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum
 from tfrecord_dataset.records import streams
@@ -211,6 +211,40 @@ def test_an_index_that_is_not_true(dataset, is_stated, rows, message):
     assert [int(record["number"]) for record in records] == [*range(6)]
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"kind": "tensor", "key": "x", "shape": [10**12], "default": 0},
+            "1,000,000,000,000 values",
+        ),
+        (
+            {"kind": "tensor", "dtype": "nope", "encoding": "bytes"},
+            "int64 list of 1, where a bytes",
+        ),
+        ({"kind": "boxes", "keypoints": 10**12}, "keypoints .*; give up to 10,000 points"),
+        ({"minimum": 10**400}, "minimum is 1000.*, not a number or null"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_feature_that_no_record_can_hold(dataset, changes, message):
+    edit(dataset / "metadata.json", lambda m: m["features"][0].update(changes))
+
+    with pytest.raises(DatasetDamagedError, match=message):
+        tfrecord_dataset.open(dataset)["train"][0]
+
+
+def test_statistics_of_a_dataset_that_is_gone(dataset):
+    """They are not of a build after it, and not empty."""
+    opened = tfrecord_dataset.open(dataset)
+    assert opened.statistics() == {}
+
+    dataset.rename(dataset.with_name("gone"))
+
+    with pytest.raises(DatasetChangedError, match="was deleted, or is being built again"):
+        opened.statistics()
+
+
 def test_a_cut_gzip_file_gives_its_whole_records(tmp_path):
     file = tmp_path / "a.tfrecord.gz"
     content = [framed(os.urandom(1000)) for _ in range(8)]
@@ -223,6 +257,15 @@ def test_a_cut_gzip_file_gives_its_whole_records(tmp_path):
         records.extend(itertools.chain.from_iterable(windows(shards.files, 0, "GZIP")))
 
     assert list(map(framed, records)) == content[:7]
+
+
+def test_a_folder_with_a_link_to_itself(tmp_path):
+    folder = tmp_path / "x[1]"
+    folder.mkdir()
+    (folder / "loop").symlink_to("loop")
+
+    with pytest.raises(NotADatasetError, match=r"x\[\[\]1\]/\*\.tfrecord\*$"):
+        tfrecord_dataset.open(folder)
 
 
 @pytest.mark.parametrize("pattern", ["*", "**"])

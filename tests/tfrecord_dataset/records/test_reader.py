@@ -1,7 +1,6 @@
 """Records are found by their numbers, in files of any origin."""
 
 import gzip
-import itertools
 import os
 
 import numpy as np
@@ -75,25 +74,6 @@ def test_small_records_of_one_shard_are_read_at_once(shards, monkeypatch):
 
     assert len(reader.read(np.arange(20))) == 20
     assert [shard for shard, _ in opened] == [0, 2]
-
-
-def test_an_index_next_to_the_shards_is_used(shards, monkeypatch):
-    files = shards()
-    expected = read_index(open_shards(files))
-    folder = os.path.join(os.path.dirname(files[0]), "idx")
-    os.mkdir(folder)
-    for shard, file in enumerate(files):
-        bounds = bounds_of(file)
-        lines = [f"{start} {end - start}\n" for start, end in itertools.pairwise(bounds)]
-        with open(os.path.join(folder, f"{os.path.basename(file)}.idx"), "w") as handle:
-            handle.writelines(lines)
-        assert len(lines) == expected.shard_lengths[shard]
-    monkeypatch.setattr(record_index, "bounds", lambda *_: pytest.fail("a file is walked"))
-
-    index = read_index(open_shards(files))
-
-    np.testing.assert_array_equal(index.bounds, expected.bounds)
-    assert index.num_bytes == sum(map(os.path.getsize, files))
 
 
 def test_bare_files_are_walked_once(shards, monkeypatch, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tfrecord_dataset.store import cache as store_cache
-from tfrecord_dataset.store import clients
+from tfrecord_dataset.store import clients, objects
 from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.folders import RemoteFiles
 from tfrecord_dataset.store.objects import RemoteFile, describe
@@ -46,6 +46,22 @@ def stored(bucket, monkeypatch):
 def cache(tmp_path):
     """One that holds four of these files."""
     return ShardCache(str(tmp_path / "cache"), 4 * NUM_BYTES)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
+def test_many_files_of_a_folder_are_described_by_a_listing(bucket, monkeypatch, scheme):
+    url, store = bucket
+    url = f"{scheme}{url.removeprefix('s3')}/a b"
+    for number in range(4):
+        store.put(f"{url}/{number}.x", content(number))
+    urls = [f"{url}/{number}.x" for number in (3, 1, 9, 0)]
+    one_by_one = describe(urls)
+    store.forget()
+    monkeypatch.setattr(objects, "_WORTH_A_LISTING", 4)
+
+    assert describe(urls) == one_by_one
+    assert store.calls == {"list": 1, "head": 1}  # that of the missing one
+    assert objects.read_range(one_by_one[0], 0, NUM_BYTES) == content(3)
 
 
 def copies(cache):

@@ -1,7 +1,6 @@
 """Files of this machine that are held open: what they were is read, whatever takes their names."""
 
 import os
-import pickle
 
 import pytest
 
@@ -15,45 +14,20 @@ def contents(files):
         return read(99, 0)
 
 
-@pytest.fixture
-def replaced(tmp_path):
-    """replaced() -> files, of which another has taken the name."""
-
-    def run():
-        path = tmp_path / "a"
-        path.write_bytes(b"old")
-        files = LocalFiles([str(path)])
-        (tmp_path / "b").write_bytes(b"new")
-        os.replace(tmp_path / "b", path)
-        return files
-
-    return run
-
-
-def test_what_is_held_is_read_again_and_again_and_nothing_else_is_opened(replaced):
-    files = replaced()
-    before = len(os.listdir("/proc/self/fd"))
-    assert [contents(files) for _ in range(3)] == [b"old"] * 3
-    assert len(os.listdir("/proc/self/fd")) == before
-
-
-def test_what_is_opened_each_time_is_found_to_have_changed(replaced, monkeypatch):
-    monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
-    with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
-        contents(replaced())
-
-
-def test_another_process_opens_the_names_and_notices_what_changed(tmp_path):
-    """A descriptor's number is another file there."""
+def test_replaced_files_are_read_if_they_are_held_and_else_named(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    sent = pickle.dumps(LocalFiles([str(path)]))
-
-    assert contents(pickle.loads(sent)) == b"old"
+    held = LocalFiles([str(path)])
+    monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
+    monkeypatch.chdir(tmp_path)
+    opened_each_time = LocalFiles(["a"])
+    monkeypatch.chdir("/")
+    assert contents(opened_each_time) == b"old"
     (tmp_path / "b").write_bytes(b"new")
     os.replace(tmp_path / "b", path)
-    with pytest.raises(DatasetChangedError):
-        contents(pickle.loads(sent))
-    path.unlink()
-    with pytest.raises(DatasetChangedError):
-        pickle.loads(sent)
+
+    before = len(os.listdir("/proc/self/fd"))
+    assert [contents(held) for _ in range(3)] == [b"old"] * 3
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
+        contents(opened_each_time)

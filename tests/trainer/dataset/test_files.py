@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.records.bare_files import first_records, is_gzip, names_below, open_shards
 from tfrecord_dataset.records.split import Split
 
@@ -63,9 +64,7 @@ def test_splits_that_only_some_names_state_are_named(tmp_path, write_records):
         pytest.param(gzip.compress(b"records" * 99), True, id="gzip"),
         pytest.param(gzip.compress(bytes(range(256)) * 99)[:64], True, id="the start of gzip"),
         pytest.param((9).to_bytes(8, "little") + bytes(20), False, id="plain"),
-        pytest.param(
-            0x00088B1F.to_bytes(8, "little") + b"\xff" * 60, False, id="a length like gzip's magic"
-        ),
+        pytest.param(framed(bytes(0x88B1F))[:64], False, id="a length like gzip's magic"),
         pytest.param(b"", False, id="empty"),
     ],
 )

@@ -68,7 +68,7 @@ REFUSED = {
         {"a": zlib.compress(A_RECORD)},
         "a",
         DatasetDamagedError,
-        "a is damaged, or not a TFRecord",
+        "a is damaged, compressed as ZLIB, or not a TFRecord",
     ),
     "gzip and not": (
         *({"a.tfrecord": A_RECORD, "b.tfrecord.gz": gzip.compress(A_RECORD)}, "*"),
