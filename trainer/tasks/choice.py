@@ -280,18 +280,16 @@ def choose_target(
     if name is not None and name not in features:
         raise UnknownNameError("feature for the target", name, features)
     kinds = [target for target in TARGETS.values() if task in (None, target.learns)]
-    suiting = {
-        each: feature
-        for each, feature in features.items()
-        if name is not None or task is None or any(kind.suits(feature) for kind in kinds)
-    }
-    if not suiting:
+    suiting = features
+    if name is None and task is not None:
+        suiting = {each: feature for each, feature in features.items() if _kinds_of(feature, kinds)}
+    if task is not None and not suiting:
         raise ConfigError(
             f"--task {task} does not suit the dataset's features: {_list_features(features)}; "
             "leave it out, or train on another dataset"
         )
     feature = features[name or _usual(suiting)]
-    suitable = {kind.learns: kind for kind in kinds if kind.suits(feature)}
+    suitable = {kind.learns: kind for kind in _kinds_of(feature, kinds)}
     usual = "regression" if feature.dtype.startswith("float") else "classification"
     chosen = suitable.get(usual) or next(iter(suitable.values()), None)
     if chosen is None:
@@ -301,6 +299,11 @@ def choose_target(
             "class_label, with shape [null] if records may have several"
         )
     return chosen.from_feature(feature)
+
+
+def _kinds_of(feature: Feature, kinds: Iterable[type[Target]]) -> list[type[Target]]:
+    """The kinds that suit a feature; none for one without values."""
+    return [kind for kind in kinds if 0 not in feature.shape and kind.suits(feature)]
 
 
 def describe(feature: Feature) -> str:
@@ -324,7 +327,7 @@ def _usual(features: Mapping[str, Feature]) -> str:
     if usual:
         return usual[0]
     for kind in _IN_IMAGES:
-        of_kind = [feature.name for feature in features.values() if kind.suits(feature)]
+        of_kind = [each.name for each in features.values() if _kinds_of(each, [kind])]
         if len(of_kind) == 1 and not labels:
             return of_kind[0]
     names = _list_features(features)

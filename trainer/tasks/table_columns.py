@@ -80,7 +80,7 @@ def _kind_of_texts(name: str, texts: Sequence[str]) -> ColumnKind:
     if not filled:
         return ColumnKind.EMPTY
     distinct, repeats = len(set(filled)), 2 * len(set(filled)) <= len(filled)
-    if all(re.fullmatch(DATE, text) for text in filled):
+    if all(re.fullmatch(DATE, text, re.ASCII) for text in filled):
         return ColumnKind.DATE
     if distinct <= _FEW_VALUES and repeats:
         return ColumnKind.CATEGORY

@@ -90,6 +90,9 @@ a=float y=float | target=y task=classification
   -> target y .scalar of float32.: --task classification does not suit it
 a=float tags=ids | target=tags -> declare a class_label, with shape \[null\]
 a=float t=text | target=t task=regression -> --task regression does not suit it
+a=nothing label -> there is no input
+a=float y=nothing -> no task learns it
+audio=slow-audio label -> 20 samples per second, but .*; store it as a sequence of numbers
 a=float label | inputs=b -> unknown .*'b'.*choose from: a, label
 a=float label | inputs=a,label -> 'label', which is the target
 a=float label | inputs=a,a -> named twice
