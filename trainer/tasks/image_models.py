@@ -175,10 +175,11 @@ def _backbone(
         if not isinstance(error, ValueError):
             raise
         _, height, width, channels = image.shape
-        wrong = "--weights" if of_keras and channels != 3 else "--image-size"
+        needs_color = of_keras and channels != 3
+        remedy = "leave out --weights" if needs_color else "give another --image-size"
         raise ConfigError(
             f"--model {name} cannot take images of {ImageSize(height, width)} with "
-            f"{counted(channels, 'channel')}: {error}; give other {wrong}, or another --model"
+            f"{counted(channels, 'channel')}: {error}; {remedy}, or another --model"
         ) from error
     if weights is None:
         for layer in backbone._flatten_layers():

@@ -13,7 +13,6 @@ from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks.choice import choose_task
-from trainer.tasks.task_json import check_same_records
 
 # Task: inputs -> kind of the target.
 CHOSEN = """
@@ -166,24 +165,6 @@ def test_boxes_take_the_size_of_the_image_and_the_most_of_pad(choose):
 
     assert (task.goal.height, task.goal.width, task.goal.pad_to) == (64, 96, 7)
     assert task.output_shape == (96 + 24 + 6, 1 + 5)
-
-
-@pytest.mark.parametrize(
-    ("declared", "options"),
-    [
-        ("image label", {}),
-        ("image label=labels", {}),
-        ("image boxes", {}),
-        ("a=float y=float", {}),
-        ("a=float y=integer", {"task": "regression"}),
-        ("a=float y=vector", {"task": "classification"}),
-    ],
-)
-def test_a_model_takes_the_data_that_it_was_trained_on(choose, declare, declared, options):
-    options = {**options, "image_size": ImageSize(64, 96)}
-    task, _ = choose(declared, **options)
-
-    check_same_records(task, declare(declared), training(**options))
 
 
 @pytest.mark.parametrize(

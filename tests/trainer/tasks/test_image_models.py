@@ -136,12 +136,12 @@ def test_weights_of_another_model_are_refused(tmp_path):
         pytest.param({"name": "small", "weights": "w.h5"}, "leave it out", id="small's weights"),
         pytest.param(
             {"name": "Xception", "side": 16},
-            "cannot take images of 16x16 .*; give other --image-size",
+            "cannot take images of 16x16 .*; give another --image-size",
             id="size",
         ),
         pytest.param(
             {"name": "MobileNet", "weights": "imagenet", "channels": 1},
-            "with 1 channel: .*; give other --weights",
+            "with 1 channel: .*; leave out --weights",
             id="channels",
         ),
         pytest.param({"name": "MobileNet", "weights": "no.h5"}, "no.h5", id="no such weights"),
