@@ -34,7 +34,7 @@ _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
 # Targets at places in an image, which are learned if nothing is known of the image as a whole.
 _IN_IMAGES = [target for target in TARGETS.values() if target.leader is not None]
-_SHOWN = 6
+_SHOWN, _LONGEST = 6, 100
 # Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -157,9 +157,7 @@ class _Inputs:
 
     def _text_leads(self, candidates: Mapping[str, Input], table: Mapping[str, Input]) -> bool:
         """Whether to learn from a text instead of a table's columns."""
-        texts = {name for name, each in candidates.items() if each.group == "text"}.difference(
-            table
-        )
+        texts = {name for name, each in candidates.items() if each.group == "text"} - {*table}
         long = [name for name in texts if self.reasons.get(name) == ColumnKind.TEXT.reason]
         return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
 
@@ -313,9 +311,10 @@ def describe(feature: Feature) -> str:
 
 
 def shorten(words: Sequence[str]) -> str:
-    """The first words of a list: `a, b, 7 more`."""
+    """The first words of a list, long ones cut: `a, b, 7 more`."""
     more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
-    return ", ".join([*words[:_SHOWN], *more])
+    cut = [word if len(word) <= _LONGEST else f"{word[:_LONGEST]}…" for word in words[:_SHOWN]]
+    return ", ".join([*cut, *more])
 
 
 def _usual(features: Mapping[str, Feature]) -> str:

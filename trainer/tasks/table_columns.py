@@ -101,7 +101,7 @@ def sample_columns(
     ]
     index, num_records = dataset.index(split), dataset.num_records(split)
     most = _MOST_BYTES * index.num_records // max(1, index.num_bytes)
-    count = max(1, min(_MOST_RECORDS, most, num_records))
+    count = min(_MOST_RECORDS, max(1, most), num_records)
     numbers = np.arange(count) * num_records // count
     if split in dataset.parts:
         numbers = dataset.parts[split][numbers]

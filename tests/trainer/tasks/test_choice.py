@@ -149,6 +149,7 @@ def test_why_is_said(choose):
     )
     columns = " ".join(f"c{number}=float" for number in range(50))
     assert "c5 (scalar of float32), 44 more to label" in choose(f"{columns} label")[1]
+    assert f"{'n' * 100}…" in choose(f"{'n' * 999}=float label")[1]
     assert "resampled to 16,000 Hz" in choose("audio=audio-of-any-rate label")[1]
     assert "resampled" not in choose("audio label")[1]
 

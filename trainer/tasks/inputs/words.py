@@ -13,7 +13,7 @@ from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.base import STRINGS, VaryingInput, not_compared
-from trainer.tasks.statistics import Statistic, not_utf8
+from trainer.tasks.statistics import LEAVE_OUT, Statistic, not_utf8
 
 _MAX_WORDS = 20_000
 
@@ -115,7 +115,7 @@ class _Frequencies:
         try:
             words = tuple(map(str, self._layer.get_vocabulary(include_special_tokens=False)))
         except UnicodeDecodeError as error:
-            raise ConfigError(not_utf8(self._name, error)) from error
+            raise ConfigError(not_utf8(self._name, error, LEAVE_OUT)) from error
         if not words:
             raise ConfigError(
                 f"{self._name!r} has no word in the train split; leave it out by --inputs"
