@@ -1,6 +1,8 @@
 """What each kind of input makes of a batch, on the CPU and on the device."""
 
 import dataclasses
+import struct
+import zlib
 
 import keras
 import numpy as np
@@ -9,7 +11,8 @@ import tensorflow as tf
 from kinds_of_learning import training
 
 from tfrecord_dataset.format.declaration import features_from_json
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.predicting.items import read_items
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs import input_type
 from trainer.tasks.inputs.audio import Audio, log_mel
@@ -237,6 +240,52 @@ def test_missing_numbers_and_raw_pixels_pass_as_they_are():
     np.testing.assert_array_equal(gaps, [np.nan, 1])
     pixels = np.zeros((1, 2, 2), np.uint8)
     assert Array(name="x", sizes=(2, 2, 1)).host_step()(tf.constant(pixels)).dtype == tf.uint8
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "message"),
+    [
+        ({"kind": "sequence", "dtype": "int64"}, [1, 2.5], "not a whole number; correct"),
+        ({"kind": "scalar", "dtype": "int64"}, "[" * 100_000, "not of int64: max"),
+        ({"kind": "text"}, None, "x of rows:3 is None, which is not of string: not a text"),
+        ({"kind": "text"}, "\ud800", "not of string: 'utf-8' codec can't encode"),
+        ({"kind": "image"}, 5, "is 5, not the path of a file; correct"),
+        ({"kind": "image"}, "no.png", "no.png is not a readable image: cannot identify image file"),
+        ({"kind": "image"}, "bomb.png", "bomb.png is not a readable image: Image size"),
+        ({"kind": "audio"}, None, "is None, not the path of a file; correct"),
+    ],
+)
+def test_values_to_predict_for_that_do_not_fit(tmp_path, declared, value, message):
+    size = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    head = struct.pack(">I", 13) + b"IHDR" + size + struct.pack(">I", zlib.crc32(b"IHDR" + size))
+    (tmp_path / "bomb.png").write_bytes(b"\x89PNG\r\n\x1a\n" + head + bytes(4) + b"IDAT")
+    (tmp_path / "no.png").write_bytes(b"no image")
+    (feature,) = features_from_json({"x": declared}).values()
+    each = input_type(feature).from_feature(feature, training())
+
+    with pytest.raises(DatasetDamagedError, match=message):
+        each.stored(value, feature, tmp_path, "rows:3")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"t\n\xff\n", "a.csv cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
+        ("a.csv", b"t\n" + b"x" * 200_000, "a.csv cannot be read: field larger than .*; save it"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl:1 is not a JSON object: maximum recursion"),
+        ("a.jsonl", b"\n[1, 2]", r"a.jsonl:2 is not a JSON object: it is \[1, 2\]; correct"),
+        ("a.jsonl", b"\xff", "a.jsonl cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
+        ("a.txt", b"\xff", "a.txt is not UTF-8: .*; save it as UTF-8"),
+    ],
+)
+def test_files_to_predict_for_that_cannot_be_read(
+    choose, declare, tmp_path, name, content, message
+):
+    (tmp_path / name).write_bytes(content)
+    task, _ = choose("t=text label")
+
+    with pytest.raises(DatasetDamagedError, match=message):
+        [*read_items([str(tmp_path / name)], task, declare("t=text label"))]
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])

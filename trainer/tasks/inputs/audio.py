@@ -64,7 +64,7 @@ class Audio(VaryingInput):
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
         import soundfile  # here: most models take no audio
 
-        path = folder / value
+        path = self.file_of(value, folder, source)
         try:
             soundfile.info(os.fspath(path))
         except soundfile.LibsndfileError as error:

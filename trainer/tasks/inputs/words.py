@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.base import STRINGS, VaryingInput, not_compared
@@ -59,7 +59,10 @@ class Words(VaryingInput):
         return (".txt",) if self.is_text else ()
 
     def of_file(self, file: Path) -> str:
-        return file.read_text(encoding="utf-8")
+        try:
+            return file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise DatasetDamagedError(f"{file} is not UTF-8: {error}; save it as UTF-8") from error
 
     @property
     def pad_to(self) -> int | None:
