@@ -26,31 +26,31 @@ TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
 
 
 @pytest.mark.parametrize(
-    ("declared", "expected"),
+    ("kind", "dtype", "shape", "expected"),
     [
-        pytest.param({"kind": "image"}, Image, id="image"),
-        pytest.param({"kind": "audio"}, Audio, id="audio"),
-        pytest.param({"kind": "class_label"}, Category, id="class"),
-        pytest.param({"kind": "class_label", "shape": [None]}, None, id="classes"),
-        pytest.param({"kind": "text"}, Words, id="text"),
-        pytest.param({"kind": "scalar", "dtype": "string"}, Words, id="string"),
-        pytest.param({"kind": "scalar", "dtype": "bytes"}, None, id="bytes"),
-        pytest.param({"kind": "scalar", "dtype": "int64"}, Numbers, id="number"),
-        pytest.param({"kind": "sequence", "dtype": "int64"}, Ids, id="ids"),
-        pytest.param({"kind": "sequence", "dtype": "float32"}, Series, id="series"),
-        pytest.param(
-            {"kind": "sequence", "dtype": "int64", "shape": [None, 2]}, Series, id="rows of numbers"
-        ),
-        pytest.param({"kind": "sequence", "dtype": "string"}, Words, id="strings"),
-        pytest.param({"kind": "tensor", "dtype": "int64", "shape": [3]}, Numbers, id="vector"),
-        pytest.param({"kind": "tensor", "dtype": "string", "shape": [3]}, None, id="fixed strings"),
-        pytest.param({"kind": "tensor", "dtype": "float32", "shape": [3, 3]}, Array, id="array"),
-        pytest.param({"kind": "tensor", "dtype": "float32", "shape": [2] * 4}, None, id="4 axes"),
-        pytest.param({"kind": "boxes"}, None, id="boxes"),
-        pytest.param({"kind": "bytes"}, None, id="raw"),
+        ("image", None, None, Image),
+        ("audio", None, None, Audio),
+        ("class_label", None, None, Category),
+        ("class_label", None, [None], None),
+        ("text", None, None, Words),
+        ("scalar", "string", None, Words),
+        ("scalar", "bytes", None, None),
+        ("scalar", "int64", None, Numbers),
+        ("sequence", "int64", None, Ids),
+        ("sequence", "float32", None, Series),
+        ("sequence", "int64", [None, 2], Series),
+        ("sequence", "string", None, Words),
+        ("tensor", "int64", [3], Numbers),
+        ("tensor", "string", [3], None),
+        ("tensor", "float32", [3, 3], Array),
+        ("tensor", "float32", [2] * 4, None),
+        ("boxes", None, None, None),
+        ("bytes", None, None, None),
     ],
 )
-def test_the_kind_of_input_that_a_feature_is(declared, expected):
+def test_the_kind_of_input_that_a_feature_is(kind, dtype, shape, expected):
+    stated = {"kind": kind, "dtype": dtype, "shape": shape}
+    declared = {name: each for name, each in stated.items() if each is not None}
     (feature,) = features_from_json({"x": declared}).values()
 
     kind = input_type(feature)
