@@ -16,7 +16,7 @@ from tfrecord_dataset.format.inference import KeyStatistics, Sample, one_kind
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import storage
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
-from trainer.parsing import parse_spec
+from trainer.parsing import parse_specs
 
 # By name: as in metadata.json, or a Feature of another dataset; or a list as in metadata.json.
 Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature]
@@ -106,7 +106,7 @@ def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
 
 def _check(feature: Feature, sample: Sample) -> None:
     """Raise ConfigError if the records lack a feature's key, or hold other values than declared."""
-    needed = parse_spec(feature)
+    needed = parse_specs([feature])
     for number, (key, spec) in enumerate(needed.items()):
         statistics = sample.keys.get(key)
         if statistics is None:

@@ -49,7 +49,7 @@ _MEANINGS: tuple[tuple[str, type[TrainerError], str], ...] = (
     ),
     (  # the name that `parsing.images` gives to the operation that decodes a feature
         rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
-        r"(DecodeImage|\w+Jpeg\w*?)(_\d+)?\}\}",
+        r"(DecodeImage|DecodePng|\w+Jpeg\w*?)(_\d+)?\}\}",
         DatasetDamagedError,
         "{name!r} of a record is not an image that TensorFlow can read: {summary}; "
         "`beam-tfrecords build` rejects damaged images and lists them",

@@ -27,7 +27,6 @@ __all__ = [
     "images_of",
     "keepable",
     "outputs",
-    "parse_spec",
     "parse_specs",
     "parser",
     "reads_batches",
@@ -68,12 +67,6 @@ def keepable(features: Sequence[Feature]) -> list[Feature]:
     return [image for image in images_of(features) if image.dtype == "uint8"]
 
 
-def parse_spec(feature: Feature) -> Mapping[str, Any]:
-    """Return the `tf.io` specs of a feature by key, or ConfigError for an unsupported dtype."""
-    _reader(feature).outputs(feature, Decoding())
-    return specs_of(feature)
-
-
 def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
     """Return the `tf.io` specs of features by key.
 
@@ -82,7 +75,8 @@ def parse_specs(features: Sequence[Feature]) -> dict[str, Any]:
     """
     specs: dict[str, Any] = {}
     for feature in features:
-        for key, spec in parse_spec(feature).items():
+        _reader(feature).outputs(feature, Decoding())  # checks its dtype
+        for key, spec in specs_of(feature).items():
             if repr(specs.setdefault(key, spec)) != repr(spec):
                 raise ConfigError(
                     f"feature {feature.name!r} reads key {key!r} differently from another feature; "

@@ -9,6 +9,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, ObjectColumn, object_columns
 from tfrecord_dataset.image_size import ImageSize
 from trainer.parsing.columns import Rows
+from trainer.parsing.images import decode_png
 from trainer.parsing.reader import STORED_DTYPES, Decoding, Output, Reader, Tensors, check_lengths
 from trainer.tensors import Tensor
 from trainer.views import WHOLE, View, Views, see_boxes, see_keypoints, whole
@@ -57,7 +58,7 @@ class Boxes(Reader):
                 values = see_keypoints(view, values, feature.keypoint_flips)
             values = tf.boolean_mask(values, is_visible)
             if column.form == "masks":
-                values = decode_masks(values, decoding.image_size, view, decoding.drawn)
+                values = decode_masks(feature, values, decoding.image_size, view, decoding.drawn)
             visible[column.name] = values
         return visible
 
@@ -101,16 +102,21 @@ def _values(feature: Feature, column: ObjectColumn, parsed: Tensors, decoding: D
             of_each_box = tf.RaggedTensor.from_row_lengths(points, number)
             return of_each_box.to_tensor(-1.0, shape=(None, feature.keypoints, 3))
         case "masks" if decoding.views is None:
-            return decode_masks(first, decoding.image_size)
+            return decode_masks(feature, first, decoding.image_size)
     return first
 
 
 def decode_masks(
-    encoded: Tensor, size: ImageSize | None, view: View | None = None, views: Views = WHOLE
+    feature: Feature,
+    encoded: Tensor,
+    size: ImageSize | None,
+    view: View | None = None,
+    views: Views = WHOLE,
 ) -> Tensor:
     """Decode masks of objects, uint8 [n, height, width] of 0 and 1.
 
     Args:
+        feature: The boxes of the objects.
         encoded: PNG files of one size: `tf.string` [n].
         size: Size to scale to, by nearest pixels; None keeps their own, 0 × 0 if there are none.
         view: View of their image at the size at which it was decoded; None for whole masks.
@@ -118,7 +124,7 @@ def decode_masks(
     """
 
     def decode(png: Tensor) -> Tensor:
-        mask = tf.io.decode_png(png, channels=1)
+        mask = decode_png(feature, png, 1)
         if size is not None:
             image = tf.shape(mask)[:2]
             part = whole(image) if view is None else view.on(image)

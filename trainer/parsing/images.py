@@ -65,7 +65,7 @@ class Image(Reader):
             return tf.io.decode_image(encoded, **options)
 
         if feature.dtype == "uint16":
-            image = tf.io.decode_png(encoded, channels=channels, dtype=tf.uint16, name=name)
+            image = decode_png(feature, encoded, channels)
         elif channels == 1 and feature.format not in ("jpeg", "png"):
             # BMP is the only format that is not converted to one channel while decoding.
             is_bmp = tf.strings.substr(encoded, 0, 2) == "BM"
@@ -117,6 +117,13 @@ def window_name(image: str) -> str:
     return f"{image}_window"
 
 
+def decode_png(feature: Feature, encoded: Tensor, channels: int) -> Tensor:
+    """Decode a PNG: uint8 or, of a feature of it, uint16 [height, width, channels]."""
+    dtype = tf.uint16 if feature.dtype == "uint16" else tf.uint8
+    with tf.name_scope(_scope(feature)):
+        return tf.io.decode_png(encoded, channels=channels, dtype=dtype)
+
+
 def _scope(feature: Feature) -> str:
     return f"{DECODING}/{_NOT_IN_NAMES.sub('_', feature.name)}"
 
@@ -136,7 +143,7 @@ class Map(Image):
     nearest: ClassVar[bool] = True
 
     def pixels(self, feature: Feature, encoded: Tensor) -> Tensor:
-        numbers = tf.io.decode_png(encoded, channels=1, dtype=tf.as_dtype(feature.dtype))
+        numbers = decode_png(feature, encoded, 1)
         return tf.ensure_shape(numbers, (*feature.shape[:2], 1))
 
     def see_pixels(self, view: View, image: Tensor, decoding: Decoding) -> Tensor:

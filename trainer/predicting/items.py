@@ -102,21 +102,27 @@ def items_of_rows(
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        if path.suffix.lower() == ".csv":
-            yield from csv.DictReader(lines)
-            return
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise ValueError("it is not an object")
-            except ValueError as error:
-                problem = f"{path}:{number} is not a JSON object: {error}; correct the line"
-                raise DatasetDamagedError(problem) from error
-            yield row
+    is_csv = path.suffix.lower() == ".csv"
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            yield from csv.DictReader(lines) if is_csv else _json_rows(path, lines)
+    except (UnicodeDecodeError, csv.Error) as error:
+        problem = f"{path} cannot be read: {error}; save it as JSON Lines in UTF-8"
+        raise DatasetDamagedError(problem) from error
+
+
+def _json_rows(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise TypeError(f"it is {json.dumps(row)[:20]}")
+        except (TypeError, ValueError, RecursionError) as error:
+            problem = f"{path}:{number} is not a JSON object: {error}; correct the line"
+            raise DatasetDamagedError(problem) from error
+        yield row
 
 
 def _example(

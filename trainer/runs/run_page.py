@@ -80,11 +80,11 @@ class RunPage:
         if num_batches:
             return self._evaluate(num_batches, accumulators)
         self._accumulators = accumulators
-        baseline = None if self._baseline else results.baseline()
-        if baseline is None:
+        if self._baseline is not None:  # the same for all validations
             return self._evaluate(None, accumulators) | self._guessed
+        baseline = results.baseline()
         result = self._evaluate(None, [*accumulators, baseline])
-        self._baseline = baseline  # the same for all validations
+        self._baseline = baseline
         self._guessed = {baseline.key: result[baseline.key]}
         return result
 

@@ -212,14 +212,13 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     evaluate_split = evaluator(task, model, strategy, batches, global_batch, num_records)
     results = results_of(task.goal)
     accumulators, baseline = results.accumulators(), results.baseline()
-    result = evaluate_split(accumulators=[*accumulators, *([baseline] if baseline else [])])
-    if baseline is not None:
-        say_comparison(baseline, result, progress)
-        if missing := baseline.missing:
-            progress.warn(
-                f"{split_name} has no record of {counted(len(missing), 'class')}, whose figures it "
-                f"cannot tell: {shorten(missing)}"
-            )
+    result = evaluate_split(accumulators=[*accumulators, baseline])
+    say_comparison(baseline, result, progress)
+    if missing := baseline.missing:
+        progress.warn(
+            f"{split_name} has no record of {counted(len(missing), 'class')}, whose figures it "
+            f"cannot tell: {shorten(missing)}"
+        )
     if config.report is not None:
         title, about = f"Predictions of {task.target}", f"{run.file} on {config.data}"
         sections = sections_of(accumulators, task, dataset, split_name)

@@ -34,7 +34,7 @@ _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
 # Targets at places in an image, which are learned if nothing is known of the image as a whole.
 _IN_IMAGES = [target for target in TARGETS.values() if target.leader is not None]
-_SHOWN = 6
+_SHOWN, _LONGEST = 6, 100
 # Characters that Keras does not accept in the name of a layer.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -157,9 +157,7 @@ class _Inputs:
 
     def _text_leads(self, candidates: Mapping[str, Input], table: Mapping[str, Input]) -> bool:
         """Whether to learn from a text instead of a table's columns."""
-        texts = {name for name, each in candidates.items() if each.group == "text"}.difference(
-            table
-        )
+        texts = {name for name, each in candidates.items() if each.group == "text"} - {*table}
         long = [name for name in texts if self.reasons.get(name) == ColumnKind.TEXT.reason]
         return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
 
@@ -280,18 +278,16 @@ def choose_target(
     if name is not None and name not in features:
         raise UnknownNameError("feature for the target", name, features)
     kinds = [target for target in TARGETS.values() if task in (None, target.learns)]
-    suiting = {
-        each: feature
-        for each, feature in features.items()
-        if name is not None or task is None or any(kind.suits(feature) for kind in kinds)
-    }
-    if not suiting:
+    suiting = features
+    if name is None and task is not None:
+        suiting = {each: feature for each, feature in features.items() if _kinds_of(feature, kinds)}
+    if task is not None and not suiting:
         raise ConfigError(
             f"--task {task} does not suit the dataset's features: {_list_features(features)}; "
             "leave it out, or train on another dataset"
         )
     feature = features[name or _usual(suiting)]
-    suitable = {kind.learns: kind for kind in kinds if kind.suits(feature)}
+    suitable = {kind.learns: kind for kind in _kinds_of(feature, kinds)}
     usual = "regression" if feature.dtype.startswith("float") else "classification"
     chosen = suitable.get(usual) or next(iter(suitable.values()), None)
     if chosen is None:
@@ -303,6 +299,11 @@ def choose_target(
     return chosen.from_feature(feature)
 
 
+def _kinds_of(feature: Feature, kinds: Iterable[type[Target]]) -> list[type[Target]]:
+    """The kinds that suit a feature; none for one without values."""
+    return [kind for kind in kinds if 0 not in feature.shape and kind.suits(feature)]
+
+
 def describe(feature: Feature) -> str:
     """`caption (text)`, or with the dtype `age (scalar of int64)`."""
     has_dtype = feature.kind in ("scalar", "tensor", "sequence")
@@ -310,9 +311,10 @@ def describe(feature: Feature) -> str:
 
 
 def shorten(words: Sequence[str]) -> str:
-    """The first words of a list: `a, b, 7 more`."""
+    """The first words of a list, long ones cut: `a, b, 7 more`."""
     more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
-    return ", ".join([*words[:_SHOWN], *more])
+    cut = [word if len(word) <= _LONGEST else f"{word[:_LONGEST]}…" for word in words[:_SHOWN]]
+    return ", ".join([*cut, *more])
 
 
 def _usual(features: Mapping[str, Feature]) -> str:
@@ -324,7 +326,7 @@ def _usual(features: Mapping[str, Feature]) -> str:
     if usual:
         return usual[0]
     for kind in _IN_IMAGES:
-        of_kind = [feature.name for feature in features.values() if kind.suits(feature)]
+        of_kind = [each.name for each in features.values() if _kinds_of(each, [kind])]
         if len(of_kind) == 1 and not labels:
             return of_kind[0]
     names = _list_features(features)

@@ -23,18 +23,19 @@ def read_weights(text: str) -> Mapping[str, float] | None:
     """
     if text == BALANCED:
         return None
-    weights = {}
+    weights: dict[str, float] = {}
     for part in text.split(","):
-        name, _, number = part.rpartition("=")
+        name, _, number = (each.strip() for each in part.rpartition("="))
         try:
-            weights[name.strip()] = float(number)
+            weight = float(number)
         except ValueError:
-            number = ""
-        if not name or not number or not 0 <= weights[name.strip()] < math.inf:
+            weight = math.nan
+        if not name or name in weights or not 0 <= weight < math.inf:
             raise ConfigError(
-                f"--class-weights: {part!r} is not a class with a weight from 0; give balanced, or "
-                "weights such as WBC=2,RBC=0.5"
+                f"--class-weights: {part!r} is not a class, named once, with a weight from 0; give "
+                "balanced, or weights such as WBC=2,RBC=0.5"
             )
+        weights[name] = weight
     return weights
 
 

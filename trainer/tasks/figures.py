@@ -1,10 +1,9 @@
 """Metrics over a whole split, figures of a report, and records to look at."""
 
 import abc
+import bisect
 import collections
 import dataclasses
-import heapq
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -66,25 +65,22 @@ class Worst:
 
     def __init__(self, most: int = 12) -> None:
         self._most = most
-        self._kept: list[tuple[float, int, Any]] = []
-        self._order = itertools.count()
+        self._kept: list[tuple[float, Any]] = []  # the worst first, of equal ones the first
 
     def takes(self, badness: float) -> bool:
         """Whether a record this bad would be kept."""
-        return len(self._kept) < self._most or badness > self._kept[0][0]
+        return len(self._kept) < self._most or badness > self._kept[-1][0]
 
     def add(self, badness: float, number: int, *facts: Any) -> None:
         """Add a record with its facts, and drop the least bad one."""
         if self.takes(badness):
-            entry = (badness, -next(self._order), (number, *facts))
-            (heapq.heappush if len(self._kept) < self._most else heapq.heapreplace)(
-                self._kept, entry
-            )
+            entry = (badness, (number, *facts))
+            bisect.insort(self._kept, entry, key=lambda each: -each[0])
+            del self._kept[self._most :]
 
     def __iter__(self) -> Iterator[Any]:
         """(number, *facts) of each, the worst first."""
-        ordered = sorted(self._kept, reverse=True, key=lambda each: each[:2])
-        return (record for _, _, record in ordered)
+        return (record for _, record in self._kept)
 
 
 # Records are counted by the logit of their probability, in steps: so memory does not grow with

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks import retinanet
 
@@ -173,8 +174,12 @@ def _backbone(
             ) from error
         if not isinstance(error, ValueError):
             raise
+        _, height, width, channels = image.shape
+        needs_color = of_keras and channels != 3
+        remedy = "leave out --weights" if needs_color else "give another --image-size"
         raise ConfigError(
-            f"--model {name} cannot take images of {ImageSize(*image.shape[1:3])}: {error}"
+            f"--model {name} cannot take images of {ImageSize(height, width)} with "
+            f"{counted(channels, 'channel')}: {error}; {remedy}, or another --model"
         ) from error
     if weights is None:
         for layer in backbone._flatten_layers():

@@ -185,7 +185,13 @@ def evaluation_batches(
 
     Each of several workers has its part of every batch, and as many batches as all others: its part
     of the last one may be empty.
+
+    Raises:
+        ConfigError: The split has no records.
     """
+    num_records = dataset.num_records(split)
+    if not num_records:
+        raise ConfigError(f"split {split!r} has no records to evaluate on; choose another")
     batches = dataset.batches(
         split,
         batch_size=batch_size,
@@ -199,7 +205,7 @@ def evaluation_batches(
     )
     if num_workers == 1:
         return batches
-    num_records, size = dataset.num_records(split), batch_size // num_workers
+    size = batch_size // num_workers
 
     def of_this_pass(number: Tensor, batch: Any) -> Any:
         left = num_records - number * batch_size - worker * size

@@ -13,6 +13,7 @@ from trainer.errors import ConfigError
 MAX_CLASSES = 10_000
 EPSILON = 2.0**-23  # float32's
 _LARGEST = float(np.finfo(np.float32).max)
+LEAVE_OUT = "leave the feature out by --inputs"
 # The largest relative difference between equal numbers and their mean.
 _ROUNDING = 1e-12
 
@@ -46,7 +47,7 @@ class Moments:
         size: int,
         *,
         allow_missing: bool = False,
-        remedy: str = "leave the feature out by --inputs",
+        remedy: str = LEAVE_OUT,
     ) -> None:
         self._name = name
         self._remedy = remedy
@@ -194,12 +195,14 @@ class Strings:
         try:
             return [text.decode() for text in texts]
         except UnicodeDecodeError as error:
-            raise ConfigError(not_utf8(self._name, error)) from error
+            is_target = self._field == "classes"
+            remedy = "choose another target with --target" if is_target else LEAVE_OUT
+            raise ConfigError(not_utf8(self._name, error, remedy)) from error
 
 
-def not_utf8(name: str, error: UnicodeDecodeError) -> str:
+def not_utf8(name: str, error: UnicodeDecodeError, remedy: str) -> str:
     """The message for a text that cannot be decoded."""
     return (
         f"{name!r} of a record is not UTF-8 ({error.object[:20]!r}); leave such records out of the "
-        "dataset, or leave the feature out of --inputs"
+        f"dataset, or {remedy}"
     )

@@ -80,7 +80,7 @@ def _kind_of_texts(name: str, texts: Sequence[str]) -> ColumnKind:
     if not filled:
         return ColumnKind.EMPTY
     distinct, repeats = len(set(filled)), 2 * len(set(filled)) <= len(filled)
-    if all(re.fullmatch(DATE, text) for text in filled):
+    if all(re.fullmatch(DATE, text, re.ASCII) for text in filled):
         return ColumnKind.DATE
     if distinct <= _FEW_VALUES and repeats:
         return ColumnKind.CATEGORY
@@ -101,7 +101,7 @@ def sample_columns(
     ]
     index, num_records = dataset.index(split), dataset.num_records(split)
     most = _MOST_BYTES * index.num_records // max(1, index.num_bytes)
-    count = max(1, min(_MOST_RECORDS, most, num_records))
+    count = min(_MOST_RECORDS, max(1, most), num_records)
     numbers = np.arange(count) * num_records // count
     if split in dataset.parts:
         numbers = dataset.parts[split][numbers]

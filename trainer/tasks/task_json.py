@@ -103,8 +103,7 @@ def check_same_inputs(task: Task, features: Mapping[str, Feature], options: Trai
             raise UnknownNameError("feature, which the model needs,", each.name, features)
         feature = features[each.name]
         if not each.suits(feature) or each.from_feature(feature, options) != each:
-            rate = f", {feature.sample_rate} samples per second" if feature.sample_rate else ""
             raise ConfigError(
-                f"{describe(feature)} has shape {list(feature.shape)}{rate}, but the model was "
+                f"{describe(feature)} has shape {list(feature.shape)}, but the model was "
                 f"trained on {each.in_words}; give data with the same features"
             )

@@ -53,13 +53,12 @@ def evaluator(
     whole = distributed(strategy, masked, batch_size)
     names = metric_names(task)
     new_accumulators = results_of(task.goal).accumulators
-    accumulates = bool(new_accumulators())
 
     def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
         outputs = model(task.prepare(inputs), training=False)
         losses = task.loss(task.goal.with_totals(target), outputs)
         sums = example_sums(task, losses, target, outputs, mask)
-        records = (target, task.goal.predict(outputs), mask) if accumulates else ()
+        records = (target, task.goal.predict(outputs), mask)
         if is_shared:
             records = tf.nest.map_structure(_of_all_workers, records)
         return tf.concat([sums, [tf.reduce_sum(mask)]], axis=0), records
@@ -86,10 +85,9 @@ def evaluator(
             except tf.errors.OutOfRangeError:
                 break
             of_batches.append(sums)  # read at the end, to start the next batch at once
-            if accumulates:
-                target, predictions = _without_padding(*records)
-                for accumulator in accumulators:
-                    accumulator.update(target, predictions)
+            target, predictions = _without_padding(*records)
+            for accumulator in accumulators:
+                accumulator.update(target, predictions)
         result = _means(names, of_batches, num_records if num_batches is None else None)
         return functools.reduce(operator.or_, (each.result() for each in accumulators), result)
 

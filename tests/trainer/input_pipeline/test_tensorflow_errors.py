@@ -112,6 +112,28 @@ def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expec
         assert "\n" not in message
 
 
+BOX = {f"x/bbox/{side}": [0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
+
+
+@pytest.mark.parametrize(
+    ("declared", "record"),
+    [
+        pytest.param({"kind": "map"}, {"x": b"no PNG"}, id="map"),
+        pytest.param({"kind": "image", "dtype": "uint16"}, {"x": b"no PNG"}, id="16 bits"),
+        pytest.param(
+            {"kind": "boxes", "geometry": ["mask"]}, BOX | {"x/mask": [b"no PNG"]}, id="mask"
+        ),
+    ],
+)
+def test_a_png_that_cannot_be_decoded(tmp_path, write_records, declared, record):
+    write_records(tmp_path / "a.tfrecord", [record])
+    dataset = trainer.open(tmp_path / "a.tfrecord", features={"x": declared})
+
+    for image_size in (None, 8):
+        error = explain(error_of(dataset.batches(batch_size=None, image_size=image_size)))
+        assert str(error).startswith("'x' of a record is not an image that TensorFlow can read: ")
+
+
 def test_own_checks_keep_their_message(tmp_path, write_records):
     dataset = opened(
         tmp_path, write_records, USUAL, {"x": {"kind": "sequence", "dtype": "float32"}}

@@ -6,14 +6,14 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from kinds_of_learning import KINDS
+from kinds_of_learning import KINDS, training
 from kinds_of_learning import learned as of_kind
 
 import tfrecord_dataset
 import trainer
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
-from trainer.tasks.task_json import task_from_json, task_to_json
+from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -89,6 +89,7 @@ def test_a_task_is_read_as_it_was_written(learned):
         repr(each) for each in task.inputs.values()
     ]
     assert features == {name: dataset.features[name] for name in task.training_features}
+    check_same_records(read, dataset.features, training(image_size=32))
 
 
 def test_statistics_of_parts_are_those_of_the_whole(learned):

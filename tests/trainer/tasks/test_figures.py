@@ -7,7 +7,6 @@ from trainer.tasks.figures import (
     ClassFigures,
     NumberFigures,
     Worst,
-    area_under_curve,
     precision_recall,
 )
 from trainer.tasks.segmentation import PixelConfusion
@@ -69,21 +68,6 @@ def test_precision_and_recall_by_threshold():
         *[(2 / 3, 2 / 3), (2 / 3, 2 / 4), (1.0, 3 / 5), (1.0, 3 / 8)]
     ]
     assert precision_recall(0 * members, others) == []
-
-
-@pytest.mark.parametrize(
-    ("members", "others", "expected"),
-    [
-        pytest.param([0, 0, 3], [2, 1, 0], 1.0, id="all above"),
-        pytest.param([3, 0, 0], [0, 1, 2], 0.0, id="all below"),
-        pytest.param([0, 2, 0], [1, 0, 1], 0.5, id="between"),
-        pytest.param([1, 0, 3], [2, 2, 0], (0.5 * 2 + 3 * 4) / 16, id="by hand"),
-        pytest.param([0, 0, 0], [1, 1, 1], np.nan, id="no members"),
-    ],
-)
-def test_area_under_curve(members, others, expected):
-    found = area_under_curve(np.array(members), np.array(others))
-    assert found == pytest.approx(expected, nan_ok=True)
 
 
 def by_pairs(target, scores):

@@ -13,8 +13,8 @@ from trainer.errors import ConfigError
 from trainer.tasks import image_models
 
 
-def build(name, side=32, weights=None):
-    image = keras.Input((side, side, 3))
+def build(name, side=32, weights=None, channels=3):
+    image = keras.Input((side, side, channels))
     vector = image_models.encode(name, image, weights)
     return keras.Model(image, keras.layers.Dense(2)(vector))
 
@@ -134,7 +134,16 @@ def test_weights_of_another_model_are_refused(tmp_path):
         pytest.param({"name": "smal"}, r"did you mean 'small'\?", id="misspelt"),
         pytest.param({"name": "mobilenetv2"}, r"did you mean 'MobileNetV2'\?", id="other case"),
         pytest.param({"name": "small", "weights": "w.h5"}, "leave it out", id="small's weights"),
-        pytest.param({"name": "Xception", "side": 16}, "cannot take images of 16x16", id="size"),
+        pytest.param(
+            {"name": "Xception", "side": 16},
+            "cannot take images of 16x16 .*; give another --image-size",
+            id="size",
+        ),
+        pytest.param(
+            {"name": "MobileNet", "weights": "imagenet", "channels": 1},
+            "with 1 channel: .*; leave out --weights",
+            id="channels",
+        ),
         pytest.param({"name": "MobileNet", "weights": "no.h5"}, "no.h5", id="no such weights"),
     ],
 )

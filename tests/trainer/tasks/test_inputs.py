@@ -1,6 +1,8 @@
 """What each kind of input makes of a batch, on the CPU and on the device."""
 
 import dataclasses
+import struct
+import zlib
 
 import keras
 import numpy as np
@@ -9,7 +11,8 @@ import tensorflow as tf
 from kinds_of_learning import training
 
 from tfrecord_dataset.format.declaration import features_from_json
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, DatasetDamagedError
+from trainer.predicting.items import read_items
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs import input_type
 from trainer.tasks.inputs.audio import Audio, log_mel
@@ -23,31 +26,31 @@ TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
 
 
 @pytest.mark.parametrize(
-    ("declared", "expected"),
+    ("kind", "dtype", "shape", "expected"),
     [
-        pytest.param({"kind": "image"}, Image, id="image"),
-        pytest.param({"kind": "audio"}, Audio, id="audio"),
-        pytest.param({"kind": "class_label"}, Category, id="class"),
-        pytest.param({"kind": "class_label", "shape": [None]}, None, id="classes"),
-        pytest.param({"kind": "text"}, Words, id="text"),
-        pytest.param({"kind": "scalar", "dtype": "string"}, Words, id="string"),
-        pytest.param({"kind": "scalar", "dtype": "bytes"}, None, id="bytes"),
-        pytest.param({"kind": "scalar", "dtype": "int64"}, Numbers, id="number"),
-        pytest.param({"kind": "sequence", "dtype": "int64"}, Ids, id="ids"),
-        pytest.param({"kind": "sequence", "dtype": "float32"}, Series, id="series"),
-        pytest.param(
-            {"kind": "sequence", "dtype": "int64", "shape": [None, 2]}, Series, id="rows of numbers"
-        ),
-        pytest.param({"kind": "sequence", "dtype": "string"}, Words, id="strings"),
-        pytest.param({"kind": "tensor", "dtype": "int64", "shape": [3]}, Numbers, id="vector"),
-        pytest.param({"kind": "tensor", "dtype": "string", "shape": [3]}, None, id="fixed strings"),
-        pytest.param({"kind": "tensor", "dtype": "float32", "shape": [3, 3]}, Array, id="array"),
-        pytest.param({"kind": "tensor", "dtype": "float32", "shape": [2] * 4}, None, id="4 axes"),
-        pytest.param({"kind": "boxes"}, None, id="boxes"),
-        pytest.param({"kind": "bytes"}, None, id="raw"),
+        ("image", None, None, Image),
+        ("audio", None, None, Audio),
+        ("class_label", None, None, Category),
+        ("class_label", None, [None], None),
+        ("text", None, None, Words),
+        ("scalar", "string", None, Words),
+        ("scalar", "bytes", None, None),
+        ("scalar", "int64", None, Numbers),
+        ("sequence", "int64", None, Ids),
+        ("sequence", "float32", None, Series),
+        ("sequence", "int64", [None, 2], Series),
+        ("sequence", "string", None, Words),
+        ("tensor", "int64", [3], Numbers),
+        ("tensor", "string", [3], None),
+        ("tensor", "float32", [3, 3], Array),
+        ("tensor", "float32", [2] * 4, None),
+        ("boxes", None, None, None),
+        ("bytes", None, None, None),
     ],
 )
-def test_the_kind_of_input_that_a_feature_is(declared, expected):
+def test_the_kind_of_input_that_a_feature_is(kind, dtype, shape, expected):
+    stated = {"kind": kind, "dtype": dtype, "shape": shape}
+    declared = {name: each for name, each in stated.items() if each is not None}
     (feature,) = features_from_json({"x": declared}).values()
 
     kind = input_type(feature)
@@ -237,6 +240,52 @@ def test_missing_numbers_and_raw_pixels_pass_as_they_are():
     np.testing.assert_array_equal(gaps, [np.nan, 1])
     pixels = np.zeros((1, 2, 2), np.uint8)
     assert Array(name="x", sizes=(2, 2, 1)).host_step()(tf.constant(pixels)).dtype == tf.uint8
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "message"),
+    [
+        ({"kind": "sequence", "dtype": "int64"}, [1, 2.5], "not a whole number; correct"),
+        ({"kind": "scalar", "dtype": "int64"}, "[" * 100_000, "not of int64: max"),
+        ({"kind": "text"}, None, "x of rows:3 is None, which is not of string: not a text"),
+        ({"kind": "text"}, "\ud800", "not of string: 'utf-8' codec can't encode"),
+        ({"kind": "image"}, 5, "is 5, not the path of a file; correct"),
+        ({"kind": "image"}, "no.png", "no.png is not a readable image: cannot identify image file"),
+        ({"kind": "image"}, "bomb.png", "bomb.png is not a readable image: Image size"),
+        ({"kind": "audio"}, None, "is None, not the path of a file; correct"),
+    ],
+)
+def test_values_to_predict_for_that_do_not_fit(tmp_path, declared, value, message):
+    size = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    head = struct.pack(">I", 13) + b"IHDR" + size + struct.pack(">I", zlib.crc32(b"IHDR" + size))
+    (tmp_path / "bomb.png").write_bytes(b"\x89PNG\r\n\x1a\n" + head + bytes(4) + b"IDAT")
+    (tmp_path / "no.png").write_bytes(b"no image")
+    (feature,) = features_from_json({"x": declared}).values()
+    each = input_type(feature).from_feature(feature, training())
+
+    with pytest.raises(DatasetDamagedError, match=message):
+        each.stored(value, feature, tmp_path, "rows:3")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"t\n\xff\n", "a.csv cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
+        ("a.csv", b"t\n" + b"x" * 200_000, "a.csv cannot be read: field larger than .*; save it"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl:1 is not a JSON object: maximum recursion"),
+        ("a.jsonl", b"\n[1, 2]", r"a.jsonl:2 is not a JSON object: it is \[1, 2\]; correct"),
+        ("a.jsonl", b"\xff", "a.jsonl cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
+        ("a.txt", b"\xff", "a.txt is not UTF-8: .*; save it as UTF-8"),
+    ],
+)
+def test_files_to_predict_for_that_cannot_be_read(
+    choose, declare, tmp_path, name, content, message
+):
+    (tmp_path / name).write_bytes(content)
+    task, _ = choose("t=text label")
+
+    with pytest.raises(DatasetDamagedError, match=message):
+        [*read_items([str(tmp_path / name)], task, declare("t=text label"))]
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])

@@ -18,11 +18,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import evaluation_batches, training_batches
-from trainer.tasks.task_json import (
-    check_same_records,
-    task_from_json,
-    task_to_json,
-)
+from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
 from trainer.training import loop
 from trainer.training.evaluation import evaluator
 from trainer.training.loop import Plan
@@ -122,7 +118,6 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     dataset = dataset_of(kind)
     task, _ = task_from_json(json.loads(json.dumps(task_to_json(plan.task, dataset.features))))
     assert evaluated(plan, dataset, model, task) == pytest.approx(evaluation, rel=1e-5, abs=1e-6)
-    check_same_records(task, dataset.features, OPTIONS)
 
 
 @pytest.mark.slow
@@ -137,14 +132,7 @@ def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "sequence",
-        "audio",
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("series", "tags", "text")),
-    ],
-)
+@pytest.mark.parametrize("kind", ["sequence", "audio", "series", "tags", "text"])
 def test_what_pads_changes_nothing(kind, make_kind_plan, one_replica, dataset_of):
     plan = make_kind_plan(kind, one_replica)
     random = np.random.default_rng(0)  # no bias is 0, as those of a new model are

@@ -63,9 +63,9 @@ def test_weights_are_read(text, expected):
     assert read_weights(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a=-1", "a=x", "a=nan", "b=1,a=", "balance", "=2"])
+@pytest.mark.parametrize("text", ["a=-1", "a=x", "a=nan", "b=1,a=", "balance", "=2", "a=1, a=2"])
 def test_other_weights_are_refused(text):
-    with pytest.raises(ConfigError, match="is not a class with a weight from 0; give balanced"):
+    with pytest.raises(ConfigError, match="is not a class, named once, with a weight from 0; give"):
         read_weights(text)
 
 

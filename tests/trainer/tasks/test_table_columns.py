@@ -7,9 +7,12 @@ import pytest
 import tensorflow as tf
 from kinds_of_learning import training
 
+import trainer
 from tfrecord_dataset.format.declaration import features_from_json
+from trainer.errors import ConfigError
 from trainer.tasks import choose_task
 from trainer.tasks.inputs.numbers import days
+from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 
 TEXT, INT, FLOAT = {"kind": "text"}, {"kind": "scalar", "dtype": "int64"}, {"kind": "scalar"}
@@ -85,6 +88,14 @@ def test_days():
     leap, march = ((np.datetime64(day) - since).astype(int) for day in ("2024-02-29", "2024-03-01"))
     assert found[:4] == [0, -1, leap + 0.5, march + 0.25]
     assert [*map(math.isnan, found[4:])] == [True, True]
+
+
+def test_a_split_without_records(write_dataset, schema, tmp_path):
+    splits = {"train": [{"number": 1}], "test": []}
+    empty = trainer.open(write_dataset(tmp_path / "data/1.0.0", [schema["number"]], splits))
+    assert sample_columns(empty, "test")["number"].kind is ColumnKind.EMPTY
+    with pytest.raises(ConfigError, match="split 'test' has no records"):
+        evaluation_batches(None, empty, "test", batch_size=1)
 
 
 def test_a_sample_of_a_split(dataset):

@@ -43,7 +43,11 @@ class MeanAveragePrecision(Accumulator):
         self._classes = tuple(classes)
         # Of each image the objects (box, label, crowd) and the detections (box, label, score).
         self._images: list[tuple[list[Any], list[Any]]] = []
-        self._evaluation: Any = None  # of boxes of all sizes; None without objects or detections
+        # Of boxes of all sizes; None without objects or detections.
+        self._evaluation: Any = None
+        self._evaluated_images: list[Any] = []  # of it, by image and class
+        self._scores, self._f1 = np.zeros((2, 0))  # falling scores from which boxes count; their F1
+        self._best = (0.0, math.nan)  # the highest F1, and its score
 
     def update(self, target: Any, predictions: Arrays) -> None:
         boxes, detected = (
@@ -77,21 +81,18 @@ class MeanAveragePrecision(Accumulator):
         with _silenced():
             detected = truth.loadRes(found)
         self._evaluation = _evaluated(truth, detected, [(0.0, math.inf)])
+        self._evaluated_images = [each for each in self._evaluation.evalImgs if each is not None]
+        self._find_best()
         precisions = self._evaluation.eval["precision"]
         means = map(_mean, (precisions, *precisions[_OVERLAPS_OF_NAMES]))
-        return dict(zip(_NAMES, [*means, *self._best()], strict=True))
+        return dict(zip(_NAMES, [*means, *self._best], strict=True))
 
-    @property
-    def _evaluated_images(self) -> list[Any]:
-        """pycocotools's results by image and class, if there is an object or a detection."""
-        return [each for each in self._evaluation.evalImgs if each is not None]
-
-    def _f1_by_score(self) -> tuple[Any, Any]:
-        """Scores from which on boxes count, falling, and the F1 of all classes together."""
-        known = self._evaluated_images
-        num_objects = sum(_num_objects(each) for each in known)
-        counted = [np.equal(each["dtIgnore"][0], 0) for each in known]
-        pairs = [*zip(known, counted, strict=True)]
+    def _find_best(self) -> None:
+        """Find F1 of all classes together by score; the best is halfway to the next lower one."""
+        images = self._evaluated_images
+        num_objects = sum(map(_num_objects, images))
+        counted = [np.equal(each["dtIgnore"][0], 0) for each in images]
+        pairs = [*zip(images, counted, strict=True)]
         scores = np.concatenate([np.asarray(each["dtScores"])[kept] for each, kept in pairs])
         hits = np.concatenate([(each["dtMatches"][0] > 0)[kept] for each, kept in pairs])
         order = np.argsort(-scores, kind="stable")
@@ -99,29 +100,22 @@ class MeanAveragePrecision(Accumulator):
         f1 = 2 * right / (np.arange(len(scores)) + 1 + num_objects)
         # Boxes of one score are taken together: the last one of each counts.
         ends = np.flatnonzero(np.append(scores[:-1] != scores[1:], True)[: len(scores)])
-        return scores[ends], f1[ends]
-
-    def _best(self) -> tuple[float, float]:
-        """The highest F1, and the score halfway to the next lower one; (0, NaN) without any."""
-        scores, f1 = self._f1_by_score()
-        if not len(scores) or not any(map(_num_objects, self._evaluated_images)):
-            return 0.0, math.nan
-        best = int(np.argmax(f1))
-        following = scores[best + 1] if best + 1 < len(scores) else 0.0
-        return float(f1[best]), float((scores[best] + following) / 2)
+        self._scores, self._f1 = scores[ends], f1[ends]
+        if len(ends) and num_objects:
+            best = int(np.argmax(self._f1))
+            score, following = np.append(self._scores, 0.0)[best : best + 2]
+            self._best = float(self._f1[best]), float((score + following) / 2)
 
     def figures(self) -> dict[str, Any]:
         """`boxes`: "rows" by class, "sizes", "curves", "f1", "best"; none before a box is found."""
         if self._evaluation is None:
             return {}
-        scores, f1 = self._f1_by_score()
-        best = self._best()
         facts = {
             "rows": self._rows(),
             "sizes": [*self._sizes()],
             "curves": self._curves(),
-            "f1": [*zip(scores[::-1].tolist(), f1[::-1].tolist(), strict=True)],
-            "best": None if math.isnan(best[1]) else [*best],
+            "f1": [*zip(self._scores[::-1].tolist(), self._f1[::-1].tolist(), strict=True)],
+            "best": None if math.isnan(self._best[1]) else [*self._best],
         }
         return {"boxes": facts}
 
@@ -167,7 +161,7 @@ class MeanAveragePrecision(Accumulator):
         """Images with the most wrong and missed boxes first, at the score of the best F1."""
         if self._evaluation is None:
             return []
-        _, least = self._best()
+        _, least = self._best
         counts = np.zeros((len(self._images), 3), np.int64)  # objects, boxes, right ones
         for each in self._evaluated_images:
             kept = np.equal(each["dtIgnore"][0], 0) & (np.asarray(each["dtScores"]) >= least)
@@ -179,12 +173,12 @@ class MeanAveragePrecision(Accumulator):
             text = f"{objects - right} of {objects} missed, {wrong} wrong"
             worst.add(objects - right + wrong, number, text)
         return [
-            Example(number=number, text=text, overlays=self._overlays(number, least))
+            Example(number=number, text=text, overlays=self._overlays(number))
             for number, text in worst
         ]
 
-    def _overlays(self, number: int, least: float) -> dict[str, Overlay]:
-        objects, detections = self._images[number]
+    def _overlays(self, number: int) -> dict[str, Overlay]:
+        (objects, detections), (_, least) = self._images[number], self._best
         true = [self._box(box, label) for box, label, _ in objects]
         found = [
             self._box(box, label, f" {score:.2f}")

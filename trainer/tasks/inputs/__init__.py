@@ -33,7 +33,8 @@ INPUTS: Mapping[str, type[Input]] = MappingProxyType({kind.kind: kind for kind i
 
 def input_type(feature: Feature) -> type[Input] | None:
     """The kind of input for a feature, of a text its words; None if models cannot take it."""
-    return next((each for each in INPUTS.values() if each.suits(feature)), None)
+    kinds = INPUTS.values() if 0 not in feature.shape else ()
+    return next((each for each in kinds if each.suits(feature)), None)
 
 
 _HIDDEN_UNITS = 128

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.errors import DatasetDamagedError
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.base import VaryingInput, not_compared
@@ -18,6 +18,7 @@ from trainer.tasks.inputs.base import VaryingInput, not_compared
 DEFAULT_SAMPLE_RATE = 16_000
 
 _FRAME_S, _STEP_S = 0.025, 0.010
+_LEAST_SAMPLE_RATE = 100  # a sample each step
 _MEL_BANDS = 40
 # Added to the power of a band, so that near silence does not dominate the logarithm.
 _FLOOR = 1e-3
@@ -44,9 +45,15 @@ class Audio(VaryingInput):
 
     @classmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        rate = feature.sample_rate or DEFAULT_SAMPLE_RATE
+        if rate < _LEAST_SAMPLE_RATE:
+            raise ConfigError(
+                f"audio {feature.name!r} has {rate} samples per second, but spectra need at least "
+                f"{_LEAST_SAMPLE_RATE}; store it as a sequence of numbers"
+            )
         return cls(
             name=feature.name,
-            sample_rate=feature.sample_rate or DEFAULT_SAMPLE_RATE,
+            sample_rate=rate,
             length=options.pad.get(feature.name),
         )
 
@@ -57,7 +64,7 @@ class Audio(VaryingInput):
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
         import soundfile  # here: most models take no audio
 
-        path = folder / value
+        path = self.file_of(value, folder, source)
         try:
             soundfile.info(os.fspath(path))
         except soundfile.LibsndfileError as error:

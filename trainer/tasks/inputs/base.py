@@ -123,13 +123,18 @@ class Input(Part):
         Raises:
             DatasetDamagedError: The value does not fit the feature.
         """
-        if feature.dtype in STRINGS:
-            return [str(each).encode() for each in (value if isinstance(value, list) else [value])]
         try:
+            if feature.dtype in STRINGS:
+                texts = value if isinstance(value, list) else [value]
+                if not all(isinstance(each, str | int | float) for each in texts):
+                    raise TypeError("not a text")
+                return [str(each).encode() for each in texts]
             if isinstance(value, str):
                 value = json.loads(value) if value.strip() else float("nan")
             array = np.ravel(np.asarray(value, dtype=feature.dtype))
-        except (TypeError, ValueError, OverflowError) as error:
+            if array.dtype.kind in "iu" and not (array == np.ravel(np.asarray(value))).all():
+                raise ValueError("not a whole number")
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise DatasetDamagedError(
                 f"{feature.name} of {source} is {value!r}, which is not of {feature.dtype}: "
                 f"{error}; correct the value"
@@ -138,6 +143,14 @@ class Input(Part):
             return [array.astype(array.dtype.newbyteorder("<")).tobytes()]
         result: list[Any] = array.tolist()
         return result
+
+    def file_of(self, value: Any, folder: Path, source: str) -> Path:
+        """The file that a value in a row names."""
+        if not isinstance(value, str):
+            raise DatasetDamagedError(
+                f"{self.name} of {source} is {value!r}, not the path of a file; correct the value"
+            )
+        return folder / value
 
     @abc.abstractmethod
     def prepare(self, values: Any) -> Any:

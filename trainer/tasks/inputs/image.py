@@ -108,7 +108,7 @@ class Image(Input):
         return tf.map_fn(exif.upright, values)
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
-        return [readable(folder / value)]
+        return [readable(self.file_of(value, folder, source))]
 
     def prepare(self, values: Any) -> Any:
         # Read as they are stored, of 8 or 16 bits.
@@ -120,7 +120,7 @@ class Image(Input):
 
 def readable(path: Path) -> bytes:
     """The file, or a PNG of it where TensorFlow cannot read it, or Exif turns it."""
-    from PIL import Image, ImageOps, UnidentifiedImageError  # here: most commands need no Pillow
+    from PIL import Image, ImageOps  # here: most commands need no Pillow
 
     try:
         encoded = path.read_bytes()
@@ -131,5 +131,6 @@ def readable(path: Path) -> bytes:
             copy = io.BytesIO()
             ImageOps.exif_transpose(image).convert("RGB").save(copy, "PNG")
             return copy.getvalue()
-    except (OSError, UnidentifiedImageError) as error:
-        raise DatasetDamagedError(f"{path} is not a readable image: {error}") from error
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        reason = str(error).partition(" <_io.BytesIO")[0]
+        raise DatasetDamagedError(f"{path} is not a readable image: {reason}") from error

@@ -26,8 +26,33 @@ from trainer.tensors import finite
 _LEAST = 2.0**-120
 
 
+class Measured(Input):
+    """Numbers of which each column, along the last axis of `shape`, is standardized.
+
+    Subclasses have the fields `mean` and `variance`, by column over the train split.
+
+    Attributes:
+        allow_missing: Whether NaN is a missing number, not an error.
+    """
+
+    __slots__ = ()
+
+    allow_missing: ClassVar[bool] = False
+
+    def statistic(self) -> Statistic:
+        columns = self.shape[-1]
+        assert columns is not None
+        return Moments(self.name, columns, allow_missing=self.allow_missing)
+
+    def host_step(self) -> Callable[[Any], Any]:
+        return lambda values: finite(self.name, values, allow_missing=self.allow_missing)
+
+    def prepare(self, values: Any) -> Any:
+        return tf.reshape(tf.cast(values, tf.float32), [-1, *self.shape])
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers(Input):
+class Numbers(Measured):
     """A scalar, or a tensor with one axis; models take float32 [size].
 
     Attributes:
@@ -38,6 +63,7 @@ class Numbers(Input):
     """
 
     kind: ClassVar[str] = "numbers"
+    allow_missing: ClassVar[bool] = True
 
     name: str
     size: int
@@ -57,15 +83,6 @@ class Numbers(Input):
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.size,)
-
-    def statistic(self) -> Statistic:
-        return Moments(self.name, self.size, allow_missing=True)
-
-    def host_step(self) -> Callable[[Any], Any]:
-        return lambda values: finite(self.name, values, allow_missing=True)
-
-    def prepare(self, values: Any) -> Any:
-        return tf.reshape(tf.cast(values, tf.float32), [-1, self.size])
 
     def encode(self, x: Any) -> Any:
         return encode_together([self], [x])
@@ -108,7 +125,7 @@ def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Array(Input):
+class Array(Measured):
     """A tensor [height, width] or [height, width, channels], treated as an image of any numbers.
 
     `sizes` are (height, width, channels), as models take it; one channel if it has two axes.
@@ -135,15 +152,6 @@ class Array(Input):
     @property
     def shape(self) -> tuple[int | None, ...]:
         return self.sizes
-
-    def statistic(self) -> Statistic:
-        return Moments(self.name, self.sizes[-1])
-
-    def host_step(self) -> Callable[[Any], Any]:
-        return lambda values: finite(self.name, values)
-
-    def prepare(self, values: Any) -> Any:
-        return tf.reshape(tf.cast(values, tf.float32), [-1, *self.sizes])
 
     def encode(self, x: Any) -> Any:
         return image_models.convolutions(standardize(x, self.mean, self.variance))

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import tensorflow as tf
@@ -11,9 +10,8 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.base import STRINGS, VaryingInput, not_compared
-from trainer.tasks.inputs.numbers import standardize
-from trainer.tasks.statistics import Largest, Moments, Statistic
-from trainer.tensors import finite
+from trainer.tasks.inputs.numbers import Measured, standardize
+from trainer.tasks.statistics import Largest, Statistic
 
 _MAX_IDS = 1_000_000
 
@@ -60,7 +58,7 @@ class Ids(VaryingInput):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Series(VaryingInput):
+class Series(VaryingInput, Measured):
     """A sequence of numbers, or of rows of `size` numbers; models take float32 [length, size].
 
     Zeros at the end count as padding. `mean` and `variance` are by column, over the train split.
@@ -92,12 +90,6 @@ class Series(VaryingInput):
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.length, self.size)
-
-    def statistic(self) -> Statistic:
-        return Moments(self.name, self.size)
-
-    def host_step(self) -> Callable[[Any], Any]:
-        return lambda values: finite(self.name, values)
 
     def prepare(self, values: Any) -> Any:
         batch, length = tf.shape(values)[0], tf.shape(values)[1]

@@ -9,11 +9,11 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks import sequence_models
 from trainer.tasks.inputs.base import STRINGS, VaryingInput, not_compared
-from trainer.tasks.statistics import Statistic, not_utf8
+from trainer.tasks.statistics import LEAVE_OUT, Statistic, not_utf8
 
 _MAX_WORDS = 20_000
 
@@ -59,7 +59,10 @@ class Words(VaryingInput):
         return (".txt",) if self.is_text else ()
 
     def of_file(self, file: Path) -> str:
-        return file.read_text(encoding="utf-8")
+        try:
+            return file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise DatasetDamagedError(f"{file} is not UTF-8: {error}; save it as UTF-8") from error
 
     @property
     def pad_to(self) -> int | None:
@@ -115,7 +118,7 @@ class _Frequencies:
         try:
             words = tuple(map(str, self._layer.get_vocabulary(include_special_tokens=False)))
         except UnicodeDecodeError as error:
-            raise ConfigError(not_utf8(self._name, error)) from error
+            raise ConfigError(not_utf8(self._name, error, LEAVE_OUT)) from error
         if not words:
             raise ConfigError(
                 f"{self._name!r} has no word in the train split; leave it out by --inputs"

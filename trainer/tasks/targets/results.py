@@ -67,13 +67,13 @@ class Results(abc.ABC):
     def shown(self, target: Any) -> tuple[str, Overlay]:
         """The target of one record, smoothed or weighted or not: in words, and on its image."""
 
+    @abc.abstractmethod
     def accumulators(self) -> list[Accumulator]:
-        """New metrics over whole splits, in addition to `metrics`."""
-        return []
+        """New metrics over whole splits, in addition to `metrics`; at least one."""
 
-    def baseline(self) -> Baseline | None:
-        """A new metric of a trivial guess; None where there is none."""
-        return None
+    @abc.abstractmethod
+    def baseline(self) -> Baseline:
+        """A new metric of a trivial guess."""
 
 
 def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
