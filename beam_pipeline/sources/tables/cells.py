@@ -112,7 +112,8 @@ def cells(options: TableOptions, names: Collection[str]) -> Cells:
     try:
         parts = [(text, name or "") for text, name, *_ in string.Formatter().parse(template)]
     except ValueError as error:
-        raise ConfigError(f"image_template {template!r} cannot be used: {error}") from error
+        why = f"{error}; write a brace itself as {{{{ or }}}}"
+        raise ConfigError(f"image_template {template!r} cannot be used: {why}") from error
     used = [name for _, name in parts if name]
     if unknown := [name for name in used if name not in names]:
         why = f"{unknown[0]!r} is not a column; {there_are(unknown[0], names)}"

@@ -83,7 +83,8 @@ class ReadArrow(ReadContainers):
                 schema = _schema(handle, is_parquet=self.is_parquet)
                 names = tuple(schema.names)
                 if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-                    raise unsupported(f"two columns are called {twice[0]!r}")
+                    detail = f"two columns are called {twice[0]!r}; rename one"
+                    raise RecordError("unsupported column", detail)
                 features = _features_of(schema)
                 declarations = {
                     field.name: _declaration_of(

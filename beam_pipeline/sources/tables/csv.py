@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -20,6 +20,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.json_items import MAX_ITEM_CHARACTERS
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE, lowered
@@ -35,7 +36,7 @@ from beam_pipeline.sources.tables.table import (
 )
 
 DEFAULT_ENCODING = "utf-8"
-_HEAD_BYTES = 1 << 16
+_HEAD_BYTES = 1 << 20  # a header of 20,000 columns is whole
 # What is parsed at once; a row that is longer than the first is in a block of the last. A block
 # takes twenty times its size in memory.
 _BLOCKS_BYTES = (1 << 20, BATCH_BYTES)
@@ -90,6 +91,7 @@ class Dialect:
 
     def rows(self, lines: Sequence[str]) -> list[list[str]]:
         """Return the first rows of some lines."""
+        csv.field_size_limit(2 * MAX_ITEM_CHARACTERS)  # Python's own default is 131,072
         quoting = csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE
         reader = csv.reader(
             lines,
@@ -243,21 +245,11 @@ class _Block(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsvTable(Table):
-    """One file of CSV; the columns `left_out` are not read."""
+    """One file of CSV."""
 
     is_typed = False
 
     dialect: Dialect
-    left_out: frozenset[str] = frozenset()
-
-    def without(self, columns: Collection[str]) -> "CsvTable":
-        return dataclasses.replace(self, left_out=frozenset(columns))
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the columns that are read: at least one."""
-        kept = [at for at, name in enumerate(self.header) if name not in self.left_out]
-        return kept or [0]
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """Read the rows as they are; rows without any value are skipped."""
@@ -301,7 +293,9 @@ class CsvTable(Table):
 
     def _wrong_width(self, row: tuple[int, str]) -> BadRow:
         line, text = row
-        [fields] = self.dialect.rows([text.replace("\n", " ")])
+        # The parser takes quotes behind blanks for letters.
+        dialect = dataclasses.replace(self.dialect, skips_spaces=False)
+        [fields] = dialect.rows([text.replace("\n", " ")])
         num_lines = text.count("\n") + 1
         quote = f", in {num_lines:,} lines: is a quote not closed?" if num_lines > 1 else ""
         width = f"{len(fields)} fields where the header has {len(self.header)}"
@@ -338,8 +332,7 @@ class CsvTable(Table):
         keep &= ~functools.reduce(numpy.logical_and, empty)
         if not keep.all():
             columns, lines = [column.filter(keep) for column in columns], lines[keep]
-        names = [self.header[number] for number in self.numbers]
-        named = [(name, each) for name, each in zip(names, columns, strict=True) if name]
+        named = [(name, each) for name, each in zip(self.header, columns, strict=True) if name]
         for start in range(0, max(1, len(lines)), BATCH_ROWS):
             rows = {name: each.slice(start, BATCH_ROWS).to_pylist() for name, each in named}
             numbers = lines[start : start + BATCH_ROWS].tolist()
@@ -392,7 +385,6 @@ def _reader(
             invalid_row_handler=skip,
         ),
         pyarrow.csv.ConvertOptions(
-            include_columns=[str(number) for number in table.numbers],
             column_types=dict.fromkeys(names, pyarrow.string()),
             strings_can_be_null=False,
             check_utf8=False,
@@ -486,7 +478,13 @@ def _first_lines(path: str, encoding: str) -> list[str]:
         question = Problem(code="encoding", facts=facts, option="encoding", choices=("utf-16",))
         raise ProblemError(question)
     name = "utf-8-sig" if encoding == DEFAULT_ENCODING else encoding
-    lines = data.decode(name, _ERRORS).splitlines(keepends=True)
+    try:
+        lines = data.decode(name, _ERRORS).splitlines(keepends=True)
+    except (LookupError, UnicodeError) as error:
+        raise ConfigError(
+            f"encoding {encoding!r} cannot be used ({error}); name one of Python's encodings of "
+            "texts, such as utf-16 or cp1252"
+        ) from error
     return lines[:-1] if len(data) == _HEAD_BYTES and lines[1:] else lines
 
 

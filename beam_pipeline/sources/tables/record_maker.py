@@ -139,12 +139,10 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
     """Yield what the rows of a table hold, if it can be read."""
     if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
         return
-    scratch, left_out = None, roles.texts
+    scratch, part = None, Survey()
     if table.has_values:
         scratch = Scratch(table.file.path, scratch_folder)
-        left_out = frozenset(table.header) - {roles.doubtful}
-    table = table.without(left_out)
-    part = Survey(kinds=dict.fromkeys(roles.texts, str))
+        table = table.without(frozenset(table.header) - {roles.doubtful})
     try:
         for batch in table.batches(scratch):
             part.add(_survey_of(table, batch, roles))
@@ -159,8 +157,6 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
         parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
         # Rows with errors are rejected when they are read.
         kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
-        if not len(batch):  # rows of empty cells are blank without the columns of texts
-            kinds = kinds_of(table, batch, roles)
     labels = []
     if kinds.get(roles.doubtful) is int:
         labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
