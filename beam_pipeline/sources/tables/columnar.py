@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.media import audio_format, other_formats
+from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.cells import json_text
 from beam_pipeline.sources.tables.names import BOXES, lowered
@@ -279,7 +280,8 @@ def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:
 def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
     """Return Hugging Face's features by column; none if the schema has none."""
     try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        text = (schema.metadata or {})[b"huggingface"].decode()
+        features = {} if is_deep(text) else json.loads(text)["info"]["features"]
     except (ValueError, KeyError, TypeError):
         return {}
     return features if isinstance(features, dict) else {}

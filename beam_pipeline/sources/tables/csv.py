@@ -44,7 +44,7 @@ _ROWS = 100
 # In a tie the first wins: texts hold the others more often.
 _DELIMITERS = "\t|;,"
 _COMMENT = "#"
-_EXCEL_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+_EXCEL_SEPARATOR = re.compile(r"sep=([\t !#-~])\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _WHOLE, _DIGIT = re.compile("[0-9]{1,18}"), re.compile("[0-9]")
 _DIGITS_OF_YEARS = 4
@@ -146,7 +146,7 @@ def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
     """Return the names of the columns, which the first row states; "" of one that is left out.
 
     Raises:
-        ConfigError: There is none, or a name twice, or it looks like a row of data.
+        ConfigError: There is none, or it looks like a row of data.
     """
     names = [name.strip().removeprefix(f"{_COMMENT} ") for name in rows[0]] if rows else []
     if not any(names):
@@ -155,9 +155,6 @@ def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
     if cell := data_in(names, below):
         facts = {"path": path, "cell": cell}
         raise ProblemError(Problem(code="header is data", facts=facts, option="no_header"))
-    counts = Counter(filter(None, names))
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise ConfigError(f"{path} has the column {twice[0]!r} twice; rename one")
     for at, name in enumerate(names):  # pandas's index has no name
         if not name and (kind := kind_of_all(row[at] for row in below)) and kind not in names:
             names[at] = kind
@@ -520,5 +517,8 @@ class ReadCsv(ReadTables):
         if any(_UNREADABLE in name for name in header):
             facts = {"path": file.path, "encoding": self.encoding}
             raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
+        counts = Counter(filter(None, header))
+        if twice := [name for name, count in counts.items() if count > 1]:
+            raise ConfigError(f"{file.path} has the column {twice[0]!r} twice; rename one")
         check_number(header, file.path)
         return CsvTable(file=file, header=tuple(header), dialect=dialect, cells=cells)

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import logging
-import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.types import Kind, is_large, is_whole, merge_kinds
+from beam_pipeline.sources.tables.types import is_large, is_whole, merge_kinds
 from tfrecord_dataset.format.inflation import TOO_LARGE
 
 _LOG = logging.getLogger(__name__)
@@ -56,39 +56,6 @@ _ROWS_OF_A_CLASS = 10
 Other = Rejected | DeclaredClasses | Consumed
 
 
-class WholeNumbers(NamedTuple):
-    """How many whole numbers a column holds, and how many of them need over 64 bits."""
-
-    number: int
-    large: int
-
-
-def count_whole(
-    columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind | None]
-) -> dict[str, WholeNumbers]:
-    """Count the values of each column that holds only whole numbers."""
-    counts = {}
-    for name in columns.keys() & kinds.keys():
-        values = [value for value in columns[name] if value not in (None, "")]
-        if kinds[name] is int:
-            counts[name] = WholeNumbers(len(values), 0)
-        elif kinds[name] in (str, None) and all(map(is_whole, values)):
-            counts[name] = WholeNumbers(len(values), sum(map(is_large, values)))
-    return counts
-
-
-def merge_whole(
-    one: Mapping[str, WholeNumbers] | None, other: Mapping[str, WholeNumbers] | None
-) -> Mapping[str, WholeNumbers] | None:
-    """Add counts; a column that is missing from one of both holds other values, too."""
-    if one is None or other is None:
-        return one if other is None else other
-    return {
-        name: WholeNumbers(*map(operator.add, one[name], other[name]))
-        for name in one.keys() & other.keys()
-    }
-
-
 @dataclasses.dataclass(slots=True)
 class Survey:
     """What the rows of some tables hold; filled batch by batch.
@@ -98,7 +65,9 @@ class Survey:
         has_several: Whether a row has several, or none, of the classes with columns of their own.
         num_labels: How many rows state a whole number in `Roles.doubtful`.
         labels: Its distinct values, or the first few of very many.
-        whole: Counts of the columns that hold only whole numbers; None without rows.
+        num_whole: How many whole numbers a column holds.
+        num_large: How many of them need over 64 bits.
+        mixed: The columns that hold other values, too.
         too_large: Why no row of a table is read, by the path of its file.
     """
 
@@ -106,7 +75,9 @@ class Survey:
     has_several: bool = False
     num_labels: int = 0
     labels: set[str] = dataclasses.field(default_factory=set)
-    whole: Mapping[str, WholeNumbers] | None = None
+    num_whole: Counter[str] = dataclasses.field(default_factory=Counter)
+    num_large: Counter[str] = dataclasses.field(default_factory=Counter)
+    mixed: set[str] = dataclasses.field(default_factory=set)
     too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
 
     def add(self, other: "Survey") -> "Survey":
@@ -116,9 +87,22 @@ class Survey:
         self.num_labels += other.num_labels
         if len(self.labels) <= _MANY_CLASSES:
             self.labels |= other.labels
-        self.whole = merge_whole(self.whole, other.whole)
+        self.num_whole += other.num_whole
+        self.num_large += other.num_large
+        self.mixed |= other.mixed
         self.too_large |= other.too_large
         return self
+
+    def count_whole(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Count the whole numbers of columns whose kinds are known."""
+        for name in columns.keys() & self.kinds.keys():
+            values = [value for value in columns[name] if value not in (None, "")]
+            is_int = self.kinds[name] is int
+            if not is_int and not all(map(is_whole, values)):
+                self.mixed.add(name)
+                continue
+            self.num_whole[name] += len(values)
+            self.num_large[name] += 0 if is_int else sum(map(is_large, values))
 
     def are_measures(self, column: str) -> bool:
         """Return whether a column has too many different whole numbers for classes."""
@@ -162,8 +146,9 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
         labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
     marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
     has_several = any(OF_COLUMNS in text for text in marked if text)
-    whole = count_whole(batch.columns, kinds) if batch.columns else None
-    return Survey(kinds, has_several, len(labels), set(labels), whole)
+    found = Survey(kinds, has_several, len(labels), set(labels))
+    found.count_whole(batch.columns)
+    return found
 
 
 def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
@@ -174,11 +159,11 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
         roles = dataclasses.replace(roles, separator="")
     if roles.optional:
         kinds[roles.optional] = float
-    for name, (number, large) in sorted((survey.whole or {}).items()):
-        if kinds.get(name) is str and large:
+    for name, large in sorted(survey.num_large.items()):
+        if large and name not in survey.mixed:
             _LOG.warning(
                 "column %r is text: %s of %s whole numbers need over 64 bits",
-                *(name, f"{large:,}", f"{number:,}"),
+                *(name, f"{large:,}", f"{survey.num_whole[name]:,}"),
             )
     if roles.doubtful and survey.are_measures(roles.doubtful):
         _LOG.warning(

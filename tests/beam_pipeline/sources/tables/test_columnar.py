@@ -116,3 +116,12 @@ def test_rows_beyond_a_files_size_are_refused(tmp_path):
     path.write_bytes(gzip.compress(b"x,label\n" + b"1,a\n" * 1_100_000))
     with pytest.raises(RecordError, match="rows or more in"):
         read_all(ReadCsv(str(path)))
+
+
+def test_features_that_are_nested_without_end_are_not_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    nested = '{"info": {"features": {"label": ' + "[" * 9999 + "]" * 9999 + "}}}"
+    table = pa.table({"label": [0, 1], "": [2, 3]}).replace_schema_metadata({"huggingface": nested})
+    pq.write_table(table, path)
+    roles = ReadParquet(str(path)).plan()[0].roles
+    assert roles.label == "label"

@@ -29,6 +29,7 @@ def rows_of(path, **options):
         pytest.param("a;b;c;d,e\n", Dialect(delimiter=";"), id="the most"),
         pytest.param("a\n", Dialect(), id="one column"),
         pytest.param("sep=;\na;b\n", Dialect(delimiter=";", num_before=1), id="Excel"),
+        pytest.param("sep=é\na\n", Dialect(), id="no separator"),
         pytest.param("# x\na, b\n1, 2\n", Dialect(skips_spaces=True, num_before=1), id="comment"),
         pytest.param('a\tb\n"x\ty\n', Dialect(delimiter="\t", has_quotes=False), id="stray quotes"),
         pytest.param('a\tb\n"x\ty"\tz\n', Dialect(delimiter="\t"), id="quoted tabs"),
@@ -168,3 +169,8 @@ def test_a_quote_that_swallows_more_than_two_blocks(write, monkeypatch):
     monkeypatch.setattr("beam_pipeline.sources.tables.csv._BLOCKS_BYTES", (1 << 12,))
     with pytest.raises(DataError, match="a quote is not closed"):
         [*plan.tables[0].batches()]
+
+
+def test_names_of_columns_that_a_user_states_twice(write):
+    with pytest.raises(ConfigError, match="has the column 'a' twice; rename one"):
+        ReadCsv(write("a.csv", "1,2\n"), column_names=["a", "a"]).plan()
