@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -277,16 +277,16 @@ class CsvTable(Table):
                 done = last
 
     def _batches(self, text: _Text, block_bytes: int) -> Iterator[Batch]:
-        bad: list[tuple[int, str]] = []
+        bad: deque[tuple[int, str]] = deque()
         places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
         with _reader(text, self, block_bytes, bad) as reader:
             for read, following in itertools.pairwise(itertools.chain(reader, [None])):
                 newlines = [*map(_newlines, read.columns)] if text.num_quotes else []
                 lines, wrong = places.of(len(read), newlines)
-                block = _Block(read.columns, lines, newlines)
+                block = _Block(read.columns, numpy.array(lines, numpy.int64), newlines)
                 faults = self._faults(block, text, is_last=following is None)
                 yield from self._good(block, [*map(self._wrong_width, wrong), *faults], text)
-        yield Batch(columns={}, lines=(), bad=[*map(self._wrong_width, places.rest())])
+        yield Batch(columns={}, lines=(), bad=[*map(self._wrong_width, places.wrong())])
 
     def _wrong_width(self, row: tuple[int, str]) -> BadRow:
         line, text = row
@@ -356,7 +356,7 @@ def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
 
 
 def _reader(
-    text: _Text, table: CsvTable, block_bytes: int, bad: list[tuple[int, str]]
+    text: _Text, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
 ) -> pyarrow.csv.CSVStreamingReader:
     """Open a file of CSV; rows of another width are added to `bad` with their numbers."""
 
@@ -395,40 +395,34 @@ class _Places:
     The parser adds the numbers and texts of rows of another width to `bad`.
     """
 
-    def __init__(self, first: int, bad: list[tuple[int, str]]) -> None:
-        self._next = first
+    def __init__(self, first: int, bad: deque[tuple[int, str]]) -> None:
+        self._number = self._line = first
         self._bad = bad
-        self._more_lines = 0
 
     def of(
         self, num_rows: int, newlines: Sequence[npt.NDArray[Any]]
-    ) -> tuple[npt.NDArray[Any], list[tuple[int, str]]]:
+    ) -> tuple[list[int], list[tuple[int, str]]]:
         """Return the lines of a block's rows, and the lines and texts of those between them.
 
         Args:
             num_rows: How many rows of the right width it has.
             newlines: By column, how many newlines the cells have, int64 [n]; none if none has any.
         """
-        numbers = [number for number, _ in self._bad]
-        every = numpy.arange(self._next, self._next + num_rows + len(numbers))
-        good = numpy.setdiff1d(every, numbers, assume_unique=True)[:num_rows]
-        count = int(numpy.searchsorted(numbers, good[-1])) if len(good) else 0
-        taken, self._bad[:] = self._bad[:count], self._bad[count:]
-        wrong = numpy.array(numbers[:count], numpy.int64)
-        more = numpy.zeros(int(good[-1]) - self._next + 2 if len(good) else 1, numpy.int64)
-        if newlines:
-            more[good - self._next + 1] = numpy.sum(newlines, axis=0)
-            more[wrong - self._next + 1] = [text.count("\n") for _, text in taken]
-        before = numpy.cumsum(more) + self._more_lines
-        lines, others = good + before[good - self._next], wrong + before[wrong - self._next]
-        self._next, self._more_lines = self._next + len(more) - 1, int(before[-1])
-        return lines, [(int(at), text) for at, (_, text) in zip(others, taken, strict=True)]
+        lines, wrong = list[int](), list[tuple[int, str]]()
+        inner = numpy.sum(newlines, axis=0).tolist() if newlines else itertools.repeat(0, num_rows)
+        for more in inner:
+            if self._bad:
+                wrong += self.wrong()
+            lines.append(self._line)
+            self._number, self._line = self._number + 1, self._line + 1 + more
+        return lines, wrong
 
-    def rest(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines and texts of the rows behind the last of the right width."""
-        for number, text in self._bad:
-            yield number + self._more_lines, text
-            self._more_lines += text.count("\n")
+    def wrong(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines and texts of the rows of another width that are next."""
+        while self._bad and self._bad[0][0] == self._number:
+            _, text = self._bad.popleft()
+            yield self._line, text
+            self._number, self._line = self._number + 1, self._line + 1 + text.count("\n")
 
 
 def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
