@@ -124,6 +124,23 @@ def test_whole_numbers_that_are_classes(write, read_tables, numbers):
     assert {record.features["label"].name for record in records} == set(map(str, numbers))
 
 
+@pytest.mark.parametrize(
+    ("read", "text", "warning"),
+    [
+        pytest.param(ReadCsv, f"x,y\n{2**64},a\n3,b\n4,a\n", "1 of 3 whole", id="CSV"),
+        pytest.param(ReadCsv, f"x,y\n{2**64},a\ncat,b\n", "", id="next to a text"),
+        pytest.param(ReadCsv, "x,y\n007,a\n008,b\n", "", id="leading zeros"),
+        pytest.param(ReadCsv, f"x,y\n{'9' * 5000},a\n1,b\n", "1 of 2 whole", id="5,000 digits"),
+        pytest.param(ReadJsonl, f'{{"x": {2**64}}}\n{{"x": 1}}\n', "1 of 2 whole", id="JSON"),
+    ],
+)
+def test_whole_numbers_of_over_64_bits_are_text(write, read_tables, caplog, read, text, warning):
+    first, *_ = read_tables(read(write("t.csv", text)))
+    assert isinstance(first.features["x"], str)
+    messages = [f"column 'x' is text: {warning} numbers need over 64 bits"] if warning else []
+    assert caplog.messages == messages
+
+
 def test_a_split_whose_labels_come_late(write, read_tables, tmp_path):
     write("train.csv", "x,label\n1,cat\n")
     write("test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
