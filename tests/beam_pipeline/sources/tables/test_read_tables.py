@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from file_bytes import arrow_bytes, parquet_bytes
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
@@ -191,3 +191,9 @@ def test_changes_next_to_a_database_are_not_lost(write, read_tables):
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert len(read_tables(ReadSqlite(path))) == 2
     writer.close()
+
+
+def test_rows_with_thousands_of_columns_each_are_refused_before_they_are_a_table(write):
+    rows = (json.dumps({f"{row} {n}": 1 for n in range(100)}) for row in range(1000))
+    with pytest.raises(DataError, match="the rows have 100,000 features"):
+        ReadJsonl(write("t.jsonl", "\n".join(rows))).plan()
