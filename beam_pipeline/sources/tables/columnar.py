@@ -94,7 +94,7 @@ class ReadArrow(ReadContainers):
                         functools.partial(_first_bytes, handle, field.name, self.is_parquet),
                     )
                     for field in schema
-                    if field.name not in self.ignore_columns
+                    if field.name and field.name not in self.ignore_columns
                 }
         except DataError as error:
             raise RecordError("damaged file", str(error)) from error

@@ -169,7 +169,7 @@ class Sample:
         stated: dict[str, list[tuple[TableFile, Any]]] = {}
         for file, values in self.rows:
             for name, value in values.items():
-                if name and is_stated(value):
+                if is_stated(value):
                     stated.setdefault(name, []).append((file, value))
         check_number(stated, "the rows")
         return {name: self._column(name, each, kind_of) for name, each in stated.items()}

@@ -180,6 +180,26 @@ def test_files_in_a_column_go_to_scratch(write, tmp_path, read_tables, read, nam
     assert [storage.read_bytes(file) for file in files] == images
 
 
+def nameless_database():
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript('CREATE TABLE a ("", x); INSERT INTO a VALUES (1, 2)')
+        return connection.serialize()
+
+
+@pytest.mark.parametrize(
+    ("read", "data"),
+    [
+        (ReadParquet, parquet_bytes(pa.table({"": [1], "x": [2]}))),
+        (ReadSqlite, nameless_database()),
+        (ReadJsonl, b'{"": 1, "x": 2}\n'),
+        (ReadCsv, b",x\n1,2\n"),
+    ],
+)
+def test_a_column_without_a_name_is_left_out(write, read_tables, read, data):
+    [record] = read_tables(read(write("a", data)))
+    assert (record.split, record.features) == (None, {"x": 2})
+
+
 def test_changes_next_to_a_database_are_not_lost(write, read_tables):
     """Opened as it is, the file has none of them; the refusal says what brings them in."""
     path = write("a.db", database([None]))
