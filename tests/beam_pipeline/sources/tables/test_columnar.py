@@ -57,11 +57,25 @@ def in_a_struct():
     return pa.StructArray.from_arrays([repeated()], ["text"])
 
 
+def in_a_map():
+    keys = pa.array(["k"] * 1000)
+    return pa.MapArray.from_arrays(pa.array(range(1001), pa.int32()), keys, repeated())
+
+
+def in_lists_of_one():
+    return pa.FixedSizeListArray.from_arrays(repeated(), 1)
+
+
+def views_of_a_dictionary():
+    entries = pa.array([LONG], pa.string_view())
+    return pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), entries)
+
+
 @pytest.mark.parametrize(
     ("texts", "suffix"),
     [
         *itertools.product((pages, repeated, in_a_struct), ("parquet", "arrow")),
-        (views, "arrow"),
+        *((texts, "arrow") for texts in (views, in_a_map, in_lists_of_one, views_of_a_dictionary)),
     ],
 )
 def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts, suffix):
@@ -71,6 +85,22 @@ def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts,
     assert path.stat().st_size < 1 << 20
     with pytest.raises(RecordError, match=r"(rows unpack to|it unpacks to over 256 MiB)"):
         read_all(source)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(lambda: pa.RunEndEncodedArray.from_arrays([1000], [LONG]), id="runs"),
+        pytest.param(
+            lambda: pa.ListViewArray.from_arrays([0] * 1000, [1] * 1000, pa.array([LONG])),
+            id="views of lists",
+        ),
+    ],
+)
+def test_types_whose_values_share_bytes_are_not_read(tmp_path, values):
+    path = tmp_path / "t.arrow"
+    with pytest.raises(RecordError, match=r"column 'x' is of the type .*, which is not read"):
+        read_all(ReadArrow(written(path, values())))
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
