@@ -264,6 +264,7 @@ def _is_bounded(kind: pa.DataType) -> bool:
         pa.types.is_run_end_encoded,
         pa.types.is_list_view,
         pa.types.is_large_list_view,
+        pa.types.is_union,
     )
     return not any(is_type(kind) for is_type in shares)
 

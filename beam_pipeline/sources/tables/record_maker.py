@@ -248,7 +248,10 @@ class RecordMaker:
                 boxes_from_lists(values, roles, self._kinds) for values in batch.by_row()
             ]
         if self._table.is_typed and not roles.declared and not self._table.has_values:
-            check_forms(columns, roles)
+            if columns.keys() <= self._kinds.keys() | roles.taken:
+                check_forms(columns, roles)
+            else:  # no row with such a column can be used
+                kinds_of(self._table, batch, roles)
         features |= converted(self._others, batch, self._scratch)
         splits: Sequence[str | None] = [self._file.split] * len(keys)
         if roles.split in columns or roles.split_folders:

@@ -95,6 +95,9 @@ def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts,
             lambda: pa.ListViewArray.from_arrays([0] * 1000, [1] * 1000, pa.array([LONG])),
             id="views of lists",
         ),
+        pytest.param(
+            lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]), id="union"
+        ),
     ],
 )
 def test_types_whose_values_share_bytes_are_not_read(tmp_path, values):
