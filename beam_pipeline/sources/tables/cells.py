@@ -4,7 +4,7 @@ import dataclasses
 import json
 import re
 import string
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError
@@ -54,22 +54,10 @@ class Cells:
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
         """Prepare the cells of some rows in place; `missing` is what a cell without a value is."""
         num_rows = len(next(iter(columns.values()), ()))
-        for name in self.as_json.intersection(columns):
-            columns[name] = list(map(json_text, columns[name]))
-        if self.missing:
-            for name, values in columns.items():
-                columns[name] = [
-                    missing if isinstance(value, str) and value.strip() in self.missing else value
-                    for value in values
-                ]
-        if self.decimal_comma:
-            for name, values in columns.items():
-                columns[name] = list(map(_with_point, values))
-        if self.numbered in columns:
-            columns[self.numbered] = [
-                _NUMBER.sub("", value) if isinstance(value, str) else value
-                for value in columns[self.numbered]
-            ]
+        for name, values in columns.items():
+            for change in self._changes(name, missing):
+                values = list(map(change, values))
+            columns[name] = values
         if self.classes and columns:
             has_classes = any(name in columns for name in self.classes)
             marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
@@ -81,6 +69,17 @@ class Cells:
             used = [name for _, name in self.template if name]
             parts = [map(class_name, columns.get(name, [None] * num_rows)) for name in used]
             columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
+
+    def _changes(self, name: str, missing: str | None) -> Iterator[Callable[[Any], Any]]:
+        """Yield what changes each value of a column, in order."""
+        if name in self.as_json:
+            yield json_text
+        if self.missing:
+            yield lambda value: missing if _text(value) in self.missing else value
+        if self.decimal_comma:
+            yield _with_point
+        if self.numbered and name == self.numbered:
+            yield lambda value: _NUMBER.sub("", value)
 
     def _path(self, texts: Sequence[str]) -> str:
         if not all(texts):
@@ -95,8 +94,12 @@ def json_text(value: Any) -> str | None:
 
 
 def _with_point(value: Any) -> Any:
-    is_number = isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip())
-    return value.strip().replace(".", "").replace(",", ".") if is_number else value
+    is_number = _DECIMAL_COMMA.fullmatch(text := _text(value))
+    return text.replace(".", "").replace(",", ".") if is_number else value
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
 
 
 def cells(options: TableOptions, names: Collection[str]) -> Cells:
@@ -112,7 +115,8 @@ def cells(options: TableOptions, names: Collection[str]) -> Cells:
     try:
         parts = [(text, name or "") for text, name, *_ in string.Formatter().parse(template)]
     except ValueError as error:
-        raise ConfigError(f"image_template {template!r} cannot be used: {error}") from error
+        why = f"{error}; write a brace itself as {{{{ or }}}}"
+        raise ConfigError(f"image_template {template!r} cannot be used: {why}") from error
     used = [name for _, name in parts if name]
     if unknown := [name for name in used if name not in names]:
         why = f"{unknown[0]!r} is not a column; {there_are(unknown[0], names)}"

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.media import audio_format, other_formats
+from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.cells import json_text
 from beam_pipeline.sources.tables.names import BOXES, lowered
@@ -83,7 +84,8 @@ class ReadArrow(ReadContainers):
                 schema = _schema(handle, is_parquet=self.is_parquet)
                 names = tuple(schema.names)
                 if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-                    raise unsupported(f"two columns are called {twice[0]!r}")
+                    detail = f"two columns are called {twice[0]!r}; rename one"
+                    raise RecordError("unsupported column", detail)
                 features = _features_of(schema)
                 declarations = {
                     field.name: _declaration_of(
@@ -92,7 +94,7 @@ class ReadArrow(ReadContainers):
                         functools.partial(_first_bytes, handle, field.name, self.is_parquet),
                     )
                     for field in schema
-                    if field.name not in self.ignore_columns
+                    if field.name and field.name not in self.ignore_columns
                 }
         except DataError as error:
             raise RecordError("damaged file", str(error)) from error
@@ -227,17 +229,44 @@ def _unpacked_bytes(values: pa.Array) -> int:
     kind = values.type
     if pa.types.is_dictionary(kind):
         entries = values.dictionary
-        if entries.type in _STRINGS:
-            lengths = pc.binary_length(entries).take(values.indices)
-            return int(pc.sum(lengths).as_py() or 0)
-        return _unpacked_bytes(entries) * len(values) // max(1, len(entries))
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)
-        return int(views[values.offset : values.offset + len(values), 0].sum(dtype=np.int64))
-    if pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        inner = values.flatten()
+        if _is_text(entries.type):
+            return int(pc.sum(_byte_lengths(entries).take(values.indices)).as_py() or 0)
+        return int(entries.nbytes) * len(values) // max(1, len(entries))
+    if _is_view(kind):
+        return int(pc.sum(_byte_lengths(values)).as_py() or 0)
+    if kind.num_fields:
+        is_map = pa.types.is_map(kind)
+        inner = [values.keys, values.items] if is_map else values.flatten()
         return sum(map(_unpacked_bytes, inner if isinstance(inner, list) else [inner]))
     return int(values.nbytes)
+
+
+def _byte_lengths(texts: pa.Array) -> pa.Array:
+    if not _is_view(texts.type):
+        return pc.binary_length(texts)
+    views = np.frombuffer(texts.buffers()[1], np.int32).reshape(-1, 4)
+    return pa.array(views[texts.offset : texts.offset + len(texts), 0], pa.int64())
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in _STRINGS or _is_view(kind)
+
+
+def _is_bounded(kind: pa.DataType) -> bool:
+    """Return whether the bytes of values of a type are known before they are made."""
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type) or not kind.value_type.num_fields
+    shares = (
+        pa.types.is_run_end_encoded,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
+        pa.types.is_union,
+    )
+    return not any(is_type(kind) for is_type in shares)
 
 
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -278,7 +307,8 @@ def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:
 def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
     """Return Hugging Face's features by column; none if the schema has none."""
     try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        text = (schema.metadata or {})[b"huggingface"].decode()
+        features = {} if is_deep(text) else json.loads(text)["info"]["features"]
     except (ValueError, KeyError, TypeError):
         return {}
     return features if isinstance(features, dict) else {}
@@ -300,11 +330,10 @@ def _declaration_of(
         return ColumnDeclaration(media=media)
     if any(map(_is_file, _types_in(kind))):
         raise unsupported(f"column {field.name!r} holds files in lists or structs, not one a row")
-    structs = [
-        each
-        for each in (kind, *_types_in(kind))
-        if pa.types.is_struct(each) or pa.types.is_map(each)
-    ]
+    kinds = (kind, *_types_in(kind))
+    if not all(map(_is_bounded, kinds)):
+        raise unsupported(f"column {field.name!r} is of the type {kind}, which is not read")
+    structs = [each for each in kinds if pa.types.is_struct(each) or pa.types.is_map(each)]
     as_json = bool(structs) and lowered(field.name) not in BOXES
     classes = () if as_json else next(_classes_in(feature), ())
     convert = functools.partial(

@@ -6,8 +6,8 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -20,6 +20,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.names import check_number
+from beam_pipeline.sources.json_items import MAX_ITEM_CHARACTERS
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE, lowered
@@ -35,7 +36,7 @@ from beam_pipeline.sources.tables.table import (
 )
 
 DEFAULT_ENCODING = "utf-8"
-_HEAD_BYTES = 1 << 16
+_HEAD_BYTES = 1 << 20  # a header of 20,000 columns is whole
 # What is parsed at once; a row that is longer than the first is in a block of the last. A block
 # takes twenty times its size in memory.
 _BLOCKS_BYTES = (1 << 20, BATCH_BYTES)
@@ -43,7 +44,7 @@ _ROWS = 100
 # In a tie the first wins: texts hold the others more often.
 _DELIMITERS = "\t|;,"
 _COMMENT = "#"
-_EXCEL_SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+_EXCEL_SEPARATOR = re.compile(r"sep=([\t !#-~])\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _WHOLE, _DIGIT = re.compile("[0-9]{1,18}"), re.compile("[0-9]")
 _DIGITS_OF_YEARS = 4
@@ -90,6 +91,7 @@ class Dialect:
 
     def rows(self, lines: Sequence[str]) -> list[list[str]]:
         """Return the first rows of some lines."""
+        csv.field_size_limit(2 * MAX_ITEM_CHARACTERS)  # Python's own default is 131,072
         quoting = csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE
         reader = csv.reader(
             lines,
@@ -144,7 +146,7 @@ def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
     """Return the names of the columns, which the first row states; "" of one that is left out.
 
     Raises:
-        ConfigError: There is none, or a name twice, or it looks like a row of data.
+        ConfigError: There is none, or it looks like a row of data.
     """
     names = [name.strip().removeprefix(f"{_COMMENT} ") for name in rows[0]] if rows else []
     if not any(names):
@@ -153,9 +155,6 @@ def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
     if cell := data_in(names, below):
         facts = {"path": path, "cell": cell}
         raise ProblemError(Problem(code="header is data", facts=facts, option="no_header"))
-    counts = Counter(filter(None, names))
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise ConfigError(f"{path} has the column {twice[0]!r} twice; rename one")
     for at, name in enumerate(names):  # pandas's index has no name
         if not name and (kind := kind_of_all(row[at] for row in below)) and kind not in names:
             names[at] = kind
@@ -243,21 +242,11 @@ class _Block(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsvTable(Table):
-    """One file of CSV; the columns `left_out` are not read."""
+    """One file of CSV."""
 
     is_typed = False
 
     dialect: Dialect
-    left_out: frozenset[str] = frozenset()
-
-    def without(self, columns: Collection[str]) -> "CsvTable":
-        return dataclasses.replace(self, left_out=frozenset(columns))
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the columns that are read: at least one."""
-        kept = [at for at, name in enumerate(self.header) if name not in self.left_out]
-        return kept or [0]
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """Read the rows as they are; rows without any value are skipped."""
@@ -288,20 +277,22 @@ class CsvTable(Table):
                 done = last
 
     def _batches(self, text: _Text, block_bytes: int) -> Iterator[Batch]:
-        bad: list[tuple[int, str]] = []
+        bad: deque[tuple[int, str]] = deque()
         places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
         with _reader(text, self, block_bytes, bad) as reader:
             for read, following in itertools.pairwise(itertools.chain(reader, [None])):
                 newlines = [*map(_newlines, read.columns)] if text.num_quotes else []
                 lines, wrong = places.of(len(read), newlines)
-                block = _Block(read.columns, lines, newlines)
+                block = _Block(read.columns, numpy.array(lines, numpy.int64), newlines)
                 faults = self._faults(block, text, is_last=following is None)
                 yield from self._good(block, [*map(self._wrong_width, wrong), *faults], text)
-        yield Batch(columns={}, lines=(), bad=[*map(self._wrong_width, places.rest())])
+        yield Batch(columns={}, lines=(), bad=[*map(self._wrong_width, places.wrong())])
 
     def _wrong_width(self, row: tuple[int, str]) -> BadRow:
         line, text = row
-        [fields] = self.dialect.rows([text.replace("\n", " ")])
+        # The parser takes quotes behind blanks for letters.
+        dialect = dataclasses.replace(self.dialect, skips_spaces=False)
+        [fields] = dialect.rows([text.replace("\n", " ")])
         num_lines = text.count("\n") + 1
         quote = f", in {num_lines:,} lines: is a quote not closed?" if num_lines > 1 else ""
         width = f"{len(fields)} fields where the header has {len(self.header)}"
@@ -338,8 +329,7 @@ class CsvTable(Table):
         keep &= ~functools.reduce(numpy.logical_and, empty)
         if not keep.all():
             columns, lines = [column.filter(keep) for column in columns], lines[keep]
-        names = [self.header[number] for number in self.numbers]
-        named = [(name, each) for name, each in zip(names, columns, strict=True) if name]
+        named = [(name, each) for name, each in zip(self.header, columns, strict=True) if name]
         for start in range(0, max(1, len(lines)), BATCH_ROWS):
             rows = {name: each.slice(start, BATCH_ROWS).to_pylist() for name, each in named}
             numbers = lines[start : start + BATCH_ROWS].tolist()
@@ -366,7 +356,7 @@ def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
 
 
 def _reader(
-    text: _Text, table: CsvTable, block_bytes: int, bad: list[tuple[int, str]]
+    text: _Text, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
 ) -> pyarrow.csv.CSVStreamingReader:
     """Open a file of CSV; rows of another width are added to `bad` with their numbers."""
 
@@ -392,7 +382,6 @@ def _reader(
             invalid_row_handler=skip,
         ),
         pyarrow.csv.ConvertOptions(
-            include_columns=[str(number) for number in table.numbers],
             column_types=dict.fromkeys(names, pyarrow.string()),
             strings_can_be_null=False,
             check_utf8=False,
@@ -406,40 +395,34 @@ class _Places:
     The parser adds the numbers and texts of rows of another width to `bad`.
     """
 
-    def __init__(self, first: int, bad: list[tuple[int, str]]) -> None:
-        self._next = first
+    def __init__(self, first: int, bad: deque[tuple[int, str]]) -> None:
+        self._number = self._line = first
         self._bad = bad
-        self._more_lines = 0
 
     def of(
         self, num_rows: int, newlines: Sequence[npt.NDArray[Any]]
-    ) -> tuple[npt.NDArray[Any], list[tuple[int, str]]]:
+    ) -> tuple[list[int], list[tuple[int, str]]]:
         """Return the lines of a block's rows, and the lines and texts of those between them.
 
         Args:
             num_rows: How many rows of the right width it has.
             newlines: By column, how many newlines the cells have, int64 [n]; none if none has any.
         """
-        numbers = [number for number, _ in self._bad]
-        every = numpy.arange(self._next, self._next + num_rows + len(numbers))
-        good = numpy.setdiff1d(every, numbers, assume_unique=True)[:num_rows]
-        count = int(numpy.searchsorted(numbers, good[-1])) if len(good) else 0
-        taken, self._bad[:] = self._bad[:count], self._bad[count:]
-        wrong = numpy.array(numbers[:count], numpy.int64)
-        more = numpy.zeros(int(good[-1]) - self._next + 2 if len(good) else 1, numpy.int64)
-        if newlines:
-            more[good - self._next + 1] = numpy.sum(newlines, axis=0)
-            more[wrong - self._next + 1] = [text.count("\n") for _, text in taken]
-        before = numpy.cumsum(more) + self._more_lines
-        lines, others = good + before[good - self._next], wrong + before[wrong - self._next]
-        self._next, self._more_lines = self._next + len(more) - 1, int(before[-1])
-        return lines, [(int(at), text) for at, (_, text) in zip(others, taken, strict=True)]
+        lines, wrong = list[int](), list[tuple[int, str]]()
+        inner = numpy.sum(newlines, axis=0).tolist() if newlines else itertools.repeat(0, num_rows)
+        for more in inner:
+            if self._bad:
+                wrong += self.wrong()
+            lines.append(self._line)
+            self._number, self._line = self._number + 1, self._line + 1 + more
+        return lines, wrong
 
-    def rest(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines and texts of the rows behind the last of the right width."""
-        for number, text in self._bad:
-            yield number + self._more_lines, text
-            self._more_lines += text.count("\n")
+    def wrong(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines and texts of the rows of another width that are next."""
+        while self._bad and self._bad[0][0] == self._number:
+            _, text = self._bad.popleft()
+            yield self._line, text
+            self._number, self._line = self._number + 1, self._line + 1 + text.count("\n")
 
 
 def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
@@ -486,7 +469,13 @@ def _first_lines(path: str, encoding: str) -> list[str]:
         question = Problem(code="encoding", facts=facts, option="encoding", choices=("utf-16",))
         raise ProblemError(question)
     name = "utf-8-sig" if encoding == DEFAULT_ENCODING else encoding
-    lines = data.decode(name, _ERRORS).splitlines(keepends=True)
+    try:
+        lines = data.decode(name, _ERRORS).splitlines(keepends=True)
+    except (LookupError, UnicodeError) as error:
+        raise ConfigError(
+            f"encoding {encoding!r} cannot be used ({error}); name one of Python's encodings of "
+            "texts, such as utf-16 or cp1252"
+        ) from error
     return lines[:-1] if len(data) == _HEAD_BYTES and lines[1:] else lines
 
 
@@ -522,5 +511,8 @@ class ReadCsv(ReadTables):
         if any(_UNREADABLE in name for name in header):
             facts = {"path": file.path, "encoding": self.encoding}
             raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
+        counts = Counter(filter(None, header))
+        if twice := [name for name, count in counts.items() if count > 1]:
+            raise ConfigError(f"{file.path} has the column {twice[0]!r} twice; rename one")
         check_number(header, file.path)
         return CsvTable(file=file, header=tuple(header), dialect=dialect, cells=cells)

@@ -76,7 +76,7 @@ class ReadSqlite(ReadContainers):
                     f"SELECT * FROM {_quoted(name)} LIMIT 0"
                 ).description
                 header = tuple(column[0] for column in description)
-                kept = [each for each in header if each not in self.ignore_columns]
+                kept = [each for each in header if each and each not in self.ignore_columns]
                 declarations = {each: _declaration(connection, name, each) for each in kept}
         except DataError as error:
             raise RecordError("damaged file", str(error)) from error

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
@@ -53,6 +53,16 @@ class FileIndex:
             case list(others):
                 others.append(key)
 
+    @functools.cached_property
+    def _in_folders(self) -> Mapping[str, Sequence[str]]:
+        """The files whose stem others have, too, by their last folder and name: "cat/1.jpg"."""
+        files: dict[str, list[str]] = {}
+        for keys in self._keys.values():
+            for key in keys if isinstance(keys, list) else ():
+                home, _, base = key.rpartition("/")
+                files.setdefault(f"{home.rpartition('/')[2]}/{composed(base)}", []).append(key)
+        return files
+
     def find(self, name: str, split: str = "") -> str | None:
         """Return the one file that a name means; None if there is none, or several."""
         matches = self.matches(name, split)
@@ -69,7 +79,9 @@ class FileIndex:
         base = wanted.rpartition("/")[2]
         candidates = self._keys.get(stem(base) if media_kind(base) else base, [])
         keys = [candidates] if isinstance(candidates, str) else candidates
-        same = [key for key in keys if composed(key).rpartition("/")[2] == base]
+        # Of thousands of folders with a file of this name, one is looked up.
+        same = self._in_folders.get("/".join(wanted.split("/")[-2:]), ())
+        same = same or [key for key in keys if composed(key).rpartition("/")[2] == base]
         must_share = bool(not same and media_kind(base) and not self._is_one_folder)
         nearest = self._nearest(same or keys, wanted.split("/")[:-1], int(must_share))
         in_split = [key for key in nearest if split and split in _splits(key.split("/")[:-1])]

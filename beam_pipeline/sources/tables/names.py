@@ -4,6 +4,7 @@ Names are compared without regard to case; of a list the first name that a table
 """
 
 import difflib
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 
 from beam_pipeline.config import BuildConfig
@@ -55,6 +56,7 @@ CORNERS = tuple(
 BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
 # One column that holds the run lengths of a mask, as Kaggle's competitions have them; without "_".
 RUN_LENGTHS = ("encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle")
+_FEW_NAMES = 20  # in a message
 # The names that this project's boxes use, whatever the manifest calls them.
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
@@ -107,7 +109,9 @@ def there_are(wanted: str, names: Collection[str]) -> str:
     """Return the names that exist, for an error about one that does not."""
     near = difflib.get_close_matches(wanted, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"there are {', '.join(map(repr, names)) or 'none'}{hint}"
+    few = ", ".join(map(repr, itertools.islice(names, _FEW_NAMES))) or "none"
+    more = f", … ({len(names):,})" if len(names) > _FEW_NAMES else ""
+    return f"there are {few}{more}{hint}"
 
 
 def checked(part: str, name: str, usable: Collection[str]) -> str:

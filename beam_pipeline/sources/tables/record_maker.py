@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import logging
-import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.types import Kind, is_large, is_whole, merge_kinds
+from beam_pipeline.sources.tables.types import is_large, is_whole, merge_kinds
 from tfrecord_dataset.format.inflation import TOO_LARGE
 
 _LOG = logging.getLogger(__name__)
@@ -56,39 +56,6 @@ _ROWS_OF_A_CLASS = 10
 Other = Rejected | DeclaredClasses | Consumed
 
 
-class WholeNumbers(NamedTuple):
-    """How many whole numbers a column holds, and how many of them need over 64 bits."""
-
-    number: int
-    large: int
-
-
-def count_whole(
-    columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind | None]
-) -> dict[str, WholeNumbers]:
-    """Count the values of each column that holds only whole numbers."""
-    counts = {}
-    for name in columns.keys() & kinds.keys():
-        values = [value for value in columns[name] if value not in (None, "")]
-        if kinds[name] is int:
-            counts[name] = WholeNumbers(len(values), 0)
-        elif kinds[name] in (str, None) and all(map(is_whole, values)):
-            counts[name] = WholeNumbers(len(values), sum(map(is_large, values)))
-    return counts
-
-
-def merge_whole(
-    one: Mapping[str, WholeNumbers] | None, other: Mapping[str, WholeNumbers] | None
-) -> Mapping[str, WholeNumbers] | None:
-    """Add counts; a column that is missing from one of both holds other values, too."""
-    if one is None or other is None:
-        return one if other is None else other
-    return {
-        name: WholeNumbers(*map(operator.add, one[name], other[name]))
-        for name in one.keys() & other.keys()
-    }
-
-
 @dataclasses.dataclass(slots=True)
 class Survey:
     """What the rows of some tables hold; filled batch by batch.
@@ -98,7 +65,9 @@ class Survey:
         has_several: Whether a row has several, or none, of the classes with columns of their own.
         num_labels: How many rows state a whole number in `Roles.doubtful`.
         labels: Its distinct values, or the first few of very many.
-        whole: Counts of the columns that hold only whole numbers; None without rows.
+        num_whole: How many whole numbers a column holds.
+        num_large: How many of them need over 64 bits.
+        mixed: The columns that hold other values, too.
         too_large: Why no row of a table is read, by the path of its file.
     """
 
@@ -106,7 +75,9 @@ class Survey:
     has_several: bool = False
     num_labels: int = 0
     labels: set[str] = dataclasses.field(default_factory=set)
-    whole: Mapping[str, WholeNumbers] | None = None
+    num_whole: Counter[str] = dataclasses.field(default_factory=Counter)
+    num_large: Counter[str] = dataclasses.field(default_factory=Counter)
+    mixed: set[str] = dataclasses.field(default_factory=set)
     too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
 
     def add(self, other: "Survey") -> "Survey":
@@ -116,9 +87,22 @@ class Survey:
         self.num_labels += other.num_labels
         if len(self.labels) <= _MANY_CLASSES:
             self.labels |= other.labels
-        self.whole = merge_whole(self.whole, other.whole)
+        self.num_whole += other.num_whole
+        self.num_large += other.num_large
+        self.mixed |= other.mixed
         self.too_large |= other.too_large
         return self
+
+    def count_whole(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Count the whole numbers of columns whose kinds are known."""
+        for name in columns.keys() & self.kinds.keys():
+            values = [value for value in columns[name] if value not in (None, "")]
+            is_int = self.kinds[name] is int
+            if not is_int and not all(map(is_whole, values)):
+                self.mixed.add(name)
+                continue
+            self.num_whole[name] += len(values)
+            self.num_large[name] += 0 if is_int else sum(map(is_large, values))
 
     def are_measures(self, column: str) -> bool:
         """Return whether a column has too many different whole numbers for classes."""
@@ -139,12 +123,10 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
     """Yield what the rows of a table hold, if it can be read."""
     if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
         return
-    scratch, left_out = None, roles.texts
+    scratch, part = None, Survey()
     if table.has_values:
         scratch = Scratch(table.file.path, scratch_folder)
-        left_out = frozenset(table.header) - {roles.doubtful}
-    table = table.without(left_out)
-    part = Survey(kinds=dict.fromkeys(roles.texts, str))
+        table = table.without(frozenset(table.header) - {roles.doubtful})
     try:
         for batch in table.batches(scratch):
             part.add(_survey_of(table, batch, roles))
@@ -159,15 +141,14 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
         parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
         # Rows with errors are rejected when they are read.
         kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
-        if not len(batch):  # rows of empty cells are blank without the columns of texts
-            kinds = kinds_of(table, batch, roles)
     labels = []
     if kinds.get(roles.doubtful) is int:
         labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
     marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
     has_several = any(OF_COLUMNS in text for text in marked if text)
-    whole = count_whole(batch.columns, kinds) if batch.columns else None
-    return Survey(kinds, has_several, len(labels), set(labels), whole)
+    found = Survey(kinds, has_several, len(labels), set(labels))
+    found.count_whole(batch.columns)
+    return found
 
 
 def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
@@ -178,11 +159,11 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
         roles = dataclasses.replace(roles, separator="")
     if roles.optional:
         kinds[roles.optional] = float
-    for name, (number, large) in sorted((survey.whole or {}).items()):
-        if kinds.get(name) is str and large:
+    for name, large in sorted(survey.num_large.items()):
+        if large and name not in survey.mixed:
             _LOG.warning(
                 "column %r is text: %s of %s whole numbers need over 64 bits",
-                *(name, f"{large:,}", f"{number:,}"),
+                *(name, f"{large:,}", f"{survey.num_whole[name]:,}"),
             )
     if roles.doubtful and survey.are_measures(roles.doubtful):
         _LOG.warning(
@@ -267,7 +248,10 @@ class RecordMaker:
                 boxes_from_lists(values, roles, self._kinds) for values in batch.by_row()
             ]
         if self._table.is_typed and not roles.declared and not self._table.has_values:
-            check_forms(columns, roles)
+            if columns.keys() <= self._kinds.keys() | roles.taken:
+                check_forms(columns, roles)
+            else:  # no row with such a column can be used
+                kinds_of(self._table, batch, roles)
         features |= converted(self._others, batch, self._scratch)
         splits: Sequence[str | None] = [self._file.split] * len(keys)
         if roles.split in columns or roles.split_folders:

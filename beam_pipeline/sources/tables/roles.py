@@ -18,7 +18,7 @@ from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
 from beam_pipeline.sources.tables.names import attribute_name, checked, first, lowered, there_are
 from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
-from beam_pipeline.sources.tables.types import is_whole, list_of_text
+from beam_pipeline.sources.tables.types import list_of_text
 from tfrecord_dataset.format.feature import Feature
 
 # The features that find their column by the usual names; every other has one of its own name.
@@ -101,7 +101,6 @@ class Roles:
         captions: A text of the image, which has several rows.
         numbers: Columns that number these rows, and are not kept.
         forms: "list" or "plain" by other columns of JSON, as most of the first rows are.
-        texts: Columns of CSV that are texts by these rows, whatever others hold.
         declared: (feature, column), if a user declared what is read; the rest is left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: Replaces a missing number; None rejects the row.
@@ -121,7 +120,6 @@ class Roles:
     captions: str = ""
     numbers: frozenset[str] = frozenset()
     forms: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    texts: frozenset[str] = frozenset()
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
     missing_number: float | None = None
@@ -539,21 +537,12 @@ def _with_forms(roles: Roles, sample: Sample) -> Roles:
             if isinstance(row.values.get(name), list)
         )
     )
-    is_typed = sample.tables[0].is_typed
-    texts = (
-        name
-        for name, column in columns.items()
-        # Large whole numbers are counted over all rows.
-        if not is_typed and str in column.kinds and not all(map(is_whole, column.values))
-    )
     forms = {
         name: column.form
         for name, column in columns.items()
         if column.form != "object" and name not in per_box
     }
-    return dataclasses.replace(
-        _with_boxes(roles, per_box=per_box), forms=forms, texts=frozenset(texts)
-    )
+    return dataclasses.replace(_with_boxes(roles, per_box=per_box), forms=forms)
 
 
 def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
+from beam_pipeline.schema.names import check_number
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
@@ -133,8 +134,13 @@ class Batch:
 def batch_of_rows(
     rows: Sequence[Mapping[str, Any]], lines: Sequence[int], bad: Sequence[BadRow] = ()
 ) -> Batch:
-    """Return a batch of objects, of which each states its own columns."""
+    """Return a batch of objects, of which each states its own columns.
+
+    Raises:
+        DataError: There are too many columns.
+    """
     names = dict.fromkeys(name for row in rows for name in row)
+    check_number(names, "the rows")
     columns = {name: [row.get(name) for row in rows] for name in names}
     is_uneven = any(len(row) < len(names) for row in rows)
     return Batch(columns=columns, lines=lines, bad=bad, is_uneven=is_uneven)

@@ -36,8 +36,8 @@ _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
 _NAMES = {
     "None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity",
 }  # fmt: skip
-# A text in single or double quotes, or a name.
-_PYTHON = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\b[A-Za-z]+\b", re.DOTALL)
+# A text in single or double quotes, to the end if it is not closed (in linear time), or a name.
+_PYTHON = re.compile(r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?|\b[A-Za-z]+\b", re.DOTALL)
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
 _TRUTHS = {"true": 1, "false": 0}

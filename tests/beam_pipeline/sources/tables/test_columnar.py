@@ -22,22 +22,20 @@ def read_all(read):
         pass
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            lambda: pa.array([f"{'x' * (40 << 20)}{n}" for n in range(8)], pa.large_string()),
-            "unpacks to over 256 MiB",
-        ),
-        (lambda: pa.nulls(5_000_000, pa.int64()), "has 5,000,000 rows or more in"),
-    ],
-    ids=["texts", "rows"],
-)
-def test_a_small_file_of_much_content_is_refused(tmp_path, values, message):
-    table = pa.table({"x": values()})
-    pq.write_table(table, tmp_path / "t.parquet", compression="zstd", row_group_size=1 << 20)
-    with pytest.raises((ConfigError, DataError), match=f"it {message}"):
-        ReadParquet(str(tmp_path / "t.parquet")).plan()
+def written(path, values, **options):
+    """The path of a table of one column, `x`."""
+    table = pa.table({"x": values})
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="zstd", **options)
+    else:
+        feather.write_feather(table, str(path), compression="zstd")
+    return str(path)
+
+
+def test_a_small_file_of_many_rows_is_refused(tmp_path):
+    path = written(tmp_path / "t.parquet", pa.nulls(5_000_000, pa.int64()), row_group_size=1 << 20)
+    with pytest.raises((ConfigError, DataError), match="it has 5,000,000 rows or more in"):
+        ReadParquet(path).plan()
 
 
 def repeated():
@@ -59,24 +57,53 @@ def in_a_struct():
     return pa.StructArray.from_arrays([repeated()], ["text"])
 
 
+def in_a_map():
+    keys = pa.array(["k"] * 1000)
+    return pa.MapArray.from_arrays(pa.array(range(1001), pa.int32()), keys, repeated())
+
+
+def in_lists_of_one():
+    return pa.FixedSizeListArray.from_arrays(repeated(), 1)
+
+
+def views_of_a_dictionary():
+    entries = pa.array([LONG], pa.string_view())
+    return pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), entries)
+
+
 @pytest.mark.parametrize(
     ("texts", "suffix"),
     [
         *itertools.product((pages, repeated, in_a_struct), ("parquet", "arrow")),
-        (views, "arrow"),
+        *((texts, "arrow") for texts in (views, in_a_map, in_lists_of_one, views_of_a_dictionary)),
     ],
 )
 def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts, suffix):
     path = tmp_path / f"t.{suffix}"
-    table = pa.table({"text": texts()})
-    if suffix == "parquet":
-        pq.write_table(table, path, compression="zstd")
-    else:
-        feather.write_feather(table, str(path), compression="zstd")
-    assert path.stat().st_size < 1 << 20
     read = ReadParquet if suffix == "parquet" else ReadArrow
+    source = read(written(path, texts()))
+    assert path.stat().st_size < 1 << 20
     with pytest.raises(RecordError, match=r"(rows unpack to|it unpacks to over 256 MiB)"):
-        read_all(read(str(path)))
+        read_all(source)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(lambda: pa.RunEndEncodedArray.from_arrays([1000], [LONG]), id="runs"),
+        pytest.param(
+            lambda: pa.ListViewArray.from_arrays([0] * 1000, [1] * 1000, pa.array([LONG])),
+            id="views of lists",
+        ),
+        pytest.param(
+            lambda: pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]), id="union"
+        ),
+    ],
+)
+def test_types_whose_values_share_bytes_are_not_read(tmp_path, values):
+    path = tmp_path / "t.arrow"
+    with pytest.raises(RecordError, match=r"column 'x' is of the type .*, which is not read"):
+        read_all(ReadArrow(written(path, values())))
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
@@ -116,3 +143,12 @@ def test_rows_beyond_a_files_size_are_refused(tmp_path):
     path.write_bytes(gzip.compress(b"x,label\n" + b"1,a\n" * 1_100_000))
     with pytest.raises(RecordError, match="rows or more in"):
         read_all(ReadCsv(str(path)))
+
+
+def test_features_that_are_nested_without_end_are_not_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    nested = '{"info": {"features": {"label": ' + "[" * 9999 + "]" * 9999 + "}}}"
+    table = pa.table({"label": [0, 1], "": [2, 3]}).replace_schema_metadata({"huggingface": nested})
+    pq.write_table(table, path)
+    roles = ReadParquet(str(path)).plan()[0].roles
+    assert roles.label == "label"

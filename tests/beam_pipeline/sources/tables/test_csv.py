@@ -7,10 +7,9 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from beam_pipeline.errors import DataError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.tables.csv import Dialect, ReadCsv, data_in, dialect_of
-from beam_pipeline.sources.tables.record_maker import survey
 
 
 def rows_of(path, **options):
@@ -30,6 +29,7 @@ def rows_of(path, **options):
         pytest.param("a;b;c;d,e\n", Dialect(delimiter=";"), id="the most"),
         pytest.param("a\n", Dialect(), id="one column"),
         pytest.param("sep=;\na;b\n", Dialect(delimiter=";", num_before=1), id="Excel"),
+        pytest.param("sep=é\na\n", Dialect(), id="no separator"),
         pytest.param("# x\na, b\n1, 2\n", Dialect(skips_spaces=True, num_before=1), id="comment"),
         pytest.param('a\tb\n"x\ty\n', Dialect(delimiter="\t", has_quotes=False), id="stray quotes"),
         pytest.param('a\tb\n"x\ty"\tz\n', Dialect(delimiter="\t"), id="quoted tabs"),
@@ -124,6 +124,10 @@ def test_lines_over_many_blocks(write, monkeypatch, small, large, longest):
     [
         pytest.param(b"a,b\n1,\xff\n2,x\n", "not utf-8; set encoding if", id="a letter"),
         pytest.param(b"a,b\n1,\xff,3\n2,x\n", "3 fields where the header has 2", id="and a field"),
+        pytest.param(
+            b"a,b\n2,x\n1,2," + b"y" * 200_000 + b"\n", "3 fields where the", id="a long field"
+        ),
+        pytest.param(b'a, b\n1, "y, z"\n2, x\n', "3 fields where the header has 2", id="blanks"),
         pytest.param(b'a,b\n2,x\n1,"y\n', "a quote opens that is not closed", id="a quote"),
         pytest.param(
             b'a,b\n1,"y\n' + b"2,z\n" * 12 + b'3,z"\n2,x\n', "12 rows are within it", id="rows"
@@ -143,6 +147,18 @@ def test_encodings(write, encoding, name):
     assert rows_of(path, encoding=name) == [(2, {"имя": "Жук", "год": "2"})]
 
 
+@pytest.mark.parametrize("name", ["klingon", "rot13", "idna"])
+def test_encodings_that_are_none(write, name):
+    with pytest.raises(ConfigError, match=f"encoding '{name}' cannot be used"):
+        ReadCsv(write("a.csv", "a,b\n1,2\n"), encoding=name).plan()
+
+
+def test_a_header_of_thousands_of_columns(write):
+    names = [f"expression_of_gene_{number}" for number in range(10_000)]
+    path = write("a.csv", f"{','.join(names)}\n{','.join('1' for _ in names)}\n")
+    assert rows_of(path) == [(2, dict.fromkeys(names, "1"))]
+
+
 def test_utf_16_without_a_mark(write):
     with pytest.raises(ProblemError, match=r"is UTF-16, not UTF-8; set encoding .* to utf-16"):
         ReadCsv(write("a.csv", "a,b\n1,2\n".encode("utf-16"))).plan()
@@ -155,17 +171,6 @@ def test_a_quote_that_swallows_more_than_two_blocks(write, monkeypatch):
         [*plan.tables[0].batches()]
 
 
-def test_columns_that_are_texts_by_the_first_rows_are_not_read_for_their_types(write):
-    plan, _ = ReadCsv(write("t.csv", "x,text,zip\n1,a,007\n2.5,,008\n")).plan()
-    [table] = plan.tables
-    [found] = survey(table, plan.roles)
-    assert plan.roles.texts == {"text"}  # whole numbers are counted
-    assert found.kinds == {"text": str, "x": float, "zip": str}
-    batch, _ = table.without(plan.roles.texts).batches()
-    assert batch.columns == {"x": ["1", "2.5"], "zip": ["007", "008"]}
-
-
-def test_a_column_of_empty_cells_next_to_texts_is_kept(write):
-    plan, _ = ReadCsv(write("t.csv", "name,x\nann,\nbob,\n")).plan()
-    [found] = survey(plan.tables[0], plan.roles)
-    assert found.kinds == {"name": str, "x": None}
+def test_names_of_columns_that_a_user_states_twice(write):
+    with pytest.raises(ConfigError, match="has the column 'a' twice; rename one"):
+        ReadCsv(write("a.csv", "1,2\n"), column_names=["a", "a"]).plan()

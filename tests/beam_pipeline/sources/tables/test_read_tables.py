@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from file_bytes import arrow_bytes, parquet_bytes
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
@@ -124,6 +124,23 @@ def test_whole_numbers_that_are_classes(write, read_tables, numbers):
     assert {record.features["label"].name for record in records} == set(map(str, numbers))
 
 
+@pytest.mark.parametrize(
+    ("read", "text", "warning"),
+    [
+        pytest.param(ReadCsv, f"x,y\n{2**64},a\n3,b\n4,a\n", "1 of 3 whole", id="CSV"),
+        pytest.param(ReadCsv, f"x,y\n{2**64},a\ncat,b\n", "", id="next to a text"),
+        pytest.param(ReadCsv, "x,y\n007,a\n008,b\n", "", id="leading zeros"),
+        pytest.param(ReadCsv, f"x,y\n{'9' * 5000},a\n1,b\n", "1 of 2 whole", id="5,000 digits"),
+        pytest.param(ReadJsonl, f'{{"x": {2**64}}}\n{{"x": 1}}\n', "1 of 2 whole", id="JSON"),
+    ],
+)
+def test_whole_numbers_of_over_64_bits_are_text(write, read_tables, caplog, read, text, warning):
+    first, *_ = read_tables(read(write("t.csv", text)))
+    assert isinstance(first.features["x"], str)
+    messages = [f"column 'x' is text: {warning} numbers need over 64 bits"] if warning else []
+    assert caplog.messages == messages
+
+
 def test_a_split_whose_labels_come_late(write, read_tables, tmp_path):
     write("train.csv", "x,label\n1,cat\n")
     write("test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
@@ -163,6 +180,42 @@ def test_files_in_a_column_go_to_scratch(write, tmp_path, read_tables, read, nam
     assert [storage.read_bytes(file) for file in files] == images
 
 
+RAGGED = [{"a": [[1], [2, 3]], "b": 1}] * 3
+
+
+@pytest.mark.parametrize(
+    ("read", "data"),
+    [
+        (ReadJsonl, "".join(json.dumps(row) + "\n" for row in RAGGED)),
+        (ReadParquet, parquet_bytes(pa.Table.from_pylist(RAGGED))),
+    ],
+)
+def test_rows_of_which_none_can_be_used_are_rejects(write, read_tables, read, data):
+    rejects = read_tables(read(write("a", data)))
+    assert [reject.reason for reject in rejects] == ["malformed annotation"] * 3
+    assert all("differ in length or depth" in reject.detail for reject in rejects)
+
+
+def nameless_database():
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript('CREATE TABLE a ("", x); INSERT INTO a VALUES (1, 2)')
+        return connection.serialize()
+
+
+@pytest.mark.parametrize(
+    ("read", "data"),
+    [
+        (ReadParquet, parquet_bytes(pa.table({"": [1], "x": [2]}))),
+        (ReadSqlite, nameless_database()),
+        (ReadJsonl, b'{"": 1, "x": 2}\n'),
+        (ReadCsv, b",x\n1,2\n"),
+    ],
+)
+def test_a_column_without_a_name_is_left_out(write, read_tables, read, data):
+    [record] = read_tables(read(write("a", data)))
+    assert (record.split, record.features) == (None, {"x": 2})
+
+
 def test_changes_next_to_a_database_are_not_lost(write, read_tables):
     """Opened as it is, the file has none of them; the refusal says what brings them in."""
     path = write("a.db", database([None]))
@@ -174,3 +227,9 @@ def test_changes_next_to_a_database_are_not_lost(write, read_tables):
     writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert len(read_tables(ReadSqlite(path))) == 2
     writer.close()
+
+
+def test_rows_with_thousands_of_columns_each_are_refused_before_they_are_a_table(write):
+    rows = (json.dumps({f"{row} {n}": 1 for n in range(100)}) for row in range(1000))
+    with pytest.raises(DataError, match="the rows have 100,000 features"):
+        ReadJsonl(write("t.jsonl", "\n".join(rows))).plan()

@@ -62,9 +62,7 @@ def test_roles_by_name_and_values(make_tree, row):
         ("image|img/1.jpg", {"audio_column": "sound"}, "audio_column: 'sound' is not a column"),
         ("a|img/1.jpg", {"audio_column": "a", "image_column": "a"}, "hold images and"),
         ("path,image/height|img/1.jpg,3", {}, "has the name of the feature 'image'"),
-        ("image,boxes|img/1.jpg,\"[[1, 2], [3, 4]]\"", {}, "lists that are not four numbers"),
         ("image,x|img/1.jpg,1", {"box_format": "voc"}, "'voc' is none of xyxy, xywh"),
-        ("image,x|img/1.jpg,1", {"ignore_columns": ["y"]}, "--ignore-columns 'y' is not there"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(make_tree, text, options, message):

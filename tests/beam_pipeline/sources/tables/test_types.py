@@ -103,6 +103,7 @@ NO_LISTS = {
     "printed by NumPy": ["[0.1 0.2]"],
     "objects": ['[{"a": 1}]'],
     "bottomless": ["[" * 10**6],
+    "a text without end": ["['" + "\\'" * 10**6],
     "two texts": ["['a' 'b']"],
     "two numbers": ["[1 2]"],
     "an open list": ["['a'"],
