@@ -3,7 +3,6 @@
 No Beam here: worker processes import this module.
 """
 
-import contextlib
 import dataclasses
 import functools
 import time
@@ -29,8 +28,6 @@ from beam_pipeline.running.record_limits import (
 from beam_pipeline.running.worker_pool import Work
 
 Check = Callable[[Any], Problem]
-Checked = Callable[[Check, Any], Problem]
-Limits = contextlib.AbstractContextManager[tuple[storage.ReadFile, Checked]]
 
 
 class PackedBatch(NamedTuple):
@@ -74,27 +71,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
     threads: int
 
     def __call__(self, batch: bytes) -> PackedBatch:
-        return self._inspected(batch, self._bounds)
-
-    def here(self, batch: bytes) -> PackedBatch:
-        """Do the same in a process that must not end; a record's time is checked afterwards."""
-        return self._inspected(batch, self._afterwards)
-
-    def _inspected(self, batch: bytes, limits: Callable[[storage.ReadFile], Limits]) -> PackedBatch:
-        settings, elements = self.settings.value, unpack(batch)
-        reader = storage.Reader(file for element in elements for file in files_of(element))
-        with limits(reader.read) as (read, check):
-
-            def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
-                return map_threads(functools.partial(check, function), records, self.threads)
-
-            inspected = inspect_elements(elements, settings.rules, read, each)
-        # No record takes what packing takes, so packing is not bounded.
-        return settings.packer.pack(inspected)
-
-    @contextlib.contextmanager
-    def _bounds(self, read: storage.ReadFile) -> Iterator[tuple[storage.ReadFile, Checked]]:
-        """End the process of a record that takes too much memory or time."""
+        elements, read = _with_reader(batch)
         seconds = self.settings.value.rules.max_seconds * self.threads
         with bounded_memory(read, self.threads) as bounded, ending_after(seconds) as start_time:
 
@@ -102,20 +79,32 @@ class InspectBatch(Work[bytes, PackedBatch]):
                 start_time()
                 return function(record)
 
-            yield bounded, check
+            inspected = self._inspected(elements, bounded, check)
+        # No record takes what packing takes, so packing is not bounded.
+        return self.settings.value.packer.pack(inspected)
 
-    @contextlib.contextmanager
-    def _afterwards(self, read: storage.ReadFile) -> Iterator[tuple[storage.ReadFile, Checked]]:
-        """Reject a record that took too much time."""
+    def here(self, batch: bytes) -> PackedBatch:
+        """Do the same in a process that must not end; a record's time is checked afterwards."""
+        rules = self.settings.value.rules
 
         def check(function: Check, record: Any) -> Problem:
             before = time.thread_time()
             problem = function(record)
-            rules = self.settings.value.rules
-            too_slow = time.thread_time() - before > rules.max_seconds
-            return _too_slow(rules) if too_slow else problem
+            is_slow = time.thread_time() - before > rules.max_seconds
+            return _too_slow(rules) if is_slow else problem
 
-        yield read, check
+        return self.settings.value.packer.pack(self._inspected(*_with_reader(batch), check))
+
+    def _inspected(
+        self,
+        elements: Iterable[Element | Rows],
+        read: storage.ReadFile,
+        check: Callable[[Check, Any], Problem],
+    ) -> list[InspectedElement | InspectedRows]:
+        def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
+            return map_threads(functools.partial(check, function), records, self.threads)
+
+        return inspect_elements(elements, self.settings.value.rules, read, each)
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer
@@ -125,6 +114,12 @@ class InspectBatch(Work[bytes, PackedBatch]):
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
             for element, outcome in zip(elements, outcomes, strict=True)
         )
+
+
+def _with_reader(batch: bytes) -> tuple[list[Element | Rows], storage.ReadFile]:
+    """(the elements of a batch, what reads their files)."""
+    elements = unpack(batch)
+    return elements, storage.Reader(file for each in elements for file in files_of(each)).read
 
 
 def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, image_bytes, sound_bytes
+from inspect_one import inspect_record
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules

@@ -13,6 +13,7 @@ from pathlib import Path
 from cases.reading import source_at
 from eager_runner import yielded
 from file_bytes import zip_bytes
+from inspect_one import inspect_record
 from sealing import edit
 
 import beam_pipeline
@@ -21,7 +22,6 @@ from beam_pipeline.cli.show import examples
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import tokenizers
 from file_bytes import array_bytes, image_bytes, sound_bytes, written
+from inspect_one import inspect_record
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_elements, inspect_record
+from beam_pipeline.inspect.record import inspect_elements
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (

@@ -5,9 +5,9 @@ import json
 import pytest
 from fresh_python import printed
 from hostile_files import FILES, Hostile
+from inspect_one import inspect_record
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
@@ -47,7 +47,7 @@ _MEASURED = """
 import json, os, sys
 import test_hostile_files as tests
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.record import inspect_record
+from inspect_one import inspect_record
 from beam_pipeline.schema.inference import infer
 from beam_pipeline.kinds import observe
 from beam_pipeline.write.encoding import Encoder

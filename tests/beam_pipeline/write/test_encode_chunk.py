@@ -1,10 +1,10 @@
 """A chunk of a shard is encoded alike in any way, and a record that ends its process is named."""
 
 import pytest
+from inspect_one import inspect_record
 
 from beam_pipeline.assign import columns
 from beam_pipeline.errors import BeamTFRecordsError
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, sound_bytes
+from inspect_one import inspect_record
 
 from beam_pipeline.errors import RecordError, SourceChangedError
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
