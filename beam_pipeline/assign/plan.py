@@ -50,14 +50,11 @@ class Plan:
 
     def shard_numbers(self, table: pa.Table) -> Int64s:
         """The shard of each row, int64 [n], counted over all splits in their order."""
-        splits = table.column("split").combine_chunks().dictionary_encode()
-        codes = splits.indices.to_numpy()
         positions = columns.numbers(table, "position")
         shards = np.zeros(table.num_rows, np.int64)
         counts = (cut.num_shards for cut in self.splits.values())
         first = dict(zip(self.splits, itertools.accumulate(counts, initial=0), strict=False))
-        for code, split in enumerate(splits.dictionary.to_pylist()):
-            rows = codes == code
+        for split, rows in columns.rows_by_split(table):
             shards[rows] = first[split] + self.splits[split].shards_of(positions[rows])
         return shards
 

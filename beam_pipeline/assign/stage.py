@@ -251,9 +251,8 @@ def num_buckets(counts: Iterable[int], at_least: int) -> int:
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
     """The bucket of each row's content: int64 [n]."""
-    contents = table.column("content_digest").combine_chunks()
-    data = np.frombuffer(contents.buffers()[1], ">u4").reshape(-1, contents.type.byte_width // 4)
-    first = data[contents.offset : contents.offset + len(contents), 0].astype(np.uint64)
+    contents = columns.binaries(table, "content_digest")
+    first = contents.view(">u4").reshape(len(contents), -1)[:, 0].astype(np.uint64)
     return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 

@@ -107,15 +107,11 @@ class Statistics:
 
     def observe_rows(self, by_feature: Mapping[str, Sequence[Value]], table: pa.Table) -> None:
         """Count the columns of rows (`columns.table_of_rows`), as `observe` does records."""
-        splits, sources = table.column("split").to_numpy(), columns.sources_of(table)
-        for split in dict.fromkeys(splits):
-            values = self.values.setdefault(split, {})
-            rows = np.flatnonzero(splits == split).tolist()
-            if len(rows) == len(splits):
-                kinds.observe_columns(by_feature, sources, values)
-            else:
-                some = {name: [each[row] for row in rows] for name, each in by_feature.items()}
-                kinds.observe_columns(some, [sources[row] for row in rows], values)
+        sources = columns.sources_of(table)
+        for split, numbers in columns.rows_by_split(table):
+            values, rows = self.values.setdefault(split, {}), numbers.tolist()
+            some = {name: [each[row] for row in rows] for name, each in by_feature.items()}
+            kinds.observe_columns(some, [sources[row] for row in rows], values)
             check_number(values)
 
     def features(self) -> dict[str, Observed]:
@@ -144,13 +140,10 @@ class Statistics:
     def add_rows(self, table: pa.Table) -> None:
         """Counts records to be written, by split and position."""
         self.num_records += table.num_rows
-        splits = table.column("split").combine_chunks().dictionary_encode()
-        codes = splits.indices.to_numpy()
         bins = bins_of(columns.numbers(table, "position"))
         num_bytes = columns.numbers(table, "num_bytes")
-        for code, split in enumerate(splits.dictionary.to_pylist()):
-            rows = codes == code
-            records = np.ones(int(rows.sum()), np.int64)
+        for split, rows in columns.rows_by_split(table):
+            records = np.ones(len(rows), np.int64)
             self.histograms.setdefault(split, Histogram()).add(bins[rows], records, num_bytes[rows])
 
     def add_rejected(self, rejected: Rejected) -> None:
