@@ -128,8 +128,8 @@ def png_of(mask: Mask) -> bytes:
     """
     left, top, width, height = map(int, coco_masks.toBbox(_encoded(mask)))
     begin, end = left * mask.size.height, (left + width) * mask.size.height
-    lengths = np.diff(np.clip(np.cumsum(runs_of(mask)), begin, end), prepend=begin)
-    window = _column(lengths).reshape(width, mask.size.height).T
+    ends: npt.NDArray[np.int64] = np.clip(np.cumsum(runs_of(mask)), begin, end)
+    window = _column(np.diff(ends, prepend=begin)).reshape(width, mask.size.height).T
     return _png(window[top : top + height], top, left, mask.size)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, image_bytes, sound_bytes
-from inspect_one import inspect_record
+from inspecting import inspect_record, schema_of
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
@@ -34,7 +34,6 @@ from beam_pipeline.records import (
     file_of,
 )
 from beam_pipeline.schema.conformance import conforming, mismatches, schema_specs
-from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Encoder, ReadRecord
 from tfrecord_dataset.format.example import encode, lists
 from tfrecord_dataset.format.feature_keys import list_specs
@@ -173,10 +172,6 @@ def counted(observed):
     return made | {"columns": [column.facts() for column in observed.columns or ()]}
 
 
-def inferred(records):
-    return infer(kinds.observe(records), num_records=len(records), declared={})
-
-
 @contract
 def test_checking_once_more_and_packing_change_nothing(kind, data):
     for record in inspected(kind, data):
@@ -202,7 +197,7 @@ def test_observations_merge_in_any_order(kind, data):
 @contract
 def test_values_fit_the_schema_that_follows_from_them(kind, data):
     records = inspected(kind, data)
-    schema = inferred(records)
+    schema = schema_of(*records)
     for record in records:
         assert conforming(record.features, schema) == record.features
 
@@ -210,7 +205,7 @@ def test_values_fit_the_schema_that_follows_from_them(kind, data):
 @contract
 def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data):
     records = inspected(kind, data)
-    schema = inferred(records)
+    schema = schema_of(*records)
     encoder = Encoder(schema=schema, rules=RULES)
     specs = {key: spec.kind for each in schema for key, spec in list_specs(each).items()}
     for record in records:

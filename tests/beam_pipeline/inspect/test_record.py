@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tokenizers
 from file_bytes import array_bytes, image_bytes, sound_bytes, written
-from inspect_one import inspect_record
+from inspecting import inspect_record
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage

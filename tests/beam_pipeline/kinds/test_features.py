@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from inspect_one import inspect_record
+from inspecting import inspect_record
 
 from beam_pipeline import kinds
 from beam_pipeline.describe.tfds import leaves

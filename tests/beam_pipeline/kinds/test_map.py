@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
-from inspect_one import inspect_record
+from inspecting import inspect_record
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError

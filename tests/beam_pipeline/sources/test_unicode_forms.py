@@ -4,7 +4,7 @@ import json
 
 import pytest
 from cases.reading import elements_of
-from inspect_one import inspect_record
+from inspecting import inspect_record
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.kinds.rules import Rules

@@ -1,8 +1,10 @@
-"""`inspect_elements` of one record."""
+"""What Inspect makes of a record, and the schema that follows from inspected ones."""
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_elements
+from beam_pipeline.kinds import observe
 from beam_pipeline.records import Rejected
+from beam_pipeline.schema.inference import infer
 
 
 def inspect_record(record, *arguments):
@@ -15,3 +17,8 @@ def inspect_record(record, *arguments):
     if isinstance(result, Rejected):
         raise RecordError(result.reason, result.detail)
     return result
+
+
+def schema_of(*records, **declared):
+    """The schema of inspected records; `declared` are names of classes by feature."""
+    return infer(observe(records), num_records=len(records), declared=declared)
