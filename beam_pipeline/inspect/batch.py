@@ -1,4 +1,4 @@
-"""A batch of elements is inspected and packed again, in one process.
+"""Inspect a batch of elements and pack it again, in one process.
 
 No Beam here: worker processes import this module.
 """
@@ -36,8 +36,8 @@ class PackedBatch(NamedTuple):
     Attributes:
         records: Table of records (`assign.columns.to_bytes`).
         rejects: Packed rejects (`pickling.pack`).
-        statistics: What is counted of its elements (`assign.statistics.Statistics`).
-        looks: What its images look like (`assign.likeness.SCHEMA`), if requested.
+        statistics: Statistics of its elements (`assign.statistics.Statistics`).
+        looks: Perceptual hashes of its images (`assign.likeness.SCHEMA`), if requested.
     """
 
     num_records: int
@@ -49,7 +49,7 @@ class PackedBatch(NamedTuple):
 
 
 class Packs(Protocol):
-    """What packs inspected elements (`assign.packing.Packer`)."""
+    """Protocol of `assign.packing.Packer`, which packs inspected elements."""
 
     def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
         """All elements of a batch, packed."""
@@ -57,7 +57,7 @@ class Packs(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """How batches are inspected, and packed again."""
+    """Options for inspecting batches and packing them again."""
 
     rules: Rules
     packer: Packs
@@ -117,7 +117,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
 
 def _with_reader(batch: bytes) -> tuple[list[Element | Rows], storage.ReadFile]:
-    """(the elements of a batch, what reads their files)."""
+    """(the elements of a batch, a function that reads their files)."""
     elements = unpack(batch)
     return elements, storage.Reader(file for each in elements for file in files_of(each)).read
 
@@ -131,14 +131,14 @@ def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:
 
 
 def _inspect_alone(element: Element, rules: Rules) -> InspectedElement | InspectedRows:
-    """What a process of its own does to a record."""
+    """Inspect a record in a process of its own."""
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
         [inspected] = inspect_elements([element], rules, read)
     return inspected
 
 
 def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
-    """What becomes of a record whose inspection ends the process that it runs in."""
+    """The reject of a record whose inspection killed its process."""
     assert isinstance(element, Record)
     crashed = RecordError(CRASHED, f"{death}; leave it out")
     return rejected(element, _too_slow(rules) if death.ran_out_of_time else crashed)

@@ -115,7 +115,7 @@ def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
 
 
 def rejected(record: Record, problem: RecordError) -> Rejected:
-    """What becomes of a record that cannot be used."""
+    """The reject of a record that cannot be used."""
     # This prints and writes names that are not UTF-8.
     source = (record.source or record.key).encode(errors="backslashreplace").decode()
     return Rejected.of(source, problem)
@@ -128,7 +128,7 @@ class _UnderWay(Inspection):
         features: As far as they have been checked.
         example: None, for `alike`: records that are Examples are inspected as a whole.
         deferred: As `Inspected` has it.
-        result: What became of it; None until that is known.
+        result: The inspected record or its problem; None until it is known.
     """
 
     __slots__ = ("deferred", "example", "features", "record", "result")

@@ -1,10 +1,10 @@
 """Objects of an image: from what an annotation states to fractions of the upright image.
 
-Boxes decide which objects are kept; of these every other column is placed (`kinds.columns`). In
-which frame an annotation speaks, `kinds.frame` knows.
+Boxes decide which objects are kept; the other columns (`kinds.columns`) of these are placed, too.
+`kinds.frame` finds the frame of an annotation.
 
-Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes
-in fractions with a number beyond 2, are refused.
+The unit is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes in fractions
+with a number beyond 2, are refused.
 """
 
 import itertools
@@ -30,7 +30,7 @@ _Which = npt.NDArray[np.bool_]
 
 FORMATS = ("xyxy", "xywh", "center_xywh", "rel_xyxy", "rel_xywh", "rel_center_xywh")
 
-# What is counted.
+# Notes that are counted.
 CLIPPED = "box clipped"
 DROPPED_OUTSIDE = "box dropped: outside"
 DROPPED_NO_AREA = "box dropped: no area"
@@ -42,10 +42,10 @@ BOX_WITHOUT_AREA = "box without area"
 
 # A box may reach out of its image, but a larger number is not a fraction.
 MAX_FRACTION = 2.0
-# Of one image: many times what the most crowded ones have, and 100 MB of memory.
+# In one image: many times as many as the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
 _REMEDY = "and a table, COCO or VOC has them, set box_format to"
-# Of the image's sides: less is the rounding of whoever wrote the annotation.
+# In fractions of the image's sides: less is a rounding error of the annotation.
 _TOLERANCE = 1e-6
 
 
@@ -65,7 +65,7 @@ def place_column(
     Args:
         column: The objects of each record, as its annotation states them.
         frames: The frame of each record's image.
-        policy: What becomes of a box that reaches out of the image (by more than a millionth):
+        policy: Treatment of a box that reaches out of the image (by more than a millionth):
             "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" refuses.
             A box without area is dropped too, or refused with "error".
         stated: Whether a user states the format, so that a box may be only the first pixel.
@@ -168,7 +168,7 @@ class _Boxes:
         self._inside, self._usable, self._outside = inside.astype(np.float64), usable, outside
 
     def results(self) -> Iterator[Placed | RecordError]:
-        """As `place_column` returns them."""
+        """Yield the results of `place_column`."""
         changed = {*self._record[~self._usable | self._outside].tolist()}
         data, nothing = self._inside.tobytes(), Counter[str]()
         for at, (objects, start, count) in enumerate(
@@ -187,7 +187,7 @@ class _Boxes:
                 yield error
 
     def _changed(self, rows: slice) -> tuple[Sequence[int], bytes, Counter[str]]:
-        """(kept, their boxes, what is counted) of a record."""
+        """(indices of kept boxes, their numbers, counted notes) of a record."""
         usable = self._usable[rows]
         counts = Counter(map(_change, usable, self._outside[rows]))
         counts.pop("", None)
@@ -286,13 +286,13 @@ class _Boxes:
 
 
 def _any(numbers: _Which) -> _Which:
-    """Which rows have a true value."""
+    """Whether each row has a true value."""
     rows: _Which = np.logical_or.reduce(numbers, axis=1)
     return rows
 
 
 def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
-    """What of boxes in fractions is in the image."""
+    """Boxes in fractions, clipped to the image."""
     within = boxes.copy()
     within[within < 0.0] = 0.0  # keeps -0.0
     within[within > 1.0] = 1.0
@@ -300,7 +300,7 @@ def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
 
 
 def _change(is_usable: bool, is_outside: bool) -> str:
-    """What is counted of a box."""
+    """The note that is counted for a box; "" for none."""
     if is_usable:
         return CLIPPED if is_outside else ""
     return DROPPED_OUTSIDE if is_outside else DROPPED_NO_AREA

@@ -25,7 +25,7 @@ Pixels = npt.NDArray[np.uint8]
 # A number is groups of five bits, each a character from this one on; the sixth bit says "more".
 _ZERO, _MORE, _SIGN = 48, 0x20, 0x10
 _MOST_GROUPS = 7
-# Of pixels, so that corners are the stated ones again, once they were fractions of the image.
+# Digits of a pixel: restores stated corners, which are stored as fractions of the image.
 _DECIMALS = 3
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
@@ -72,7 +72,7 @@ def mask_of(pixels: Pixels, top: int = 0, left: int = 0, size: ImageSize | None 
     """The mask of uint8 [height, width], in which 0 is outside.
 
     Args:
-        pixels: Of the image, or of a window that begins at `top` and `left` of one of this size.
+        pixels: The whole image, or a window at `top` and `left` of an image of this size.
     """
     size = size or ImageSize(*pixels.shape)
     columns, rows = np.nonzero(pixels.T)
