@@ -1,6 +1,5 @@
 """What every kind of values keeps: check, pack, observe, infer, conform, encode, decode, keys."""
 
-import dataclasses
 import functools
 import hashlib
 import io
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, image_bytes, sound_bytes
-from inspecting import inspect_record, schema_of
+from inspecting import counted, inline, inspect_record, schema_of
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
@@ -57,10 +56,6 @@ def read(ref, max_bytes=None):
 
 def wav(samples):
     return sound_bytes(samples, "WAV", subtype="PCM_16")
-
-
-def inline(array):
-    return Array(dtype=array.dtype.name, shape=array.shape, data=array.tobytes())
 
 
 @st.composite
@@ -164,12 +159,6 @@ def inspected(kind, data):
         inspect_record(Record(key=str(number), features={**beside, "x": value}), RULES, read)
         for number, value in enumerate(data.draw(VALUES[kind]))
     ]
-
-
-def counted(observed):
-    """What has been counted, comparable."""
-    made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
-    return made | {"columns": [column.facts() for column in observed.columns or ()]}
 
 
 @contract

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tokenizers
 from file_bytes import array_bytes, image_bytes, sound_bytes, written
-from inspecting import inspect_record
+from inspecting import inline, inspect_record
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -97,7 +97,7 @@ def test_an_array_without_axes_is_a_number(write, value, expected):
 
 
 @pytest.mark.parametrize(
-    ("features", "reason", "told"),
+    ("features", "reason", "message"),
     [
         pytest.param({"x": "\ud800"}, "not UTF-8", "x", id="text"),
         pytest.param({"x": ("a", "\ud800")}, "not UTF-8", "x", id="texts"),
@@ -115,10 +115,10 @@ def test_an_array_without_axes_is_a_number(write, value, expected):
         pytest.param({"x": RawFile(file=FileRef(path="/no/x"))}, "missing file", "x", id="no file"),
     ],
 )
-def test_what_no_example_holds(features, reason, told):
+def test_what_no_example_holds(features, reason, message):
     refused = refusal(**features)
     assert refused.reason == reason
-    assert told in refused.detail
+    assert message in refused.detail
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_refused_record_is_rejected(write):
 )
 def test_about_how_many_bytes_it_takes(value, low, high):
     if isinstance(value, np.ndarray):
-        value = Array(dtype=value.dtype.name, shape=value.shape, data=value.tobytes())
+        value = inline(value)
     size = inspected(x=value).num_bytes - inspected(x="").num_bytes
     assert low <= size <= high
 

@@ -173,12 +173,6 @@ def test_empty_lists_state_their_kinds():
     assert stated == expected
 
 
-def test_boxes_without_classes_have_no_class_keys():
-    boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
-    values = values_of(Inspected(key="a", features={"boxes": boxes}))
-    assert not [key for key in values if "class" in key]
-
-
 def test_boxes_that_lack_the_class_names_of_others():
     bare = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     others = Inspected(key="b", features={"boxes": BOXES})
