@@ -19,8 +19,6 @@ from beam_pipeline.running.isolation import Death, run_isolated
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (
-    CRASHED,
-    TOO_SLOW,
     bounded_memory,
     ending_after,
     too_slow,
@@ -91,7 +89,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
             before = time.thread_time()
             problem = function(record)
             is_slow = time.thread_time() - before > rules.max_seconds
-            return _too_slow(rules) if is_slow else problem
+            return too_slow(rules.max_seconds) if is_slow else problem
 
         return self.settings.value.packer.pack(self._inspected(*_with_reader(batch), check))
 
@@ -140,9 +138,6 @@ def _inspect_alone(element: Element, rules: Rules) -> InspectedElement | Inspect
 def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
     """The reject of a record whose inspection killed its process."""
     assert isinstance(element, Record)
-    crashed = RecordError(CRASHED, f"{death}; leave it out")
-    return rejected(element, _too_slow(rules) if death.ran_out_of_time else crashed)
-
-
-def _too_slow(rules: Rules) -> RecordError:
-    return RecordError(TOO_SLOW, too_slow(rules.max_seconds))
+    crashed = RecordError("crashed its process", f"{death}; leave it out")
+    problem = too_slow(rules.max_seconds) if death.ran_out_of_time else crashed
+    return rejected(element, problem)

@@ -33,7 +33,7 @@ from beam_pipeline.records import (
     alike,
 )
 from beam_pipeline.rows import Rows, values_by_feature
-from beam_pipeline.running.record_limits import TOO_MUCH_MEMORY, too_large
+from beam_pipeline.running.record_limits import too_large
 from beam_pipeline.schema.conformance import conforming
 
 # Approximate size of an Example's framing, keys and numbers without the payload.
@@ -176,7 +176,7 @@ def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Pro
 
 
 def _as_problem(error: RecordError | MemoryError) -> RecordError:
-    return error if isinstance(error, RecordError) else RecordError(TOO_MUCH_MEMORY, too_large())
+    return error if isinstance(error, RecordError) else too_large()
 
 
 def _by_halves(

@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
-from beam_pipeline.kinds.numbers import Rounding
+from beam_pipeline.kinds.numbers import Number, Rounding
 from beam_pipeline.records import Array, ListSummary
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 
-Number = float | int
 Range = tuple[Number, Number]
 """The smallest and the largest of some numbers."""
 _N = TypeVar("_N", bound=float)

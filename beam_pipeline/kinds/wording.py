@@ -62,7 +62,7 @@ def count_classes(classes: Collection[str]) -> str:
     return counted(len(classes), "class")
 
 
-def alike(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def similar(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Pairs of names that differ only by case or blanks: ("Cat", "cat")."""
     first: dict[str, str] = {}
     for name in names:
