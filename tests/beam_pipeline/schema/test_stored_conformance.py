@@ -39,6 +39,7 @@ def problems(feature, values):
         pytest.param(ROWS, [], id="no rows"),
         pytest.param(BOXES, [0.5] * 8, id="boxes"),
         pytest.param(bare("scalar", "string"), ["Öl".encode()], id="text"),
+        pytest.param(bare("scalar", "bytes"), [b"\xff"], id="bytes"),
         pytest.param(bare("image", "uint8", (None, None, 3)), [PNG], id="an image"),
     ],
 )
