@@ -261,6 +261,14 @@ def repeated(parts: Iterable[pa.Table], column: str) -> pa.Array:
     return distinct
 
 
+def rows_by_split(table: pa.Table) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """(split, the numbers of its rows) of each split of a table."""
+    splits = table.column("split").combine_chunks().dictionary_encode()
+    codes = splits.indices.to_numpy()
+    for code, split in enumerate(splits.dictionary.to_pylist()):
+        yield split, np.flatnonzero(codes == code)
+
+
 def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
     """(key, the rows of that key) for rows whose keys are `keys`, int64 [n]; keys ascending."""
     order = np.argsort(keys, kind="stable")

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
@@ -61,9 +60,8 @@ def settle(
         for reject in rejects:
             statistics.add_rejected(reject)
         if observes:
-            for split in table.column("split").unique().to_pylist():
-                rows = table.filter(pc.equal(table.column("split"), split))
-                for some in rows.to_batches(_RECORDS_OBSERVED_AT_ONCE):
+            for split, rows in columns.rows_by_split(table):
+                for some in table.take(rows).to_batches(_RECORDS_OBSERVED_AT_ONCE):
                     records = columns.records_of(pa.Table.from_batches([some]))
                     statistics.observe(list(map(with_values, records)), split)
         yield table, rejects

@@ -29,12 +29,12 @@ _BANDS, _BAND_BITS = 5, 13
 _MOST_COMPARED = 1_024
 # Groups, and records of one, that are named; all are counted.
 _GROUPS_NAMED, _KEYS_NAMED = 100, 10
-# Before a group, where a split's name stands otherwise: of records whose split is chosen last.
+# Marks a group in place of a split's name, for records whose split is chosen last.
 _OPEN = "\0"
 _ONES = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 # The columns of images; each row is a record:
-#   look     what it looks like
+#   look     its perceptual hash
 #   place    its split, or its group where the split is still to be chosen (`open_place`)
 #   content  as columns.SCHEMA has it
 SCHEMA = pa.schema(
@@ -105,12 +105,12 @@ def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
 
 
 def open_place(group: str) -> str:
-    """What stands for the split of the records of a group until it is chosen."""
+    """The placeholder for the split of a group until it is chosen."""
     return _OPEN + group
 
 
 def split_at(place: str, joined: Mapping[str, str], chooser: SplitChooser) -> str:
-    """The split of a place: what stands there, that of the `joined` places, or by its group."""
+    """The split of a place: as stated, as `joined`, or by its group."""
     if not place.startswith(_OPEN):
         return place
     return joined.get(place) or chooser.split_of(place.removeprefix(_OPEN))
@@ -173,7 +173,7 @@ def _parts(looks: npt.NDArray[np.uint64], band: int) -> Int64s:
 def join(
     sets_alike: Iterable[list[Alike]], chooser: SplitChooser, *, keep_together: bool
 ) -> Joined:
-    """What all buckets have found, taken together.
+    """Join the sets that all buckets found.
 
     A group of records (`placement.group_of`) is in one set.
 
@@ -240,7 +240,7 @@ class _Sets(Generic[_T]):
         self._nearer[self.first(one)] = first
 
     def first(self, value: _T) -> _T:
-        """What all values of a set have in common; of a value that was never joined itself."""
+        """The representative of a value's set; the value itself if it was never joined."""
         while (nearer := self._nearer.get(value, value)) != value:
             self._nearer[value] = value = self._nearer.get(nearer, nearer)
         return value

@@ -1,4 +1,4 @@
-"""Who goes where, as pure functions of a record and the options: split, position, shard.
+"""Split, position and shard as pure functions of a record and the options.
 
 - A record's split is a salted hash of its group, so a group is never in two splits.
 - Its position is a salted hash of its key, a uniform 64-bit number: the order by position
@@ -99,7 +99,7 @@ def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[
 
 
 def split_hash(group: str, seed: int) -> int:
-    """What decides the split of a group: a uniform 64-bit number."""
+    """Hash that decides the split of a group: a uniform 64-bit number."""
     return _hash(f"split {seed}", group)
 
 
@@ -117,7 +117,7 @@ def hash_fraction(salt: str, text: str) -> float:
 
 
 def position(key: str, seed: int) -> int:
-    """Where a record stands in its split's order: a uniform 64-bit number."""
+    """Position of a record in its split's order: a uniform 64-bit number."""
     return _hash(f"order {seed}", key)
 
 
@@ -147,7 +147,7 @@ class Histogram:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SplitPlan:
-    """How one split is cut into shards.
+    """Cuts of one split into shards.
 
     Attributes:
         num_bytes: About how many bytes its shards take.

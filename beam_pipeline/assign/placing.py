@@ -13,8 +13,8 @@ from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buffer
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
-# What waits in memory, compressed, until batches are worth an element of a shuffle: some 300
-# records, of 100 bytes each, for every key.
+# Compressed tables wait in memory until a batch is worth an element of a shuffle: some 300 records
+# of 100 bytes for every key.
 _WAITING_BYTES_PER_KEY = 32 << 10
 _MIN_WAITING_BYTES = 1 << 20
 _MAX_WAITING_BYTES = 64 << 20

@@ -1,4 +1,4 @@
-"""The plan: all that those who write must know before the first byte is written."""
+"""The plan: splits, shards and schema, which writers need before the first byte."""
 
 import dataclasses
 import itertools
@@ -34,13 +34,13 @@ from tfrecord_dataset.format.inference import is_label_key
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How the records are written.
+    """Splits, shards and schema of the records to write.
 
     Attributes:
         splits: How each split is cut, splits in the order of their names.
         schema: The features of the records.
         numbers_ids: Whether a record's `source_id` is its number: not all have one of their own.
-        problem: Why nothing may be written; None when all is well.
+        problem: Why nothing may be written; None if it may.
     """
 
     splits: Mapping[str, SplitPlan]
@@ -50,14 +50,11 @@ class Plan:
 
     def shard_numbers(self, table: pa.Table) -> Int64s:
         """The shard of each row, int64 [n], counted over all splits in their order."""
-        splits = table.column("split").combine_chunks().dictionary_encode()
-        codes = splits.indices.to_numpy()
         positions = columns.numbers(table, "position")
         shards = np.zeros(table.num_rows, np.int64)
         counts = (cut.num_shards for cut in self.splits.values())
         first = dict(zip(self.splits, itertools.accumulate(counts, initial=0), strict=False))
-        for code, split in enumerate(splits.dictionary.to_pylist()):
-            rows = codes == code
+        for split, rows in columns.rows_by_split(table):
             shards[rows] = first[split] + self.splits[split].shards_of(positions[rows])
         return shards
 
@@ -82,7 +79,7 @@ class Plan:
 
 
 class Preview(NamedTuple):
-    """What a build would make: how it would write, and what the records are."""
+    """Plan and statistics of a build that was not written."""
 
     plan: Plan
     statistics: Statistics

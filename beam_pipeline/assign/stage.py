@@ -33,7 +33,7 @@ from beam_pipeline.running.spill import Repeatable, Spill
 
 # Records that one worker compares with one another at once, some 100 MB.
 RECORDS_PER_BUCKET = 250_000
-# Of a bucket, which may be all records: hashes do not spread what is the same.
+# A bucket may hold all records, as equal contents have equal hashes.
 _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
@@ -74,7 +74,7 @@ def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
 
 
 class Assigned(NamedTuple):
-    """What Assign yields.
+    """Output of Assign.
 
     Attributes:
         placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a table of its records,
@@ -245,15 +245,14 @@ def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
 
 
 def num_buckets(counts: Iterable[int], at_least: int) -> int:
-    """How many buckets of contents, or of keys, so many records are compared in."""
+    """Number of buckets in which so many contents or keys are compared."""
     return Buckets.of(sum(counts), RECORDS_PER_BUCKET, at_least=at_least).number
 
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
     """The bucket of each row's content: int64 [n]."""
-    contents = table.column("content_digest").combine_chunks()
-    data = np.frombuffer(contents.buffers()[1], ">u4").reshape(-1, contents.type.byte_width // 4)
-    first = data[contents.offset : contents.offset + len(contents), 0].astype(np.uint64)
+    contents = columns.binaries(table, "content_digest")
+    first = contents.view(">u4").reshape(len(contents), -1)[:, 0].astype(np.uint64)
     return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What the records are, taken together: counts over some of them, which merge.
+"""Statistics of records, which merge.
 
 No Beam here: worker processes import this module.
 """
@@ -22,11 +22,11 @@ from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, c
 from beam_pipeline.schema.names import check_number
 from tfrecord_dataset.shown_text import reading_order
 
-# Why records are rejected that `--duplicates drop` drops.
+# Reason of records that `--duplicates drop` drops.
 DUPLICATE = "duplicate"
 # Duplicates and rejects that are named; all are counted.
 _NUM_NAMED = 100
-# Of the groups in several splits, and of the sources of one reason.
+# Leaks, and sources of one reason, that are named.
 _NUM_FEW = 3
 
 
@@ -54,19 +54,19 @@ class Statistics:
     Attributes:
         num_inspected: Records that Inspect passed on; 0 if nobody counted.
         num_records: Records to be written.
-        num_ids: Those of them with a `source_id` of their own.
-        stated_splits: What the input calls its splits, by the name that they get.
+        num_ids: Records to be written with a `source_id` of their own.
+        stated_splits: The input's names of its splits, by the name in the dataset.
         num_stated: Records that Inspect passed on and whose split the input states.
-        num_divided: Those of them in a `train` that `--split` divides.
+        num_divided: Records passed on that are in a `train` that `--split` divides.
         values: Statistics of values, by split and feature.
         declared: Class names by the layout's number, by feature.
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these, by source.
         first_sources: Sources of the first rejects of each reason.
-        notes: What was changed in records, and how often.
+        notes: Changes to records, and how often each was made.
         conflicting, across_splits: Groups with different annotations; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
-        leaks: Of the first groups in several splits, (split, first key in it) of each split.
+        leaks: (split, first key in it) of each split, for the first groups in several splits.
         equal_keys: (key, source, other source) of the first records of one key.
         strata: Records whose split is chosen by their class.
     """
@@ -107,15 +107,11 @@ class Statistics:
 
     def observe_rows(self, by_feature: Mapping[str, Sequence[Value]], table: pa.Table) -> None:
         """Count the columns of rows (`columns.table_of_rows`), as `observe` does records."""
-        splits, sources = table.column("split").to_numpy(), columns.sources_of(table)
-        for split in dict.fromkeys(splits):
-            values = self.values.setdefault(split, {})
-            rows = np.flatnonzero(splits == split).tolist()
-            if len(rows) == len(splits):
-                kinds.observe_columns(by_feature, sources, values)
-            else:
-                some = {name: [each[row] for row in rows] for name, each in by_feature.items()}
-                kinds.observe_columns(some, [sources[row] for row in rows], values)
+        sources = columns.sources_of(table)
+        for split, numbers in columns.rows_by_split(table):
+            values, rows = self.values.setdefault(split, {}), numbers.tolist()
+            some = {name: [each[row] for row in rows] for name, each in by_feature.items()}
+            kinds.observe_columns(some, [sources[row] for row in rows], values)
             check_number(values)
 
     def features(self) -> dict[str, Observed]:
@@ -126,7 +122,7 @@ class Statistics:
 
     @property
     def states_splits(self) -> Literal["none", "some", "all", "divided"]:
-        """Of how many records the input states the split; "divided" if its `train` was divided."""
+        """Share of records whose split the input states; "divided" if its `train` was divided."""
         if not self.num_stated:
             return "none"
         if self.num_divided:
@@ -144,13 +140,10 @@ class Statistics:
     def add_rows(self, table: pa.Table) -> None:
         """Counts records to be written, by split and position."""
         self.num_records += table.num_rows
-        splits = table.column("split").combine_chunks().dictionary_encode()
-        codes = splits.indices.to_numpy()
         bins = bins_of(columns.numbers(table, "position"))
         num_bytes = columns.numbers(table, "num_bytes")
-        for code, split in enumerate(splits.dictionary.to_pylist()):
-            rows = codes == code
-            records = np.ones(int(rows.sum()), np.int64)
+        for split, rows in columns.rows_by_split(table):
+            records = np.ones(len(rows), np.int64)
             self.histograms.setdefault(split, Histogram()).add(bins[rows], records, num_bytes[rows])
 
     def add_rejected(self, rejected: Rejected) -> None:

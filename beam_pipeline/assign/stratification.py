@@ -21,7 +21,7 @@ from beam_pipeline.records import ClassLabel, Inspected
 
 # A larger class is divided by hashes only: a tenth of 2,000 records is 200 ± 13 there.
 _MOST_RECORDS_OF_A_CLASS = 2_000
-# So 8 bytes × this × the above bound the memory: 128 MB. More classes are divided by hashes only.
+# Bounds the memory to 128 MB (8 bytes × this × the above); more classes are divided by hashes only.
 _MOST_CLASSES = 8_000
 
 

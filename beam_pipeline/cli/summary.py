@@ -12,7 +12,7 @@ from beam_pipeline.describe.metadata import facts_of_records, main_classes
 from beam_pipeline.describe.statistics import statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
-from beam_pipeline.kinds.wording import alike, brief, count_classes
+from beam_pipeline.kinds.wording import brief, count_classes, similar
 from beam_pipeline.option_values import ONE_SPLIT
 from beam_pipeline.report.checks import duplicate_checks
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
@@ -200,7 +200,7 @@ def _classes(
     if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
-    for one, other in alike(classes):
+    for one, other in similar(classes):
         yield Warned(f"{one} and {other} are two classes; rename one if they are the same")
     for feature in schema:
         if feature.classes:

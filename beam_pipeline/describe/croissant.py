@@ -21,7 +21,7 @@ _DESCRIPTION = "TFRecords; metadata.json, which beam-tfrecords wrote, describes 
 
 _TFRECORD, _PARQUET = "application/x-tfrecord", "application/x-parquet"
 _TYPES = {pyarrow.string(): "sc:Text", pyarrow.int64(): "sc:Integer", pyarrow.float32(): "sc:Float"}
-# Of the specification, for readers that accept only this context.
+# From the specification: some readers accept only this context.
 _CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",

@@ -1,9 +1,8 @@
-"""A batch of elements is inspected and packed again, in one process.
+"""Inspect a batch of elements and pack it again, in one process.
 
 No Beam here: worker processes import this module.
 """
 
-import contextlib
 import dataclasses
 import functools
 import time
@@ -20,8 +19,6 @@ from beam_pipeline.running.isolation import Death, run_isolated
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (
-    CRASHED,
-    TOO_SLOW,
     bounded_memory,
     ending_after,
     too_slow,
@@ -29,8 +26,6 @@ from beam_pipeline.running.record_limits import (
 from beam_pipeline.running.worker_pool import Work
 
 Check = Callable[[Any], Problem]
-Checked = Callable[[Check, Any], Problem]
-Limits = contextlib.AbstractContextManager[tuple[storage.ReadFile, Checked]]
 
 
 class PackedBatch(NamedTuple):
@@ -39,8 +34,8 @@ class PackedBatch(NamedTuple):
     Attributes:
         records: Table of records (`assign.columns.to_bytes`).
         rejects: Packed rejects (`pickling.pack`).
-        statistics: What is counted of its elements (`assign.statistics.Statistics`).
-        looks: What its images look like (`assign.likeness.SCHEMA`), if requested.
+        statistics: Statistics of its elements (`assign.statistics.Statistics`).
+        looks: Perceptual hashes of its images (`assign.likeness.SCHEMA`), if requested.
     """
 
     num_records: int
@@ -52,7 +47,7 @@ class PackedBatch(NamedTuple):
 
 
 class Packs(Protocol):
-    """What packs inspected elements (`assign.packing.Packer`)."""
+    """Protocol of `assign.packing.Packer`, which packs inspected elements."""
 
     def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
         """All elements of a batch, packed."""
@@ -60,7 +55,7 @@ class Packs(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """How batches are inspected, and packed again."""
+    """Options for inspecting batches and packing them again."""
 
     rules: Rules
     packer: Packs
@@ -74,27 +69,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
     threads: int
 
     def __call__(self, batch: bytes) -> PackedBatch:
-        return self._inspected(batch, self._bounds)
-
-    def here(self, batch: bytes) -> PackedBatch:
-        """Do the same in a process that must not end; a record's time is checked afterwards."""
-        return self._inspected(batch, self._afterwards)
-
-    def _inspected(self, batch: bytes, limits: Callable[[storage.ReadFile], Limits]) -> PackedBatch:
-        settings, elements = self.settings.value, unpack(batch)
-        reader = storage.Reader(file for element in elements for file in files_of(element))
-        with limits(reader.read) as (read, check):
-
-            def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
-                return map_threads(functools.partial(check, function), records, self.threads)
-
-            inspected = inspect_elements(elements, settings.rules, read, each)
-        # No record takes what packing takes, so packing is not bounded.
-        return settings.packer.pack(inspected)
-
-    @contextlib.contextmanager
-    def _bounds(self, read: storage.ReadFile) -> Iterator[tuple[storage.ReadFile, Checked]]:
-        """End the process of a record that takes too much memory or time."""
+        elements, read = _with_reader(batch)
         seconds = self.settings.value.rules.max_seconds * self.threads
         with bounded_memory(read, self.threads) as bounded, ending_after(seconds) as start_time:
 
@@ -102,20 +77,32 @@ class InspectBatch(Work[bytes, PackedBatch]):
                 start_time()
                 return function(record)
 
-            yield bounded, check
+            inspected = self._inspected(elements, bounded, check)
+        # No record takes what packing takes, so packing is not bounded.
+        return self.settings.value.packer.pack(inspected)
 
-    @contextlib.contextmanager
-    def _afterwards(self, read: storage.ReadFile) -> Iterator[tuple[storage.ReadFile, Checked]]:
-        """Reject a record that took too much time."""
+    def here(self, batch: bytes) -> PackedBatch:
+        """Do the same in a process that must not end; a record's time is checked afterwards."""
+        rules = self.settings.value.rules
 
         def check(function: Check, record: Any) -> Problem:
             before = time.thread_time()
             problem = function(record)
-            rules = self.settings.value.rules
-            too_slow = time.thread_time() - before > rules.max_seconds
-            return _too_slow(rules) if too_slow else problem
+            is_slow = time.thread_time() - before > rules.max_seconds
+            return too_slow(rules.max_seconds) if is_slow else problem
 
-        yield read, check
+        return self.settings.value.packer.pack(self._inspected(*_with_reader(batch), check))
+
+    def _inspected(
+        self,
+        elements: Iterable[Element | Rows],
+        read: storage.ReadFile,
+        check: Callable[[Check, Any], Problem],
+    ) -> list[InspectedElement | InspectedRows]:
+        def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
+            return map_threads(functools.partial(check, function), records, self.threads)
+
+        return inspect_elements(elements, self.settings.value.rules, read, each)
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, packer = self.settings.value.rules, self.settings.value.packer
@@ -127,6 +114,12 @@ class InspectBatch(Work[bytes, PackedBatch]):
         )
 
 
+def _with_reader(batch: bytes) -> tuple[list[Element | Rows], storage.ReadFile]:
+    """(the elements of a batch, a function that reads their files)."""
+    elements = unpack(batch)
+    return elements, storage.Reader(file for each in elements for file in files_of(each)).read
+
+
 def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:
     for element in elements:
         if isinstance(element, Rows):
@@ -136,18 +129,15 @@ def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:
 
 
 def _inspect_alone(element: Element, rules: Rules) -> InspectedElement | InspectedRows:
-    """What a process of its own does to a record."""
+    """Inspect a record in a process of its own."""
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
         [inspected] = inspect_elements([element], rules, read)
     return inspected
 
 
 def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
-    """What becomes of a record whose inspection ends the process that it runs in."""
+    """The reject of a record whose inspection killed its process."""
     assert isinstance(element, Record)
-    crashed = RecordError(CRASHED, f"{death}; leave it out")
-    return rejected(element, _too_slow(rules) if death.ran_out_of_time else crashed)
-
-
-def _too_slow(rules: Rules) -> RecordError:
-    return RecordError(TOO_SLOW, too_slow(rules.max_seconds))
+    crashed = RecordError("crashed its process", f"{death}; leave it out")
+    problem = too_slow(rules.max_seconds) if death.ran_out_of_time else crashed
+    return rejected(element, problem)

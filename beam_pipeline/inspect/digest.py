@@ -1,4 +1,4 @@
-"""What of a record is compared: its content and its annotation."""
+"""Digests of records' contents, and texts of their annotations, for comparison."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ _PLAIN = bytes({*range(ord(" "), 0x7F)} - {*b"'\\"})
 
 
 def content_digests(rows: Sequence[Features]) -> list[str]:
-    """Equal for inspected values of equal content: their files', or without files all of them.
+    """Digests that are equal for equal contents: of the files, or without files of all values.
 
     Args:
         rows: The features of records that are `alike`.
@@ -35,7 +35,7 @@ def _digest_of_files(features: Features) -> str:
 
 
 def annotations(records: Sequence[Inspected]) -> list[str]:
-    """What records that are `alike` say of their contents.
+    """Texts of the annotations of records that are `alike`.
 
     Equal contents with unequal annotations conflict.
     """
@@ -87,7 +87,7 @@ def texts_of(
 
 
 def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) -> Iterable[str]:
-    """What is stated of values of one class, as Python writes it."""
+    """Contents or annotations of values of one class, as Python writes them."""
     state = getattr(kinds.of(values[0]), stated)
     if type(values[0]) is not ClassLabel:
         return map(_repr, map(state, values))
@@ -97,7 +97,7 @@ def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) ->
 
 
 def _repr(value: object) -> str:
-    """As `repr`; of long texts in ASCII in a tenth of the time."""
+    """Same as `repr`, in a third of the time for long ASCII texts."""
     is_plain = (
         isinstance(value, str) and value.isascii() and not value.encode().translate(None, _PLAIN)
     )

@@ -33,7 +33,7 @@ from beam_pipeline.records import (
     alike,
 )
 from beam_pipeline.rows import Rows, values_by_feature
-from beam_pipeline.running.record_limits import TOO_MUCH_MEMORY, too_large
+from beam_pipeline.running.record_limits import too_large
 from beam_pipeline.schema.conformance import conforming
 
 # Approximate size of an Example's framing, keys and numbers without the payload.
@@ -63,22 +63,6 @@ class InspectedRows:
             yield Inspected.of(record, content_digest=digest, num_bytes=num_bytes)
 
 
-def inspect_record(
-    record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
-) -> Inspected:
-    """Check a record, and add what its files tell: formats, sizes, digests, ranges, tokens.
-
-    Raises:
-        RecordError: Something about the record cannot be used (docs/data-checks.md).
-        ConfigError: The tokenizer cannot be used.
-    """
-    [under_way] = _inspected([record], rules, read, map)
-    if under_way.problem:
-        raise under_way.problem
-    assert under_way.inspected
-    return under_way.inspected
-
-
 def inspect_elements(
     elements: Iterable[Element | Rows],
     rules: Rules,
@@ -98,11 +82,15 @@ def inspect_elements(
                 records += element.records()
         else:
             results.append(element)
-    for under_way in _inspected(records, rules, read, each):
-        if under_way.problem:
-            results.append(rejected(under_way.record, under_way.problem))
-        elif under_way.inspected:
-            results.append(under_way.inspected)
+    for group in alike(records):
+        some = [_UnderWay(record, rules, read) for record in group]
+        _inspect(some, rules, each)
+        for under_way in some:
+            result = under_way.result
+            if isinstance(result, RecordError):
+                results.append(rejected(under_way.record, result))
+            elif result:
+                results.append(result)
     return results
 
 
@@ -127,7 +115,7 @@ def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
 
 
 def rejected(record: Record, problem: RecordError) -> Rejected:
-    """What becomes of a record that cannot be used."""
+    """The reject of a record that cannot be used."""
     # This prints and writes names that are not UTF-8.
     source = (record.source or record.key).encode(errors="backslashreplace").decode()
     return Rejected.of(source, problem)
@@ -140,50 +128,43 @@ class _UnderWay(Inspection):
         features: As far as they have been checked.
         example: None, for `alike`: records that are Examples are inspected as a whole.
         deferred: As `Inspected` has it.
-        problem: Why it cannot be used.
-        inspected: What became of it.
+        result: The inspected record or its problem; None until it is known.
     """
 
-    __slots__ = ("deferred", "example", "features", "inspected", "problem", "record")
+    __slots__ = ("deferred", "example", "features", "record", "result")
 
     def __init__(self, record: Record, rules: Rules, read: storage.ReadFile) -> None:
         self.record, self.features, self.rules, self.read = record, record.features, rules, read
         self.notes, self.num_bytes, self.frames = _NO_NOTES, _EXAMPLE_OVERHEAD_BYTES, {}
         self.look = self.example = None
         self.deferred: Mapping[str, Deferred] = {}
-        self.problem: Problem = None
-        self.inspected: Inspected | None = None
+        self.result: Inspected | RecordError | None = None
 
 
-def _inspected(
-    records: Iterable[Record], rules: Rules, read: storage.ReadFile, each: Each
-) -> list[_UnderWay]:
-    """The records, each with what became of it or its problem."""
-    every: list[_UnderWay] = []
-    for group in alike(records):
-        some = [_UnderWay(record, rules, read) for record in group]
-        every += some
-        groups = [some]
-        if group[0].example or not kinds.are_by_column(group[0].features.values()):
-            _run(each, _check_files, some)
-            groups = alike(each for each in some if not (each.problem or each.inspected))
-            list(each(_turn, groups))
-            groups = [[each for each in some if not each.problem] for some in groups]
-        for some in filter(None, groups):
-            _by_halves(_check_columns, some)
-            checked = [[each for each in some if not each.problem]]
-            if rules.tokenizer or rules.schema:
-                _run(each, _hold_against, checked[0])
-                checked = alike(each for each in checked[0] if not each.problem)
-            for finished in filter(None, checked):
-                _finish(finished)
-    return every
+def _inspect(records: list[_UnderWay], rules: Rules, each: Each) -> None:
+    """Find the results of records that are `alike`."""
+    groups = [records]
+    first = records[0].record
+    if first.example or not kinds.are_by_column(first.features.values()):
+        _run(each, _check_files, records)
+        groups = alike(_left(records))
+        list(each(_turn, groups))
+    for group in filter(None, map(_left, groups)):
+        _by_halves(_check_columns, group)
+        if rules.tokenizer or rules.schema:
+            _run(each, _hold_against, _left(group))
+        for checked in alike(_left(group)):
+            _finish(checked)
+
+
+def _left(records: Iterable[_UnderWay]) -> list[_UnderWay]:
+    return [record for record in records if record.result is None]
 
 
 def _run(each: Each, function: Callable[[_UnderWay], None], records: list[_UnderWay]) -> None:
     problems = each(functools.partial(_problem_of, function), records)
     for record, problem in zip(records, problems, strict=True):
-        record.problem = problem
+        record.result = problem or record.result
 
 
 def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Problem:
@@ -195,7 +176,7 @@ def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Pro
 
 
 def _as_problem(error: RecordError | MemoryError) -> RecordError:
-    return error if isinstance(error, RecordError) else RecordError(TOO_MUCH_MEMORY, too_large())
+    return error if isinstance(error, RecordError) else too_large()
 
 
 def _by_halves(
@@ -206,7 +187,7 @@ def _by_halves(
         function(records)
     except (RecordError, MemoryError) as error:
         if len(records) == 1:
-            records[0].problem = _as_problem(error)
+            records[0].result = _as_problem(error)
             return
         middle = len(records) // 2
         _by_halves(function, records[:middle])
@@ -218,7 +199,7 @@ def _check_files(under_way: _UnderWay) -> None:
     record = under_way.record
     check_text("key", record.key)
     if record.example:
-        under_way.inspected = inspect_existing(record, under_way.rules, under_way.read)
+        under_way.result = inspect_existing(record, under_way.rules, under_way.read)
         return
     under_way.notes = Counter(record.notes)
     given, under_way.deferred = read_deferred(record.features, under_way.read)
@@ -239,7 +220,7 @@ def _turn_feature(name: str, kind: Kind[Any], records: Sequence[_UnderWay]) -> N
     turned = kind.turn_column([record.features[name] for record in records], records)
     for record, result in zip(records, turned, strict=True):
         if isinstance(result, RecordError):
-            record.problem = record.problem or result
+            record.result = record.result or result
         else:
             record.features = {**record.features, name: result}
 
@@ -294,12 +275,12 @@ def _finish(records: Sequence[_UnderWay]) -> None:
     digests = content_digests([record.features for record in records])
     for record, digest in zip(records, digests, strict=True):
         if record.num_bytes > MAX_RECORD_BYTES:
-            record.problem = RecordError(
+            record.result = RecordError(
                 "record too large",
                 f"about {record.num_bytes:,} bytes in all (limit: {MAX_RECORD_BYTES:,})",
             )
             continue
-        record.inspected = Inspected.of(
+        record.result = Inspected.of(
             record.record,
             features=record.features,
             notes=dict(record.notes) if record.notes else record.record.notes,

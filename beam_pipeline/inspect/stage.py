@@ -88,7 +88,7 @@ class _InspectBatch(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._ahead: Ahead[PackedBatch] | None = None
-        self._statistics: list[Any] = []
+        self._statistics: Any = None
 
     def process(self, batch: bytes) -> Iterator[Any]:
         with errors_handed_over(self._job):
@@ -110,8 +110,8 @@ class _InspectBatch(beam.DoFn):
     def finish_bundle(self) -> Iterator[Any]:
         for inspected in self._ahead.rest() if self._ahead else ():
             yield from map(in_global_window, self._outputs(inspected))
-        for statistics in self._statistics:
-            yield in_global_window(TaggedOutput(self.STATISTICS, statistics))
+        if self._statistics:
+            yield in_global_window(TaggedOutput(self.STATISTICS, self._statistics))
         self._meter.beat()
 
     def _processes_ahead(self) -> Ahead[PackedBatch] | None:
@@ -124,9 +124,9 @@ class _InspectBatch(beam.DoFn):
     def _outputs(self, packed: PackedBatch) -> Iterator[Any]:
         self._meter.add(packed.num_records + packed.num_rejects)
         if self._statistics:
-            self._statistics[0].merge(packed.statistics)
+            self._statistics.merge(packed.statistics)
         else:
-            self._statistics.append(packed.statistics)
+            self._statistics = packed.statistics
         spill = self._job.spill
         if packed.num_records:
             yield spill.put(packed.records)

@@ -116,7 +116,7 @@ def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
 
 
 def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[str, str]:
-    """Which keys hold an "image" or "audio", by the first records; else by their first bytes.
+    """Find keys of an "image" or "audio" by the first records, else by their first bytes.
 
     Raises:
         RecordError: The Example differs from the first records.
@@ -152,7 +152,7 @@ def encoded_form(value: bytes) -> str:
 def _inspected(
     value: ListSummary, data: bytes, max_pixels: int, notes: Counter[str]
 ) -> ListSummary:
-    """`value`, an image or audio that is whole; what others would convert is noted."""
+    """Check that an image or audio is whole; note what other sources would convert."""
     if value.form in AUDIO_FORMS:
         audio, _ = inspect_audio(data, AudioOptions())
         shape, sha256 = (audio.num_samples, audio.channels), audio.file.sha256
@@ -165,9 +165,9 @@ def _inspected(
 
 
 def expectations(records: Iterable[tuple[str, bytes]]) -> dict[str, Expectation]:
-    """What the keys of (source, payload) pairs hold: of each key, what most of the records do.
+    """Find the usual content of each key in (source, payload) pairs.
 
-    Damaged ones are left out: Inspect tells of them.
+    Damaged payloads are skipped: Inspect rejects them.
     """
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     forms: defaultdict[str, Counter[str]] = defaultdict(Counter)

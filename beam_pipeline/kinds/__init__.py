@@ -49,15 +49,16 @@ def of(value: object) -> Kind[Any]:
     Raises:
         RecordError: "unsupported value": it is of none.
     """
-    kind = _OF_VALUES.get(type(value)) or _of_base(value)
+    kind = _kind_of(value)
     if kind is None:
         raise unsupported(value)
     return kind
 
 
-def _of_base(value: object) -> Kind[Any] | None:
-    matching = (_OF_VALUES[each] for each in type(value).__mro__ if each in _OF_VALUES)
-    return next(matching, None)
+def _kind_of(value: object) -> Kind[Any] | None:
+    return _OF_VALUES.get(type(value)) or next(
+        (_OF_VALUES[each] for each in type(value).__mro__ if each in _OF_VALUES), None
+    )
 
 
 def inline_bytes(value: object) -> int:
@@ -78,9 +79,7 @@ def of_type(type_name: str) -> Kind[Any]:
 
 def is_by_column(value: object) -> bool:
     """Whether values of this class are checked a column at a time (`Kind.check_column`)."""
-    if type(value) in _BY_COLUMN:
-        return True
-    kind = _OF_VALUES.get(type(value)) or _of_base(value)
+    kind = _kind_of(value)
     return kind is not None and kind.by_column
 
 

@@ -1,10 +1,10 @@
 """Objects of an image: from what an annotation states to fractions of the upright image.
 
-Boxes decide which objects are kept; of these every other column is placed (`kinds.columns`). In
-which frame an annotation speaks, `kinds.frame` knows.
+Boxes decide which objects are kept; the other columns (`kinds.columns`) of these are placed, too.
+`kinds.frame` finds the frame of an annotation.
 
-Which unit it speaks in is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes
-in fractions with a number beyond 2, are refused.
+The unit is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes in fractions
+with a number beyond 2, are refused.
 """
 
 import itertools
@@ -30,7 +30,7 @@ _Which = npt.NDArray[np.bool_]
 
 FORMATS = ("xyxy", "xywh", "center_xywh", "rel_xyxy", "rel_xywh", "rel_center_xywh")
 
-# What is counted.
+# Notes that are counted.
 CLIPPED = "box clipped"
 DROPPED_OUTSIDE = "box dropped: outside"
 DROPPED_NO_AREA = "box dropped: no area"
@@ -42,10 +42,10 @@ BOX_WITHOUT_AREA = "box without area"
 
 # A box may reach out of its image, but a larger number is not a fraction.
 MAX_FRACTION = 2.0
-# Of one image: many times what the most crowded ones have, and 100 MB of memory.
+# In one image: many times as many as the most crowded ones have, and 100 MB of memory.
 MAX_BOXES = 100_000
 _REMEDY = "and a table, COCO or VOC has them, set box_format to"
-# Of the image's sides: less is the rounding of whoever wrote the annotation.
+# In fractions of the image's sides: less is a rounding error of the annotation.
 _TOLERANCE = 1e-6
 
 
@@ -65,7 +65,7 @@ def place_column(
     Args:
         column: The objects of each record, as its annotation states them.
         frames: The frame of each record's image.
-        policy: What becomes of a box that reaches out of the image (by more than a millionth):
+        policy: Treatment of a box that reaches out of the image (by more than a millionth):
             "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" refuses.
             A box without area is dropped too, or refused with "error".
         stated: Whether a user states the format, so that a box may be only the first pixel.
@@ -88,10 +88,9 @@ def place_column(
             results[at] = error
     for numbered in by_format.values():
         for some in _parts(numbered):
-            places = [at for at, _ in some]
-            boxes = _Boxes([column[at] for at in places], [each for _, each in some])
-            boxes.place([frames[at] for at in places], policy, stated)
-            results.update(zip(places, boxes.results(), strict=True))
+            places, boxes = zip(*some, strict=True)
+            batch = _Boxes([column[at] for at in places], [frames[at] for at in places], boxes)
+            results.update(zip(places, batch.placed(policy, stated), strict=True))
     return [results[at] for at in range(len(column))]
 
 
@@ -133,8 +132,10 @@ def _parts(numbered: Sequence[tuple[int, Boxes]]) -> Iterator[Sequence[tuple[int
 class _Boxes:
     """The boxes of some records with boxes of one format, in one array."""
 
-    def __init__(self, column: Sequence[Objects], boxes: Sequence[Boxes]) -> None:
-        self._column = column
+    def __init__(
+        self, column: Sequence[Objects], frames: Sequence[Frame], boxes: Sequence[Boxes]
+    ) -> None:
+        self._column, self._frames = column, frames
         self._rows = np.frombuffer(b"".join([box.data for box in boxes])).reshape(-1, 4)
         self._counts = [*map(len, boxes)]
         self._starts = [0, *itertools.accumulate(self._counts)]
@@ -142,13 +143,13 @@ class _Boxes:
         self._format = column[0].format
         self._errors: dict[int, RecordError] = {}
 
-    def place(self, frames: Sequence[Frame], policy: Policy, stated: bool) -> None:
-        self._frames = frames
+    def placed(self, policy: Policy, stated: bool) -> Iterator[Placed | RecordError]:
+        """Yield the results of `place_column`."""
         if self._format.startswith("rel_"):
             self._check_fractions()
         else:
             self._check_pixels(stated)
-        self._spoken = [*map(self._spoken_frame, range(len(frames)), frames)]
+        self._stated_frames = [*map(self._stated_frame, range(len(self._frames)))]
         with np.errstate(over="ignore", invalid="ignore"):
             sides = self._fractions(self._corners())
             outside = _any((sides < -_TOLERANCE) | (sides > 1 + _TOLERANCE))
@@ -165,38 +166,30 @@ class _Boxes:
             )
         if policy == "drop":
             usable &= ~outside
-        self._inside, self._usable, self._outside = inside.astype(np.float64), usable, outside
+        yield from self._results(inside.astype(np.float64), usable, outside)
 
-    def results(self) -> Iterator[Placed | RecordError]:
-        """As `place_column` returns them."""
-        changed = {*self._record[~self._usable | self._outside].tolist()}
-        data, nothing = self._inside.tobytes(), Counter[str]()
-        for at, (objects, start, count) in enumerate(
-            zip(self._column, self._starts, self._counts, strict=False)
-        ):
-            if error := self._errors.get(at):
-                yield error
-                continue
-            kept: Sequence[int] = range(count)
-            boxes, counts = data[32 * start : 32 * (start + count)], nothing
+    def _results(
+        self, inside: _Numbers, usable: _Which, outside: _Which
+    ) -> Iterator[Placed | RecordError]:
+        changed = {*self._record[~usable | outside].tolist()}
+        data, nothing = inside.tobytes(), Counter[str]()
+        for at, (start, end) in enumerate(itertools.pairwise(self._starts)):
+            kept: Sequence[int] = range(end - start)
+            boxes, counts = data[32 * start : 32 * end], nothing
             if at in changed:
-                kept, boxes, counts = self._changed(slice(start, start + count))
+                notes = map(_change, usable[start:end], outside[start:end])
+                counts = Counter(filter(None, notes))
+                kept = np.flatnonzero(usable[start:end]).tolist()
+                boxes = inside[start:end][kept].tobytes()
             try:
-                yield self._placed(at, objects, Boxes(boxes), kept), counts
+                yield self._errors.get(at) or (self._objects(at, Boxes(boxes), kept), counts)
             except RecordError as error:
                 yield error
 
-    def _changed(self, rows: slice) -> tuple[Sequence[int], bytes, Counter[str]]:
-        """(kept, their boxes, what is counted) of a record."""
-        usable = self._usable[rows]
-        counts = Counter(map(_change, usable, self._outside[rows]))
-        counts.pop("", None)
-        return np.flatnonzero(usable).tolist(), self._inside[rows][usable].tobytes(), counts
-
-    def _placed(self, at: int, objects: Objects, boxes: Boxes, kept: Sequence[int]) -> Objects:
-        frame = self._frames[at]
+    def _objects(self, at: int, boxes: Boxes, kept: Sequence[int]) -> Objects:
+        objects, frame = self._column[at], self._frames[at]
         columns: dict[str, Any] = {
-            column.field: column.place(values, kept, self._spoken[at], frame)
+            column.field: column.place(values, kept, self._stated_frames[at], frame)
             for column in COLUMNS
             if (values := getattr(objects, column.field))
         }
@@ -245,9 +238,9 @@ class _Boxes:
         )
         self._refuse(solid & small[self._record], IN_FRACTIONS, detail)
 
-    def _spoken_frame(self, at: int, frame: Frame) -> Frame:
+    def _stated_frame(self, at: int) -> Frame:
         """The frame of a record's numbers."""
-        stated = self._column[at].image_size
+        frame, stated = self._frames[at], self._column[at].image_size
         try:
             if min(frame.size) < 1:
                 raise RecordError(MALFORMED, f"an image of {frame.size} pixels")
@@ -276,9 +269,9 @@ class _Boxes:
 
     def _fractions(self, corners: _Numbers) -> _Numbers:
         """Corners in fractions of the upright images."""
-        sizes = np.array([each.size[::-1] * 2 for each in self._spoken], np.float64)
+        sizes = np.array([each.size[::-1] * 2 for each in self._stated_frames], np.float64)
         sides = corners / np.repeat(sizes, self._counts, axis=0)
-        for at, frame in enumerate(self._spoken):
+        for at, frame in enumerate(self._stated_frames):
             if frame.orientation != 1:
                 rows = slice(self._starts[at], self._starts[at + 1])
                 sides[rows] = frame.boxes(corners[rows])
@@ -286,13 +279,13 @@ class _Boxes:
 
 
 def _any(numbers: _Which) -> _Which:
-    """Which rows have a true value."""
+    """Whether each row has a true value."""
     rows: _Which = np.logical_or.reduce(numbers, axis=1)
     return rows
 
 
 def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
-    """What of boxes in fractions is in the image."""
+    """Boxes in fractions, clipped to the image."""
     within = boxes.copy()
     within[within < 0.0] = 0.0  # keeps -0.0
     within[within > 1.0] = 1.0
@@ -300,7 +293,7 @@ def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
 
 
 def _change(is_usable: bool, is_outside: bool) -> str:
-    """What is counted of a box."""
+    """The note that is counted for a box; "" for none."""
     if is_usable:
         return CLIPPED if is_outside else ""
     return DROPPED_OUTSIDE if is_outside else DROPPED_NO_AREA

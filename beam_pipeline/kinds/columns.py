@@ -86,8 +86,8 @@ class Column:
         Args:
             values: As the annotation states them.
             kept: Indices of the objects.
-            frame: Of the annotation's numbers.
-            image: The image's, for values with a size of their own.
+            frame: The frame of the annotation's numbers.
+            image: The image's frame, for values with a size of their own.
         """
         return taken(values, kept)
 
@@ -97,7 +97,7 @@ class Column:
             observed.geometry.add(self.geometry)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        """What a feature states of the column, by field of `Feature`.
+        """The column's fields of `Feature`.
 
         Raises:
             DataError: Records differ in what they must have alike, or have undeclared classes.
@@ -203,7 +203,7 @@ class Keypoints(Column):
         return {"keypoints": number, "keypoint_names": names, "keypoint_flips": flips}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """As the TF Object Detection API has them: flat, with the number of points of each."""
+        """Encode as the TF Object Detection API: flat, with the number of points of each object."""
         if not feature.keypoints:
             return {}
         points = objects.keypoints or ((),) * len(objects.boxes)

@@ -1,4 +1,4 @@
-"""What is asked of the lists of an Example: values of a key, and what is wrong with them."""
+"""Values and problems of the lists in an Example."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def values(lists: Lists, key: str) -> Sequence[Any]:
 
 
 def range_problem(feature: Feature, numbers: Iterable[Any]) -> str:
-    """Which number is beyond the range that a feature declares; "" where none is."""
+    """Name a number beyond the range that a feature declares; "" if there is none."""
     low, high = feature.minimum, feature.maximum
     if low is None and high is None:
         return ""
@@ -41,7 +41,7 @@ def range_problem(feature: Feature, numbers: Iterable[Any]) -> str:
 
 
 def text_problem(feature: Feature, value: bytes) -> str:
-    """What is wrong with a text; "" where nothing is."""
+    """Say why a text is not UTF-8; "" if it is."""
     try:
         value.decode()
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
-"""Where geometry is stated, and where it is stored: boxes, points and all that is made of them.
+"""Frames of reference in which boxes, points and outlines are stated and stored.
 
-Which frame an annotation speaks of:
+The frame of an annotation:
 
 - It states an image size that the upright image has, or none, or it is in fractions: the
   upright image, which is what annotation tools show.
@@ -38,8 +38,8 @@ class Frame:
     """Turns and scales geometry into fractions of the upright image.
 
     Attributes:
-        size: Of what stated numbers count: of an image in its file, before the orientation; 1 by 1
-            of fractions.
+        size: Unit of the stated numbers: the size of the image in its file, before the
+            orientation; 1 by 1 for fractions.
         orientation: EXIF's, 1 to 8, by which the image or what is stated is turned.
         scale: Pixels as stored per pixel of the upright image, across and down.
     """
@@ -50,12 +50,12 @@ class Frame:
 
     @property
     def upright_size(self) -> ImageSize:
-        """Once the orientation is applied."""
+        """Size after the orientation is applied."""
         return self.size.turned(self.orientation)
 
     @property
     def stored_size(self) -> ImageSize:
-        """Of the image as stored."""
+        """Size of the image as stored."""
         height, width = self.upright_size
         return ImageSize(round(height * self.scale[1]), round(width * self.scale[0]))
 

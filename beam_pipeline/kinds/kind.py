@@ -28,12 +28,12 @@ MAX_RECORD_BYTES = 1 << 30
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Inspection:
-    """What is known of a record while its values are checked.
+    """State of a record while its values are checked.
 
     Attributes:
-        notes: What was changed, and how often.
+        notes: Changes, and how often each was made.
         num_bytes: About how many bytes the record takes in a shard.
-        frames: Those of its images, by feature, in their order.
+        frames: Frames of its images by feature, in order.
         look: Perceptual hash of its first image (`media.looks`), if requested.
     """
 
@@ -57,10 +57,10 @@ class Inspection:
 
 
 class Stored(NamedTuple):
-    """What an Example contains in addition to the values of its record.
+    """Content of an Example in addition to the values of its record.
 
     Attributes:
-        payloads: By feature, what files hold, as it is stored.
+        payloads: Contents of files as stored, by feature.
         numbers: By feature, the stored numbers of classes by name.
     """
 
@@ -81,7 +81,7 @@ class Kind(Generic[V]):
         values: The classes of its values.
         features: The kinds of its features (`Feature.kind`).
         types: The names of its types of values in `Observed.types`.
-        dtypes: Of its features; of media, of what is decoded.
+        dtypes: Dtypes of its features; for media, of the decoded values.
         usual: Fields of a declared feature that does not state them, other than in existing
             Examples.
         by_column: Whether `check_column` checks the values: they are not files.
@@ -102,7 +102,7 @@ class Kind(Generic[V]):
     has_classes = False
     has_own_column = False
 
-    # Of inspected records.
+    # Records under inspection.
 
     def check(self, name: str, value: V, inspection: Inspection) -> Any:
         """Check a value of feature `name`, and count its bytes and changes."""
@@ -119,11 +119,11 @@ class Kind(Generic[V]):
         raise NotImplementedError
 
     def content(self, value: V) -> object:
-        """What decides whether values are equal: a sha256 in hex, or what has a text of its own."""
+        """Identity of the value's content: a sha256 in hex, or an object with a text of its own."""
         return value
 
     def annotation(self, value: V) -> object:
-        """What tells unequal annotations of equal content apart: something with a text."""
+        """Identity of the value as an annotation of its content: an object with a text."""
         return self.content(value)
 
     def inline_bytes(self, value: V) -> int:
@@ -135,7 +135,7 @@ class Kind(Generic[V]):
         return ()
 
     def group(self, value: V) -> str | None:
-        """What a value says as the group of its record; None where it cannot be one."""
+        """Name of the group that the value puts its record in; None if it cannot name one."""
         return str(value) if isinstance(value, int | float | str | bytes | tuple) else None
 
     # Statistics and schemas.
@@ -155,7 +155,7 @@ class Kind(Generic[V]):
             self.observe(value, source, observed)
 
     def class_counts(self, feature: Feature, observed: Observed) -> Mapping[str, int]:
-        """How often each class of a feature is there, by name."""
+        """Number of occurrences of each class of a feature, by name."""
         return observed.classes
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
@@ -201,7 +201,7 @@ class Kind(Generic[V]):
         return shortened(value)
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        """Yield what the summary says of a feature of so many records after its `type_words`."""
+        """Yield the summary of a feature of so many records, after its `type_words`."""
         yield from observed.range_words()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
@@ -212,14 +212,14 @@ class Kind(Generic[V]):
     # Examples.
 
     def payload(self, value: V, data: bytes, rules: Rules) -> bytes:
-        """What is stored of a value whose file holds `data`."""
+        """Bytes to store for a value whose file holds `data`."""
         return data
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        """What a feature of this kind holds in one record, by key of the Example.
+        """Encode the value of one record, by key of the Example.
 
         Args:
-            value: Of an inspected record; None where it has none.
+            value: A value of an inspected record; None if it is missing.
 
         Raises:
             RecordError: "value out of range", "malformed annotation": the feature cannot hold it.
@@ -238,7 +238,7 @@ class Kind(Generic[V]):
         return ""
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
-        """Where the image or audio of a conforming Example is not what is stated of it.
+        """Describe how the media of a conforming Example differ from their stated facts.
 
         Raises:
             RecordError: It is damaged.
@@ -246,7 +246,7 @@ class Kind(Generic[V]):
         yield from ()
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
-        """What is shown behind the values of a feature's key."""
+        """Text to show after the values of a feature's key."""
         return ""
 
     # The index and other descriptions.
@@ -264,7 +264,7 @@ class Kind(Generic[V]):
         return {}
 
     def facts(self, value: V) -> Mapping[str, Any]:
-        """What a value puts into such columns."""
+        """A value's entries in these columns."""
         return {"length": 1}
 
 

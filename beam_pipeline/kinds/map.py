@@ -23,7 +23,7 @@ from tfrecord_dataset.image_size import ImageSize
 
 _DTYPES = {"classes": "uint8", "depth": "uint16"}
 _SHOWS = {dtype: shows for shows, dtype in _DTYPES.items()}
-# Of a PNG's bytes without conversion, of those that are encoded again.
+# About how many bytes of PNG a pixel of a converted map takes.
 _BYTES_PER_PIXEL = 0.1
 
 

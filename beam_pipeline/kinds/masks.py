@@ -16,6 +16,7 @@ from pycocotools import mask as coco_masks
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.frame import MALFORMED, Frame
+from beam_pipeline.media.pixels import upright
 from beam_pipeline.records import Mask
 from tfrecord_dataset.image_size import ImageSize
 
@@ -24,9 +25,8 @@ Pixels = npt.NDArray[np.uint8]
 # A number is groups of five bits, each a character from this one on; the sixth bit says "more".
 _ZERO, _MORE, _SIGN = 48, 0x20, 0x10
 _MOST_GROUPS = 7
-# Of pixels, so that corners are the stated ones again, once they were fractions of the image.
+# Digits of a pixel: restores stated corners, which are stored as fractions of the image.
 _DECIMALS = 3
-_SMALL = 1 << 16  # pixels
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
 
@@ -60,16 +60,19 @@ def runs_of(mask: Mask) -> npt.NDArray[np.int64]:
 
 def pixels_of(mask: Mask) -> Pixels:
     """A mask as uint8 [height, width] of 0 and 1."""
-    runs = runs_of(mask)
-    column = np.repeat((np.arange(runs.size) % 2).astype(np.uint8), runs)
-    return column.reshape(mask.size.width, mask.size.height).T
+    return _column(runs_of(mask)).reshape(mask.size.width, mask.size.height).T
+
+
+def _column(runs: npt.NDArray[np.int64]) -> Pixels:
+    """The pixels of runs, one after the other."""
+    return np.repeat((np.arange(runs.size) % 2).astype(np.uint8), runs)
 
 
 def mask_of(pixels: Pixels, top: int = 0, left: int = 0, size: ImageSize | None = None) -> Mask:
     """The mask of uint8 [height, width], in which 0 is outside.
 
     Args:
-        pixels: Of the image, or of a window that begins at `top` and `left` of one of this size.
+        pixels: The whole image, or a window at `top` and `left` of an image of this size.
     """
     size = size or ImageSize(*pixels.shape)
     columns, rows = np.nonzero(pixels.T)
@@ -100,18 +103,10 @@ def turned(mask: Mask, frame: Frame) -> Mask:
     """A mask of the image in its file, in the image as stored: the nearest pixels."""
     if frame.orientation == 1 and frame.scale == (1.0, 1.0):
         return mask
-    pixels = pixels_of(mask)
-    if frame.orientation >= 5:
-        pixels = pixels.T
-    if frame.orientation in (2, 3, 6, 7):
-        pixels = pixels[:, ::-1]
-    if frame.orientation in (3, 4, 7, 8):
-        pixels = pixels[::-1]
+    image = upright(Image.fromarray(pixels_of(mask)), frame.orientation)
     if frame.scale != (1.0, 1.0):
-        height, width = frame.stored_size
-        scaled = Image.fromarray(np.ascontiguousarray(pixels))
-        pixels = np.asarray(scaled.resize((width, height), Image.Resampling.NEAREST))
-    return mask_of(pixels)
+        image = image.resize(frame.stored_size[::-1], Image.Resampling.NEAREST)
+    return mask_of(np.asarray(image))
 
 
 def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
@@ -129,25 +124,13 @@ def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
 def png_of(mask: Mask) -> bytes:
     """A mask as a PNG file of one channel, 0 or 1.
 
-    Of a large image only the window with pixels inside is unpacked: a few hundredths of most.
+    Only the window with pixels inside is unpacked: a few hundredths of most large images.
     """
-    height = mask.size.height
-    if height * mask.size.width <= _SMALL:
-        return _png(pixels_of(mask), 0, 0, mask.size)
-    runs = runs_of(mask)
-    ends: npt.NDArray[np.int64] = np.cumsum(runs)
-    inside = ends[1::2]
-    if not inside.size or not runs[1::2].any():
-        return _png(np.zeros((0, 0), np.uint8), 0, 0, mask.size)
-    last = np.flatnonzero(runs[1::2])[[0, -1]]
-    left = int((inside[last[0]] - runs[1::2][last[0]]) // height)
-    right = int((inside[last[1]] - 1) // height) + 1
-    cut = np.clip(ends, left * height, right * height)
-    lengths = cut - np.concatenate([[left * height], cut[:-1]])
-    column = np.repeat((np.arange(runs.size) % 2).astype(np.uint8), lengths)
-    window = column.reshape(right - left, height).T
-    rows = np.flatnonzero(window.any(axis=1))[[0, -1]]
-    return _png(window[rows[0] : rows[1] + 1], int(rows[0]), left, mask.size)
+    left, top, width, height = map(int, coco_masks.toBbox(_encoded(mask)))
+    begin, end = left * mask.size.height, (left + width) * mask.size.height
+    ends: npt.NDArray[np.int64] = np.clip(np.cumsum(runs_of(mask)), begin, end)
+    window = _column(np.diff(ends, prepend=begin)).reshape(width, mask.size.height).T
+    return _png(window[top : top + height], top, left, mask.size)
 
 
 def _png(window: Pixels, top: int, left: int, size: ImageSize) -> bytes:
@@ -191,7 +174,10 @@ def checked(value: Any) -> Mask:
 
 def box_of(mask: Mask) -> tuple[float, float, float, float] | None:
     """(x, y, width, height) around the pixels of a mask; None where there are none."""
-    x, y, width, height = map(
-        float, coco_masks.toBbox({"size": list(mask.size), "counts": mask.counts})
-    )
+    x, y, width, height = map(float, coco_masks.toBbox(_encoded(mask)))
     return (x, y, width, height) if width and height else None
+
+
+def _encoded(mask: Mask) -> dict[str, Any]:
+    """A mask as COCO's own library takes it."""
+    return {"size": list(mask.size), "counts": mask.counts}

@@ -1,4 +1,4 @@
-"""Kinds whose values are files: what is alike in images, audio and other files."""
+"""Kinds whose values are files: what images, audio and other files share."""
 
 import contextlib
 import dataclasses
@@ -44,8 +44,8 @@ class MediaKind(Kind[Media]):
     """Encoded media.
 
     Attributes:
-        forms: Those that Examples of others may hold, by `form_of`.
-        numbers: Facts of a value that the index has.
+        forms: Forms (`form_of`) that others' Examples may hold.
+        numbers: Numeric facts of a value in the index.
     """
 
     forms: Collection[str] = ()
@@ -56,7 +56,7 @@ class MediaKind(Kind[Media]):
         raise NotImplementedError
 
     def parts(self, value: Media, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        """What is stored in addition to the payload, by part of the feature's key."""
+        """Values stored in addition to the payload, by part of the feature's key."""
         raise NotImplementedError
 
     def content(self, value: Media) -> object:
@@ -98,7 +98,7 @@ class MediaKind(Kind[Media]):
 
 
 def size_problem(feature: Feature, sizes: tuple[int, ...], sample_rate: int = 0) -> str:
-    """Where an image or audio is not as large as declared, or has another sample rate, or ""."""
+    """Describe a size or sample rate of an image or audio that is not as declared; else ""."""
     return shape_problem(feature, sizes) or rate_problem(feature, sample_rate)
 
 

@@ -88,7 +88,7 @@ _POWERS = np.array([float(f"1e{exponent}") for exponent in range(_LOWEST_POWER, 
 
 
 class Rounding(NamedTuple):
-    """How many numbers change in float32, and the one of them that is nearest to 0."""
+    """Number of values that change in float32, and the one of them nearest to 0."""
 
     num_rounded: int = 0
     rounded: Number | None = None

@@ -26,7 +26,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, Lists, ListSpec, list_specs
 from tfrecord_dataset.image_size import ImageSize
 
-# What is counted.
+# A note that is counted.
 MASK_NOT_KEPT = "run-length mask not kept: pass --masks"
 
 _BOX_BYTES = 40
@@ -80,7 +80,7 @@ class ObjectsKind(Kind[Objects]):
     def turn_column(
         self, values: Sequence[Objects], inspections: Sequence[Inspection]
     ) -> Sequence[Objects | RecordError]:
-        """As fractions of the record's image; without an image, of the stated size."""
+        """Turn objects into fractions of the record's image, else of the stated size."""
         rules = inspections[0].rules
         frames = [*map(_frame_of, values, inspections)]
         placed = place_column(
@@ -199,7 +199,7 @@ def _frame_of(value: Objects, inspection: Inspection) -> Frame | None:
 def _counted(
     frame: Frame | None, placed: Placed | RecordError, inspection: Inspection
 ) -> Objects | RecordError:
-    """Placed objects, with their bytes and changes counted."""
+    """Count the bytes and changes of placed objects."""
     if frame is None:
         return RecordError(MALFORMED, "boxes without an image or a stated image size")
     if isinstance(placed, RecordError):

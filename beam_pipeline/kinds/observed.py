@@ -1,6 +1,6 @@
-"""What the values of one feature are, over some records: counted once, merged in any order.
+"""Statistics of one feature's values over some records, which merge in any order.
 
-Kinds say what of a value is counted (`Kind.observe`); how it is counted and merged stands here.
+Kinds choose what to count of a value (`Kind.observe`); this module counts and merges.
 Schemas are inferred from it, plans show it, and statistics.json states it by split.
 """
 
@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
-from beam_pipeline.kinds.numbers import Rounding
+from beam_pipeline.kinds.numbers import Number, Rounding
 from beam_pipeline.records import Array, ListSummary
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 
-Number = float | int
 Range = tuple[Number, Number]
 """The smallest and the largest of some numbers."""
 _N = TypeVar("_N", bound=float)
@@ -126,14 +125,14 @@ def _ratio(numerator: int, denominator: int) -> float | None:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class ListCounts:
-    """What is counted of the lists of one key in existing Examples.
+    """Statistics of the lists of one key in existing Examples.
 
     Attributes:
         lengths: (shortest, longest) list, in values.
         fours: Whether all lengths are multiples of 4.
         characters: (fewest, most) of a text.
         has_classes: Whether some number may be a class.
-        names: Of class numbers that are stored with their names: the names of each.
+        names: The names that are stored with each class number.
     """
 
     lengths: tuple[int, int] | None = None
@@ -170,7 +169,7 @@ class ListCounts:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Observed:
-    """What the values of one feature are, over some records; merging adds those of others.
+    """Statistics of one feature's values over some records.
 
     Attributes:
         types: Records by the type of value (`Kind.type_of`).
@@ -183,24 +182,24 @@ class Observed:
         array_dtypes: Arrays by NumPy's name of their type.
         sample_rates: Audio by samples per second, the lowest few.
         lengths: By what is measured ("height", "num_samples", "length", …): smallest, largest, sum.
-        range: Of all numbers but NaN.
-        list_range: Of the finite numbers in arrays and lists.
+        range: Range of all numbers except NaN.
+        list_range: Range of the finite numbers in arrays and lists.
         list_not_finite: Numbers in arrays and lists that are NaN or infinite.
         nans: Records whose number is NaN.
-        num_numbers: Single numbers, and those in arrays.
-        rounding: Those of them that change in float32.
+        num_numbers: Single numbers, and numbers in arrays.
+        rounding: The numbers that change in float32.
         columns: Moments of a number one; of an array of one axis, one by number; None where there
             are more than `MAX_COLUMNS`, or where arrays differ in length.
         strings: Strings by how often they are there; None where there are more than
             `MAX_DISTINCT`, or long ones.
         classes: Classes by how often they are there.
-        attributes: Of objects: dtype by attribute name.
+        attributes: Dtypes of objects' attributes by name.
         keypoints: The largest number of points of an object.
         keypoint_naming: The first record, by its source, with such names of points and pairs of
             left and right, of the smallest few.
         keypoint_names: All names of points.
         without_objects: Records that have no object.
-        lists: What the lists of a key in existing Examples are; None for other values.
+        lists: Statistics of lists in existing Examples; None for other values.
     """
 
     types: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -390,7 +389,7 @@ def _range_of(limits: tuple[Number | None, Number | None]) -> Range | None:
 
 
 def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:
-    """What is observed by feature in several parts, together."""
+    """Merge the statistics of several parts, by feature."""
     together: dict[str, Observed] = {}
     for part in parts:
         for name, observed in part.items():
@@ -399,7 +398,7 @@ def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:
 
 
 def of_feature(feature: Feature, observed: Mapping[str, Observed]) -> Observed:
-    """What is observed of a feature: under its name, or under its key in existing Examples."""
+    """Statistics of a feature: under its name, or under its key in existing Examples."""
     return observed.get(feature.name) or observed.get(feature.key) or Observed()
 
 

@@ -7,7 +7,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.frame import MALFORMED
 from beam_pipeline.kinds.label import as_number
 
-# Of all objects of a dataset; of an image, the points of each name for each object.
+# Names in a dataset; names times objects in an image.
 MOST_NAMES = 1000
 MOST_POINTS = 1_000_000
 

@@ -1,4 +1,4 @@
-"""How records are checked and stored: what every stage that touches a record goes by."""
+"""Options by which records are checked and stored, for every stage that touches a record."""
 
 import dataclasses
 from typing import Literal
@@ -7,24 +7,24 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from tfrecord_dataset.format.feature import Feature
 
-# What becomes of boxes that reach outside the image.
+# Treatments of boxes that reach outside the image.
 POLICIES = ("clip", "drop", "error")
 Policy = Literal["clip", "drop", "error"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How records are checked and stored.
+    """Options by which records are checked and stored.
 
     Attributes:
-        box_policy: What becomes of boxes that reach outside the image.
+        box_policy: Treatment of boxes that reach outside the image.
         with_masks: Whether PNG masks of objects are stored; polygons always are.
-        box_format: The format of boxes that a user states; "" where the layout does.
-        tokenizer: Path of the tokenizer that texts go through; "" for none.
-        schema: What a user declared of the records; empty where nothing is.
-        may_be_nan: Whether NaN stands for numbers that are missing.
+        box_format: The format of boxes that a user states; "" for the layout's.
+        tokenizer: Path of the tokenizer for texts; "" for none.
+        schema: Features that a user declares; empty if none.
+        may_be_nan: Whether NaN marks a missing number.
         max_seconds: CPU time that a record may take.
-        with_looks: Whether images are compared by what they look like.
+        with_looks: Whether images are compared by their perceptual hashes.
     """
 
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)

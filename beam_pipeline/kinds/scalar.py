@@ -7,11 +7,12 @@ from beam_pipeline.kinds.example_lists import one, range_problem, text_problem, 
 from beam_pipeline.kinds.kind import Int64s, Kind, Stored
 from beam_pipeline.kinds.numbers import (
     FIRST_SKIPPED,
+    Number,
     check_number,
     in_range,
     rounding,
 )
-from beam_pipeline.kinds.observed import Number, Observed
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import RawFile
 from tfrecord_dataset.format.example import FeatureValue, Singles
 from tfrecord_dataset.format.feature import Feature

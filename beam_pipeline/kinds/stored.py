@@ -27,12 +27,12 @@ def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Ob
 
 
 class StoredKind(Kind[Value]):
-    """What an Example holds under a key: `ListSummary`, or the one number or short text itself."""
+    """A list in an Example: `ListSummary`, or its only number or short text."""
 
     values = (ListSummary,)
 
     def check(self, name: str, value: Value, inspection: Inspection) -> Value:
-        raise unsupported(value)  # no source has it: such records are checked as a whole
+        raise unsupported(value)  # records that are Examples are checked as a whole
 
     def type_of(self, value: Value) -> str:
         return kind_of(value)

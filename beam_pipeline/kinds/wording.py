@@ -34,7 +34,7 @@ def of_classes(what: str, feature: Feature) -> str:
 
 
 def described(feature: Feature) -> str:
-    """What a feature declares: "tensor int64 [3] from 0 to 9", "class_label int64 of cat, dog"."""
+    """A feature's declaration: "tensor int64 [3] from 0 to 9", "class_label int64 of cat, dog"."""
     words = [feature.kind, feature.dtype]
     if feature.shape:
         words.append(shape_text(feature))
@@ -49,7 +49,7 @@ def described(feature: Feature) -> str:
 
 
 def unsupported(value: object) -> RecordError:
-    """What is said of a value of no kind."""
+    """The error for a value of no kind."""
     return RecordError(
         "unsupported value",
         f"{value!r} is a {type(value).__name__}; use Image, Map, Audio, Array, RawFile, "
@@ -62,7 +62,7 @@ def count_classes(classes: Collection[str]) -> str:
     return counted(len(classes), "class")
 
 
-def alike(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def similar(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Pairs of names that differ only by case or blanks: ("Cat", "cat")."""
     first: dict[str, str] = {}
     for name in names:

@@ -16,12 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files.storage import ReadFile
-
-# Reasons of `Rejected`.
-TOO_SLOW = "took too long"
-TOO_MUCH_MEMORY = "took too much memory"
-CRASHED = "crashed its process"
 
 # Memory of a record, and its multiple of the bytes of large files.
 MAX_RECORD_BYTES = 1 << 30
@@ -30,14 +26,20 @@ _LARGE_FILE_BYTES = 16 << 20
 _STATM = Path("/proc/self/statm")
 
 
-def too_large() -> str:
-    """Return the detail of a reject that needs too much memory."""
-    return f"over {MAX_RECORD_BYTES >> 20:,} MiB in addition to its files; leave it out"
+def too_large() -> RecordError:
+    """Return the error of a record that needs too much memory."""
+    limit = f"{MAX_RECORD_BYTES >> 20:,} MiB"
+    return RecordError(
+        "took too much memory", f"over {limit} in addition to its files; leave it out"
+    )
 
 
-def too_slow(seconds: float) -> str:
-    """Return the detail of a reject that took longer."""
-    return f"over {seconds:g} s of CPU time; leave it out, or allow more by max_record_seconds"
+def too_slow(seconds: float) -> RecordError:
+    """Return the error of a record that took longer."""
+    return RecordError(
+        "took too long",
+        f"over {seconds:g} s of CPU time; leave it out, or allow more by max_record_seconds",
+    )
 
 
 @contextlib.contextmanager

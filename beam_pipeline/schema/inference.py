@@ -132,7 +132,7 @@ def _one_kind(name: str, observed: Observed) -> Kind[Any]:
 
 
 def _infer_stored(
-    name: str, statistics: Observed, num_records: int, declared: Iterable[str] = ()
+    name: str, statistics: Observed, num_records: int, declared: tuple[str, ...]
 ) -> Feature:
     """Infer the feature of a key that some of `num_records` Examples have.
 
@@ -141,11 +141,10 @@ def _infer_stored(
     facts = _facts(statistics)
     if len(facts.where) > 1:
         raise DataError(inference.mixed_lists(name, facts))
-    names = tuple(declared)
-    feature = inference.infer_feature(name, facts, num_records, names_classes=bool(names))
+    feature = inference.infer_feature(name, facts, num_records, names_classes=bool(declared))
     if feature.kind != "class_label":
         return feature
-    return dataclasses.replace(feature, classes=numbered_classes(name, statistics, names))
+    return dataclasses.replace(feature, classes=numbered_classes(name, statistics, declared))
 
 
 def _facts(statistics: Observed) -> KeyStatistics:

@@ -29,7 +29,7 @@ class ShardRows:
     parts: Iterable[pa.Table]
 
     def chunks(self, max_bytes: int, max_records: int) -> Iterator[pa.Table]:
-        """As `columns.chunks`, independent of how the parts are cut."""
+        """Yield the chunks of `columns.chunks`, however the parts are cut."""
         rest = columns.SCHEMA.empty_table()
         for part in self.parts:
             part = columns.concatenated([rest, part]) if rest.num_rows else part

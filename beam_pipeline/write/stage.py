@@ -97,7 +97,7 @@ class _Shard(NamedTuple):
 
     @property
     def first_number(self) -> int | None:
-        """As `Plan.first_number`."""
+        """Number of the first record (`Plan.first_number`)."""
         return self.plan.first_number(self.split, self.number)
 
 
@@ -232,7 +232,7 @@ class _WriteShard(beam.DoFn):
     def _write_below(
         self, root: str, sink: ShardSink, shard: _Shard, files: Sequence[str]
     ) -> tuple[int, int, list[TemporaryFile]]:
-        """As `_write`, to new files below a local folder."""
+        """Do the same as `_write`, in new files below a local folder."""
         # The sink derives the name from the number; names sort by shard.
         attempt = f"{shard.number:05d}-{uuid.uuid4().hex}"
         folder = storage.join(root, shard.split)

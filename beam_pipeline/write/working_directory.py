@@ -27,23 +27,23 @@ def working_dir(config: BuildConfig) -> str:
 
 
 def shards_dir(config: BuildConfig) -> str:
-    """Where shards are written; on a store, which writes objects atomically, their final place."""
+    """Folder of shards; on a store, which writes objects atomically, their final place."""
     return config.dataset_dir if storage.is_remote(config.output) else working_dir(config)
 
 
 def scratch_dir(config: BuildConfig) -> str:
-    """Where compressed inputs are unpacked; their content determines some options."""
+    """Folder of unpacked inputs; their content determines some options."""
     name = hashlib.sha256(config.input.encode()).hexdigest()[:16]
     return storage.join(working_root(config), f"unpacked-{name}")
 
 
 def spill_folder(config: BuildConfig) -> str | None:
-    """Where a local build spills data; None for temporary files."""
+    """Folder in which a local build spills data; None for temporary files."""
     return None if storage.is_remote(config.dataset_dir) else working_root(config)
 
 
 def job_dir(config: BuildConfig) -> str:
-    """Where a launcher and its job's workers on another runner exchange messages."""
+    """Folder for messages between a launcher and its job's workers on another runner."""
     return storage.join(config.output, config.name, f".job-{config.version}")
 
 
@@ -54,7 +54,7 @@ def dataset_mark(config: BuildConfig) -> str:
 
 
 def new_dataset_dir(config: BuildConfig) -> str:
-    """Where a commit completes the dataset before it moves it into place."""
+    """Folder in which a commit completes the dataset before it moves it into place."""
     return storage.join(working_dir(config), _NEW_DATASET)
 
 

@@ -1,6 +1,5 @@
 """What every kind of values keeps: check, pack, observe, infer, conform, encode, decode, keys."""
 
-import dataclasses
 import functools
 import hashlib
 import io
@@ -12,11 +11,11 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, image_bytes, sound_bytes
+from inspecting import counted, inline, inspect_record, schema_of
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
@@ -34,7 +33,6 @@ from beam_pipeline.records import (
     file_of,
 )
 from beam_pipeline.schema.conformance import conforming, mismatches, schema_specs
-from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Encoder, ReadRecord
 from tfrecord_dataset.format.example import encode, lists
 from tfrecord_dataset.format.feature_keys import list_specs
@@ -58,10 +56,6 @@ def read(ref, max_bytes=None):
 
 def wav(samples):
     return sound_bytes(samples, "WAV", subtype="PCM_16")
-
-
-def inline(array):
-    return Array(dtype=array.dtype.name, shape=array.shape, data=array.tobytes())
 
 
 @st.composite
@@ -167,20 +161,10 @@ def inspected(kind, data):
     ]
 
 
-def counted(observed):
-    """What has been counted, comparable."""
-    made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
-    return made | {"columns": [column.facts() for column in observed.columns or ()]}
-
-
-def inferred(records):
-    return infer(kinds.observe(records), num_records=len(records), declared={})
-
-
 @contract
 def test_checking_once_more_and_packing_change_nothing(kind, data):
     for record in inspected(kind, data):
-        again = inspect_record(record, RULES, read)
+        again = inspect_record(Record(key=record.key, features=record.features), RULES, read)
         assert again.features == record.features
         assert again.content_digest == record.content_digest
 
@@ -202,7 +186,7 @@ def test_observations_merge_in_any_order(kind, data):
 @contract
 def test_values_fit_the_schema_that_follows_from_them(kind, data):
     records = inspected(kind, data)
-    schema = inferred(records)
+    schema = schema_of(*records)
     for record in records:
         assert conforming(record.features, schema) == record.features
 
@@ -210,7 +194,7 @@ def test_values_fit_the_schema_that_follows_from_them(kind, data):
 @contract
 def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data):
     records = inspected(kind, data)
-    schema = inferred(records)
+    schema = schema_of(*records)
     encoder = Encoder(schema=schema, rules=RULES)
     specs = {key: spec.kind for each in schema for key, spec in list_specs(each).items()}
     for record in records:

@@ -13,6 +13,7 @@ from pathlib import Path
 from cases.reading import source_at
 from eager_runner import yielded
 from file_bytes import zip_bytes
+from inspecting import inspect_record, schema_of
 from sealing import edit
 
 import beam_pipeline
@@ -21,12 +22,9 @@ from beam_pipeline.cli.show import examples
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value
 from beam_pipeline.schema.declaration import read_schema
-from beam_pipeline.schema.inference import infer
 from beam_pipeline.schema.names import check_names
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
@@ -75,7 +73,7 @@ def _media(kind: Callable[..., Value], name: str) -> Reads:
 
 
 def _finish(record: Record) -> None:
-    schema = infer(observe([record]), num_records=1, declared={})
+    schema = schema_of(record)
     check_names(schema)
     encoder = Encoder(schema=schema, rules=RULES)
     encoder.encode([encoder.read(record)])

@@ -31,7 +31,7 @@ def rows(*keyed):
             id="one key, between others",
         ),
         pytest.param(
-            [("a", 1, source) for source in "zxyw"], [("a", "w", "x")], id="four times, two told"
+            [("a", 1, source) for source in "zxyw"], [("a", "w", "x")], id="four times, two named"
         ),
         pytest.param([("a", 1, "x")], [], id="one key"),
         pytest.param([], [], id="none"),

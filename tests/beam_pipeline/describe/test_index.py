@@ -5,10 +5,10 @@ import io
 
 import numpy as np
 import pyarrow.parquet
+from inspecting import schema_of
 
 from beam_pipeline.assign import columns
 from beam_pipeline.describe.index import IndexWriter, arrow_schema, rows
-from beam_pipeline.kinds import observe
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -21,12 +21,11 @@ from beam_pipeline.records import (
     Objects,
     RawFile,
 )
-from beam_pipeline.schema.inference import infer
 
 
 def index_of(*records, halves=1):
     """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
-    schema = infer(observe(records), num_records=len(records), declared={})
+    schema = schema_of(*records)
     data = io.BytesIO()
     with pyarrow.parquet.ParquetWriter(data, arrow_schema(schema)) as parquet:
         writer = IndexWriter(parquet)

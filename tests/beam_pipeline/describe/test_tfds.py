@@ -5,17 +5,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from inspecting import schema_of
 
 from beam_pipeline.describe import tfds
-from beam_pipeline.kinds import observe
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.schema.inference import infer
 
 
-def schema_of(**features):
-    records = [Inspected(key="a", features=features)]
-    return infer(observe(records), num_records=1, declared={})
+def schema_with(**features):
+    return schema_of(Inspected(key="a", features=features))
 
 
 CELLS = ("cells", "1.2.3")
@@ -45,7 +43,7 @@ def from_json(tmp_path):
 
 
 def test_features_are_read_by_tfds(from_json):
-    schema = schema_of(
+    schema = schema_with(
         image=IMAGE,
         label=ClassLabel("tabby"),
         boxes=BOXES,
@@ -114,7 +112,7 @@ def test_supervised_keys_are_read_by_tfds(features, expected):
     from tensorflow_datasets.core.dataset_info import read_proto_from_builder_dir
 
     with tempfile.TemporaryDirectory() as folder:
-        text = tfds.dataset_info(*CELLS, schema_of(**features), {})
+        text = tfds.dataset_info(*CELLS, schema_with(**features), {})
         Path(folder, "dataset_info.json").write_text(text)
         proto = read_proto_from_builder_dir(folder)
     assert proto.HasField("supervised_keys") == (expected is not None)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
+from inspecting import inspect_record
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.media.maps import read_numbers

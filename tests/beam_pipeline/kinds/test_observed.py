@@ -1,6 +1,5 @@
 """What values are is counted exactly, and merges in any order."""
 
-import dataclasses
 import functools
 import math
 import pickle
@@ -10,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from inspecting import counted
 
 from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
@@ -33,12 +33,6 @@ def over(values, example=None):
 
 def merged(parts):
     return functools.reduce(lambda one, other: (one.merge(other), one)[1], parts, Observed())
-
-
-def counted(observed):
-    """What `observed` has counted, comparable."""
-    made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
-    return made | {"columns": [column.facts() for column in observed.columns or ()]}
 
 
 def vector(*numbers, dtype="float32"):

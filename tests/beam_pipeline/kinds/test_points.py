@@ -3,12 +3,12 @@
 import dataclasses
 
 import pytest
+from inspecting import schema_of
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.kinds.points import MOST_NAMES, MOST_POINTS, aligned, check_points
 from beam_pipeline.records import Objects, Record
-from beam_pipeline.schema.inference import infer
 from tfrecord_dataset.format.feature import Feature
 
 
@@ -20,7 +20,7 @@ def record(*names: str, flips: tuple[int, ...] = (), number: int = 0) -> Record:
 
 
 def feature_of(*records: Record) -> Feature:
-    [feature] = infer(kinds.observe(records), num_records=len(records), declared={})
+    [feature] = schema_of(*records)
     return feature
 
 

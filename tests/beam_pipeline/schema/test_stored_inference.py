@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from inference_cases import CASES, MISSING, PNG, in_words
+from inspecting import schema_of
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.stored import summary
 from beam_pipeline.records import FileRef, Inspected
-from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.inference import complete
 from tfrecord_dataset.format.feature import Feature
 
 _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
@@ -30,7 +31,7 @@ def examples(key, *lists):
 
 def inferred(key, *lists, declared=()):
     records = examples(key, *lists)
-    (feature,) = infer(observe(records), num_records=len(records), declared={key: declared})
+    (feature,) = schema_of(*records, **{key: declared})
     assert (feature.name, feature.key, feature.bare) == (key, key, True)
     return feature
 

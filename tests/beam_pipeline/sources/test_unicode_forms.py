@@ -4,9 +4,9 @@ import json
 
 import pytest
 from cases.reading import elements_of
+from inspecting import inspect_record
 
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.inspect.record import inspect_record
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Objects, Record
 

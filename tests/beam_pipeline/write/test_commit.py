@@ -218,13 +218,6 @@ def test_what_appeared_meanwhile_stays(store, config, shards, path, error, messa
     assert storage.list_dir(working_root(config)), "receipts stay for the next build"
 
 
-def test_an_equal_dataset_that_appeared_meanwhile_is_the_result(store, config, shards):
-    commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
-    before = dict(store.objects)
-    commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)
-    assert store.objects == before
-
-
 def test_a_lost_file_fails_the_commit(store, config, shards):
     store.objects.pop(shards[7].temporary[shards[7].file].path.partition("://")[2])
     with pytest.raises(FileNotFoundError):

@@ -1,16 +1,14 @@
 """A chunk of a shard is encoded alike in any way, and a record that ends its process is named."""
 
 import pytest
+from inspecting import inspect_record, schema_of
 
 from beam_pipeline.assign import columns
 from beam_pipeline.errors import BeamTFRecordsError
-from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record
 from beam_pipeline.running import parallel
 from beam_pipeline.running.pickling import Constant
-from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, Encoder
 
 DEADLY = """
@@ -47,7 +45,7 @@ def work(tmp_path, write_image, deadly):
                 "x": Deferred(file=FileRef(path=str(value)), read=deadly.read),
             }
             records.append(inspect_record(Record(key=f"{number}.jpg", features=features), Rules()))
-        schema = infer(observe(records), num_records=5, declared={})
+        schema = schema_of(*records)
         rows = ((record, "train", number) for number, record in enumerate(records))
         table = columns.to_bytes(columns.table_of(rows))
         encoder = Constant(Encoder(schema=schema, rules=Rules()))

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, sound_bytes
+from inspecting import inspect_record, schema_of
 
 from beam_pipeline.errors import RecordError, SourceChangedError
-from beam_pipeline.inspect.record import inspect_record
-from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
@@ -25,14 +24,13 @@ from beam_pipeline.records import (
     RawFile,
     Record,
 )
-from beam_pipeline.schema.inference import infer
 from beam_pipeline.write.encoding import Encoder, ReadRecord
 from tfrecord_dataset.format.example import decode, lists
 
 
-def values_of(*records, declared=None):
+def values_of(*records):
     """The values of the first record, under the schema of all."""
-    schema = infer(observe(records), num_records=len(records), declared=declared or {})
+    schema = schema_of(*records)
     payloads = dict.fromkeys(records[0].features, b"payload")
     values = Encoder(schema=schema, rules=Rules()).values([ReadRecord(records[0], payloads)])
     return {key: value for key, [value] in values.items()}
@@ -167,7 +165,7 @@ def test_empty_lists_state_their_kinds():
     full = {"boxes": BOXES, "faces": KEYPOINTS, "label": ClassLabels(("a",)), **more}
     empty = {"tags": (), "tokens": Array(dtype="int64", shape=(0,)), "label": ClassLabels(())}
     records = [Inspected(key="a", features=full), Inspected(key="b", features=empty)]
-    schema = infer(observe(records), num_records=2, declared={})
+    schema = schema_of(*records)
     stated, expected = (
         {key: kind for key, (kind, _) in lists(example_of(record, schema)).items()}
         for record in reversed(records)
@@ -175,16 +173,10 @@ def test_empty_lists_state_their_kinds():
     assert stated == expected
 
 
-def test_boxes_without_classes_have_no_class_keys():
-    boxes = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
-    values = values_of(Inspected(key="a", features={"boxes": boxes}))
-    assert not [key for key in values if "class" in key]
-
-
 def test_boxes_that_lack_the_class_names_of_others():
     bare = Objects(boxes=((0, 0, 1, 1),), format="rel_xyxy")
     others = Inspected(key="b", features={"boxes": BOXES})
-    schema = infer(observe([others]), num_records=1, declared={})
+    schema = schema_of(others)
     with pytest.raises(RecordError, match="1 boxes but 0 class names"):
         example_of(Inspected(key="a", features={"boxes": bare}), schema)
 
@@ -202,13 +194,7 @@ def write(tmp_path):
 def encoded(rules=None, **features):
     """The Example of a record, from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
-    schema = infer(observe([record]), num_records=1, declared={})
-    return decode(example_of(record, schema, rules or Rules()))
-
-
-def test_arrays_of_few_values_are_lists(write):
-    assert encoded(x=Array(file=write(array_bytes(np.arange(3, dtype="u1")))))["x"] == [0, 1, 2]
-    assert encoded(x=Array(file=write(array_bytes(np.eye(2, dtype="f4")))))["x"] == [1, 0, 0, 1]
+    return decode(example_of(record, schema_of(record), rules))
 
 
 def test_sounds_are_converted_as_they_were_inspected(write):
@@ -233,6 +219,5 @@ def test_sounds_are_converted_as_they_were_inspected(write):
 def test_a_file_that_changes_while_the_job_runs(write, kind, data, other):
     record = inspect_record(Record(key="a", features={"x": kind(file=write(data))}), Rules())
     write(other)
-    schema = infer(observe([record]), num_records=1, declared={})
     with pytest.raises(SourceChangedError, match="run the build again"):
-        example_of(record, schema)
+        example_of(record, schema_of(record))

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
+from inspecting import inline
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.records import Array, Audio, ClassLabel, FileRef, Image, Inspected, Objects
+from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.write.encoding import Encoder, ReadRecord
 
 
-def array(values, **more):
-    values = np.asarray(values)
-    little = values.astype(values.dtype.newbyteorder("<"))
-    return Array(dtype=values.dtype.name, shape=values.shape, data=little.tobytes(), **more)
+def array(values):
+    return inline(np.asarray(values))
 
 
 def declared_value(declared, value, payload=None):
@@ -79,6 +78,6 @@ def test_bare_boxes_have_no_texts():
 
 
 def test_numbers_that_the_type_cannot_hold():
-    message = r"value out of range.*'x' holds numbers beyond the range of float32"
+    message = r"value out of range.*feature 'x' holds numbers beyond the range of float32"
     with pytest.raises(RecordError, match=message):
         declared_value(LISTED, array([1e300, 0.0]))

@@ -15,21 +15,11 @@ from tfrecord_dataset.format.frames import framed, payload_of
 EXAMPLES = [b"", b"one", bytes(range(256)) * 1000]
 
 
-def make_sink(folder: Path, compression: str = "none") -> ShardSink:
-    config = BuildConfig(output=str(folder), name="pets", compression=compression)
-    return split_sink(config, "train")
-
-
 def write(sink: ShardSink, folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    return Path(written(sink, str(folder)))
-
-
-def written(sink: ShardSink, folder: str) -> str:
-    writer = sink.open_writer(folder, "00003-attempt")
+    writer = sink.open_writer(str(folder), "00003-attempt")
     for some in (EXAMPLES[:2], EXAMPLES[2:]):
         writer.write(b"".join(map(framed, some)))
-    return str(writer.close())
+    return Path(str(writer.close()))
 
 
 def test_shards_are_written_by_beams_transform():
@@ -38,7 +28,8 @@ def test_shards_are_written_by_beams_transform():
 
 @pytest.mark.parametrize(("compression", "suffix"), [("none", ""), ("gzip", ".gz")])
 def test_a_shard_is_named_compressed_and_hashed(tmp_path, compression, suffix):
-    sink = make_sink(tmp_path, compression)
+    config = BuildConfig(output=str(tmp_path), name="pets", compression=compression)
+    sink = split_sink(config, "train")
     assert sink.final_name(3, 12) == f"pets-train.tfrecord-00003-of-00012{suffix}"
     path = write(sink, tmp_path)
 
