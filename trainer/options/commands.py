@@ -91,8 +91,8 @@ class PredictConfig(Options):
         tuple[str, ...] | None,
         Option(
             "columns of CSV, in this order: the target's name for the prediction, source, "
-            "probability, and any column of the rows or feature of the dataset; id,breed=label "
-            "names the column of label breed",
+            "probability, any column of the rows or feature of the dataset, and stem, the name of "
+            "a file without its suffix; id=stem,breed=label names the columns id and breed",
             metavar="NAME,…",
         ),
     ] = None

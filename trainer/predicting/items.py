@@ -17,6 +17,7 @@ from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.tasks import Task
 
 _ROWS = (".csv", ".jsonl")
+_MAX_CELL_CHARACTERS = 1 << 28  # Python's own default is 131,072
 
 
 class Item(NamedTuple):
@@ -24,7 +25,8 @@ class Item(NamedTuple):
 
     source: str  # in the predictions: a path, or `rows.csv:3`
     example: bytes  # a serialized tf.train.Example
-    row: Mapping[str, Any] = MappingProxyType({})  # its columns in a .csv or .jsonl file
+    # Its columns in a .csv or .jsonl file; of another file `stem`, its name without the suffix.
+    row: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
@@ -80,7 +82,8 @@ def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Itera
             "column for each input"
         )
     row = {first.name: first.of_file(path)}
-    yield Item(str(path), _example(row, str(path), path.parent, task, features))
+    example = _example(row, str(path), path.parent, task, features)
+    yield Item(str(path), example, {"stem": path.stem})
 
 
 def items_of_rows(
@@ -103,6 +106,7 @@ def items_of_rows(
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     is_csv = path.suffix.lower() == ".csv"
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
             yield from csv.DictReader(lines) if is_csv else _json_rows(path, lines)

@@ -271,7 +271,6 @@ def test_values_to_predict_for_that_do_not_fit(tmp_path, declared, value, messag
     ("name", "content", "message"),
     [
         ("a.csv", b"t\n\xff\n", "a.csv cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
-        ("a.csv", b"t\n" + b"x" * 200_000, "a.csv cannot be read: field larger than .*; save it"),
         ("a.jsonl", b"[" * 100_000, "a.jsonl:1 is not a JSON object: maximum recursion"),
         ("a.jsonl", b"\n[1, 2]", r"a.jsonl:2 is not a JSON object: it is \[1, 2\]; correct"),
         ("a.jsonl", b"\xff", "a.jsonl cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
@@ -286,6 +285,22 @@ def test_files_to_predict_for_that_cannot_be_read(
 
     with pytest.raises(DatasetDamagedError, match=message):
         [*read_items([str(tmp_path / name)], task, declare("t=text label"))]
+
+
+def test_a_long_text_in_a_csv_is_read(choose, declare, tmp_path):
+    (tmp_path / "a.csv").write_text("t\n" + "word " * 100_000)
+    task, _ = choose("t=text label")
+
+    [item] = read_items([str(tmp_path / "a.csv")], task, declare("t=text label"))
+    assert len(item.example) > 500_000
+
+
+def test_the_name_of_a_file_is_a_column(choose, declare, tmp_path):
+    (tmp_path / "0a1b.txt").write_text("word")
+    task, _ = choose("t=text label")
+
+    [item] = read_items([str(tmp_path)], task, declare("t=text label"))
+    assert item.row == {"stem": "0a1b"}
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])
