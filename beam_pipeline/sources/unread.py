@@ -103,7 +103,7 @@ def not_read(path: str) -> Rejected:
     if may_hold_data(path):
         usual = "it may hold data; read it as the input, or leave it out with --ignore"
         return left_out(path, NOT_READ, str(format_problem([path]) or usual))
-    return left_out(path, "no data file", "its name says that it holds no data")
+    return left_out(path, "not a data file", "its name says that it holds no data")
 
 
 @dataclasses.dataclass

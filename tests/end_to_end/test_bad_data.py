@@ -68,7 +68,7 @@ def test_bad_files_fail_the_build_and_are_listed(bad_folders, tmp_path, capsys):
     reasons = {reject["source"]: reject["reason"] for reject in rejects}
     assert reasons["cat/empty.jpg"] == "empty file"
     assert reasons["cat/truncated.jpg"] == "truncated image"
-    assert reasons["README.txt"] == "no data file"
+    assert reasons["README.txt"] == "not a data file"
     assert reasons["cat/notes.txt"] == "data not read"
 
 
@@ -82,7 +82,7 @@ def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     assert info.num_records("train") == 16
     rejected = info.metadata["rejected"]
     assert sum(rejected.values()) == len(rejects_of(tmp_path / "pets/1.0.0")) == 8
-    assert rejected["no data file"] == rejected["data not read"] == 1
+    assert rejected["not a data file"] == rejected["data not read"] == 1
     assert "warning: 1 file not read that may hold data" in shown.err
     in_folder = sum(path.is_file() for path in bad_folders.rglob("*"))
     assert in_folder == info.num_records("train") + sum(rejected.values())

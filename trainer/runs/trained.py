@@ -216,8 +216,8 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     say_comparison(baseline, result, progress)
     if missing := baseline.missing:
         progress.warn(
-            f"{split_name} has no record of {counted(len(missing), 'class')}, whose figures it "
-            f"cannot tell: {shorten(missing)}"
+            f"{split_name} has no records of {counted(len(missing), 'class')}, which its metrics "
+            f"do not measure: {shorten(missing)}"
         )
     if config.report is not None:
         title, about = f"Predictions of {task.target}", f"{run.file} on {config.data}"

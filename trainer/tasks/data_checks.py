@@ -74,7 +74,7 @@ def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]
         least = _FEWEST_OF_CLASS if split == splits[0] else 1
         few = [name for name in task.classes if counts[name] < least]
         if few and least == 1:
-            yield f"{split} has no record of {counted(len(few), 'class')}: {shorten(few)}"
+            yield f"{split} has no records of {counted(len(few), 'class')}: {shorten(few)}"
         elif few:
             shown = shorten([f"{name} ({counts[name]})" for name in few])
             yield f"fewer than {least} records of a class in {split}: {shown}"

@@ -22,7 +22,7 @@ REASONS = {
     "data not read": "a/labels.csv a/b.bin a/1.npy train.yaml",
     "unused image": "a/1.jpg",
     "unused audio": "a/1.wav",
-    "no data file": "README.txt LICENSE train.py settings.yaml",
+    "not a data file": "README.txt LICENSE train.py settings.yaml",
 }
 
 

@@ -48,7 +48,7 @@ def warned(write_dataset, tmp_path):
             {"label": (LABEL, [*[0, 1] * 18, *[2] * 4, *[0, 1] * 10])},
             [
                 "fewer than 10 records of a class in train: c (4)",
-                "validation has no record of 1 class: c",
+                "validation has no records of 1 class: c",
             ],
             id="classes",
         ),
@@ -57,7 +57,7 @@ def warned(write_dataset, tmp_path):
             [
                 "the same value in all records: zero",
                 "fewer than 10 records of a class in train: c (0)",
-                "validation has no record of 1 class: c",
+                "validation has no records of 1 class: c",
             ],
             id="constant",
         ),
