@@ -12,6 +12,7 @@ import pytest
 from inspecting import counted
 
 from beam_pipeline.kinds import observe
+from beam_pipeline.kinds.array import ArrayKind
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.records import (
     Array,
@@ -87,8 +88,32 @@ def test_classes_lengths_and_sizes():
     assert over([image, image]).lengths == {"height": (4, 4, 8), "width": (6, 6, 12)}
 
 
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([17, 90], ["17 to 90"]),
+        ([5, 5], ["always 5"]),
+        ([1.0, math.nan, math.nan, 3.0], ["1 to 3", "nan in 2 records"]),
+        ([math.nan], ["nan in 1 record"]),
+    ],
+)
+def test_ranges(numbers, words):
+    assert [*merged(over([number]) for number in numbers).range_words()] == words
+    assert [*over(numbers).range_words()] == words
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "stored"),
+    [(("uint8", "int8"), "int64"), (("uint8", "float32"), "float32"), (("int8",), "int64")],
+)
+def test_arrays_of_several_types(dtypes, stored):
+    observed = over([vector(1, 2, dtype=dtype) for dtype in dtypes])
+    assert ArrayKind().fields("x", observed) == {"dtype": stored, "shape": (2,)}
+
+
 def test_strings_are_counted_while_they_are_few_and_short():
     assert over(["a", ("a", "b"), "a"]).strings == {"a": 3, "b": 1}
+    assert over(["b" * 100]).strings
     assert not over(["a", "b" * 101]).strings
     many = [str(number) for number in range(MAX_DISTINCT + 1)]
     assert len(over(many[1:]).strings) == MAX_DISTINCT
@@ -104,3 +129,5 @@ def test_lists_of_existing_examples_merge_like_one():
     assert counted(merged(parts)) == counted(whole)
     assert (whole.lists.lengths, whole.lists.characters) == ((1, 8), (0, 16))
     assert whole.lists.has_classes
+    spans = whole.list_span(6), whole.list_span(7), whole.list_span(6, 4)
+    assert spans == ((1, 8), (0, 8), (0, 2))
