@@ -178,8 +178,12 @@ def _split_option(
     if not fractions or fractions == ONE_SPLIT:
         return
     if stated == "all":
+        new = [f"{name}={part:g}" for name, part in fractions.items() if name not in splits]
+        can_divide = "train" in splits and new
+        remedy = f", or divide train with --split {','.join(new)}" if can_divide else ""
         yield Warned(
             f"--split ignored: the input has its own splits ({', '.join(splits)}); leave it out"
+            f"{remedy}"
         )
         return
     if stated == "divided":

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import difflib
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
@@ -113,10 +113,12 @@ class ReadTFRecords(beam.PTransform):
         if not self.allow_missing_shards and [file.path for file in files] != [self.path]:
             check_all_shards(file.relative for file in files)
         expected = expectations(first_records(files))
-        consumed = Consumed(paths=tuple(file.path for file in files))
+        described = _description(self.path, rejected)
+        consumed = Consumed(paths=(*(file.path for file in files), *described))
+        listed = [*files, *([] if described else rejected), consumed]
         return (
             pipeline
-            | "Files" >> Share([*files, *rejected, consumed])  # RecordFile | Rejected
+            | "Files" >> Share(listed)  # RecordFile | Rejected | Consumed
             | "ListRecords" >> beam.FlatMap(list_records, self.scratch, expected)  # Element
         )
 
@@ -180,7 +182,7 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     The shards of a dataset of this project are claimed by its description, with its features.
     """
     files = tree.files()
-    built = _built(tree) if tree.is_folder else {}
+    built = _built(files, tree.path) if tree.is_folder else {}
     schema = config.schema
     if built:
         place, facts = next(iter(built.items()))
@@ -211,20 +213,27 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
     return dataclasses.replace(claim, options={"schema": schema})
 
 
-def _built(tree: Tree) -> dict[str, metadata.Metadata]:
+def _built(files: Sequence[str], path_of: Callable[[str], str]) -> dict[str, metadata.Metadata]:
     """Return what the metadata.json of each dataset of this project states, by folder.
 
-    There are none if the tree has other files, too.
+    There are none if some of these files are in none of the folders.
     """
-    files = tree.files()
     described = [file for file in files if name_of(file) == metadata.FILE]
     built = {}
     for file in described[:_FILES_LOOKED_INTO]:
         with contextlib.suppress(BeamTFRecordsError):  # another program's
-            data = storage.read_bytes(FileRef(path=tree.path(file)), MAX_BYTES)
+            data = storage.read_bytes(FileRef(path=path_of(file)), MAX_BYTES)
             built[folder(file)] = metadata.parse_metadata(data, file)
     places = tuple(f"{place}/" if place else "" for place in built)
     return built if all(file.startswith(places) for file in files) else {}
+
+
+def _description(path: str, rejected: Sequence[Rejected]) -> list[str]:
+    """Return the paths of these files if all of them describe a dataset of this project."""
+    if any(each.bad for each in rejected):
+        return []
+    paths = {each.source: joined(path, each.source) for each in rejected}
+    return [*paths.values()] if _built([*paths], paths.__getitem__) else []
 
 
 def is_tfrecord(path: str) -> bool:

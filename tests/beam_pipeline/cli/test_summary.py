@@ -239,6 +239,12 @@ def test_numbers_that_float32_rounds_are_noted(values, expected):
             {"train": 0.5, "test": 0.5},
             "warning: --split ignored: the input has its own splits (test, train); leave it out",
         ),
+        (
+            ["train", "train"],
+            {"train": 0.5, "test": 0.5},
+            "warning: --split ignored: the input has its own splits (train); leave it out, or "
+            "divide train with --split test=0.5",
+        ),
         (["train", ""], {"test": 1.0}, "note: --split divides only records without a split"),
         (["", ""], {"train": 1e-9, "test": 1 - 1e-9}, "warning: --split: no records in train: "),
         (["train", "test"], {"train": 1.0}, ""),

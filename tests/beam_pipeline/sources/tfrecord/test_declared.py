@@ -105,6 +105,7 @@ def test_a_dataset_is_read_with_the_features_that_its_build_described(pets, tmp_
 
     assert names_and_classes(again) == names_and_classes(pets)
     assert (again.num_records("train"), again.num_records("test")) == (2, 1)
+    assert again.metadata["rejected"] == {}
     beam_pipeline.build(input=pets.path, output=str(tmp_path / "data"), version="1.0.1")
     with pytest.raises(ConfigError, match=r"several datasets \(pets/1.0.0, pets/1.0.1\); name one"):
         beam_pipeline.plan(input=str(tmp_path / "data"))
