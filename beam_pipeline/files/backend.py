@@ -72,11 +72,11 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def list_names(self, root: str) -> Iterator[FileNames]:
-        """Yield every file below a folder by folder, without hidden files and litter."""
+        """Yield all files below `root`, folder by folder, without hidden files and litter."""
 
     @abc.abstractmethod
     def scan_folder(self, path: str, /) -> Iterator[tuple[str, bool]]:
-        """Yield (name, whether it is a folder) of a folder's entries, hidden ones too."""
+        """Yield (name, whether it is a folder) for all entries of a folder, even hidden ones."""
 
     def list_folder(self, path: str, /) -> FolderNames:
         """Names of a folder's entries; empty if the folder is missing."""
@@ -91,14 +91,14 @@ class Backend(abc.ABC):
         """Paths of the files that match a pattern."""
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Delete files that may be missing."""
+        """Delete files; missing ones are ignored."""
         run_in_threads(self._delete_file, paths, self.calls)
 
     def _delete_file(self, path: str) -> None:
-        """Delete a file that may be missing."""
+        """Delete a file, or ignore a missing one."""
         with contextlib.suppress(FileNotFoundError):
             self.delete(path)
 
     @abc.abstractmethod
     def delete(self, path: str) -> None:
-        """Delete a file, or a folder with its content, that may be missing."""
+        """Delete a file, or a folder with its content; ignore a missing one."""

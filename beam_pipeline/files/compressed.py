@@ -1,4 +1,4 @@
-"""Compressed files by suffix, with a bound on the unpacked size; damage rejects a record."""
+"""Decompress files by suffix, with a limit on the unpacked size; damage rejects a record."""
 
 import bz2
 import contextlib
@@ -18,7 +18,7 @@ _BLOCK_BYTES = 1 << 16
 
 
 class _Streams:
-    """Content of a bz2 or xz file of one or several streams."""
+    """Content of a bz2 or xz file with one or more streams."""
 
     def __init__(self, packed: Any, new: Callable[[], Any]):
         self._packed, self._new = packed, new
@@ -89,7 +89,7 @@ class Unpacking:
         return data
 
     def tell(self) -> int:
-        """Number of bytes read so far."""
+        """Return the number of bytes read so far."""
         return self._num_bytes
 
 

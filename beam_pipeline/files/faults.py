@@ -13,15 +13,15 @@ from tfrecord_dataset.store.urls import unsigned
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-# A busy network file system or machine; the same call may succeed a moment later.
+# Transient faults of a busy network file system or machine.
 _PASSING = {errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.EAGAIN, errno.ENOBUFS}
 _PASSING |= {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNABORTED, errno.EREMOTEIO}
 
-# About 6 seconds in all.
+# About 6 seconds in total.
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 
 _MISSING = {errno.ENOENT, errno.ENOTDIR}
-# Faults that neither a retry nor another machine changes.
+# Faults that persist on retry and on other machines.
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 _UNREADABLE |= {errno.EINVAL, errno.ENXIO, errno.ENODEV}
 

@@ -1,4 +1,4 @@
-"""Ranges with their hash; handles that hash files on the way, to save a second read."""
+"""Hash files while they are read or written, to save a second read."""
 
 import hashlib
 import io
@@ -12,7 +12,7 @@ IN_MEMORY = FileRef(path="")
 
 
 def hashed(file: FileRef, data: bytes) -> FileRef:
-    """A range with the sha256 of `data`, which it holds."""
+    """Add the SHA-256 of `data`, the range's content, to a file reference."""
     sha256 = hashlib.sha256(data).hexdigest()
     return FileRef(path=file.path, offset=file.offset, length=file.length, sha256=sha256)
 
@@ -31,7 +31,7 @@ class _Hashed:
 
     @property
     def sha256(self) -> str:
-        """Hex digest of the bytes so far."""
+        """Return the hex digest of the bytes so far."""
         return self._digest.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Files of the operating system.
 
-Reading 50,000 small files must cost little more than the system calls, so ranges are read with
-`os.pread` and not through file objects.
+Ranges are read with `os.pread` instead of file objects, so that reading 50,000 small files costs
+little more than the system calls.
 """
 
 import contextlib
@@ -97,8 +97,8 @@ class Local(Backend):
         """Link files to second names.
 
         Args:
-            pairs: (file, new name); the name must be unused or that of the same file.
-            instead: Call for a pair if the file system has no links, such as os.rename.
+            pairs: (file, new name); the name must be unused or already link to the file.
+            instead: Called for a pair if the file system has no links, such as os.rename.
 
         Raises:
             OSError: The first failure, after all were tried.
@@ -145,7 +145,7 @@ class _Reader(io.FileIO):
 
 
 def read_at(descriptor: int, offset: int, length: int) -> bytes:
-    """Read from an open file up to its end."""
+    """Read `length` bytes from an open file, fewer at its end."""
     data = os.pread(descriptor, length, offset)
     while data and len(data) < length:  # one call reads at most 2 GiB
         more = os.pread(descriptor, length - len(data), offset + len(data))
@@ -163,7 +163,7 @@ def _status(facts: os.stat_result) -> Status:
 
 @retry
 def _mode(path: str) -> int | None:
-    # os.path.exists() returns False where a busy file system fails to look the file up.
+    # os.path.exists() also returns False if a busy file system fails to look the file up.
     try:
         return os.stat(path).st_mode
     except ValueError:  # not a valid file name
@@ -190,7 +190,7 @@ def _list_below(root: str) -> Iterator[FileNames]:
                     continue
                 if _is_folder(entry):
                     folders.append(entry.name)
-                else:  # also pipes and devices, which the reader reports
+                else:  # including pipes and devices, which the reader reports
                     names.append(entry.name)
                     if len(names) == NAMES_AT_ONCE:
                         yield FileNames(relative, names)

@@ -33,11 +33,11 @@ from tfrecord_dataset.store.urls import is_web, split_object
 
 # Bytes per chunk of a reader, which fetches larger blocks.
 _BUFFER_BYTES = 1 << 18
-# Size of the first fetch and the largest one in a sequential read: a request takes some 50 ms,
-# as long as 4 MiB of transfer.
+# Size of the first fetch and the largest one in a sequential read: a request takes about 50 ms,
+# as long as transferring 4 MiB.
 _FIRST_BLOCK_BYTES = 1 << 20
 _LAST_BLOCK_BYTES = 8 << 20
-# Ranges that are closer are fetched as one: the gap takes less time than a request.
+# Closer ranges share a request, since transferring the gap is faster than a second request.
 _GAP_BYTES = 32 << 10
 _SPAN_BYTES = 4 << 20
 _HELD_BYTES = 32 << 20
@@ -48,7 +48,7 @@ _AZURE_KEYS_A_REQUEST = 256
 class Remote(Backend):
     """Objects, and files behind http(s)://; written objects are durable."""
 
-    calls = 64  # each takes some 50 ms
+    calls = 64  # each takes about 50 ms
 
     is_folder = staticmethod(remote_listing.is_folder)
     list_names = staticmethod(remote_listing.list_names)
@@ -74,7 +74,7 @@ class Remote(Backend):
             raise
 
     def open_reader(self, path: str) -> io.BufferedReader | io.BytesIO:
-        """Read in blocks of 1 MiB and more."""
+        """Open a handle that reads in blocks of 1 MiB or more."""
         size = self.status(path).size
         if is_web(path) and size:
             try:
@@ -162,7 +162,7 @@ class Reader(Seekable):
 
 
 def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], None]) -> None:
-    """Upload an open file; a large one in parts, never as a whole in memory."""
+    """Upload an open file, a large one in parts, without loading all of it into memory."""
     file.flush()
     size = os.fstat(file.fileno()).st_size
     if size > _LAST_BLOCK_BYTES:
@@ -194,7 +194,7 @@ def _read_all(url: str, at_most: int) -> bytes:
 
 
 class Ranges:
-    """Ranges of objects that are fetched ahead.
+    """Cache of prefetched ranges of objects.
 
     Ranges of one object that are close together share a request. At most `_HELD_BYTES` are kept;
     the rest is read on demand.
@@ -221,7 +221,7 @@ class Ranges:
             self._parts[url, start] = data
 
     def get(self, url: str, offset: int, length: int) -> bytes | None:
-        """Return the bytes of a range; None if it was not fetched completely."""
+        """Return the bytes of a range, or None if they were not all fetched."""
         starts = self._starts.get(url, [])
         number = bisect.bisect(starts, offset) - 1
         if number < 0:
@@ -232,7 +232,7 @@ class Ranges:
 
 
 def _spans(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge ranges that are close together, in order, to (first byte, end)."""
+    """Merge nearby ranges into sorted (first byte, end) spans."""
     spans: list[tuple[int, int]] = []
     for offset, length in sorted(ranges):
         end = offset + length

@@ -1,7 +1,7 @@
-"""Files by path, local or remote: every file that this package reads or writes.
+"""Read and write files by path, local or remote.
 
 Local paths go to the operating system; gs://, s3://, az:// and http(s):// to a store library that
-reads exact ranges. Workers that read only local files do not load it. In reading, a file's own
+reads exact ranges. Workers that read only local files do not load it. When reading, a file's own
 fault rejects its record, and any other fault fails the job.
 """
 
@@ -32,7 +32,7 @@ from tfrecord_dataset.store.urls import is_object, join_url, local_path, scheme_
 from tfrecord_dataset.store.urls import is_remote as is_remote
 
 _BUFFER_BYTES = 1 << 18
-# The largest record with its frame: more is read of no file at once.
+# The largest record with its frame, and so the largest single read.
 _MAX_BYTES = MAX_PAYLOAD_BYTES + FRAME_BYTES
 
 ReadFile = Callable[..., bytes]
@@ -79,7 +79,7 @@ def join(base: str, *parts: str) -> str:
 
 
 def read_bytes(file: FileRef, at_most: int = _MAX_BYTES) -> bytes:
-    """Read the bytes that `file` refers to; a range of over `at_most` bytes is not read at all.
+    """Read the bytes that `file` refers to; refuse a range of more than `at_most` bytes.
 
     Raises:
         RecordError: "missing file", "unreadable file", "truncated file" if the file ends within
@@ -101,7 +101,7 @@ def read_bytes(file: FileRef, at_most: int = _MAX_BYTES) -> bytes:
 
 
 class Reader:
-    """Reader that fetches neighbouring ranges of remote `files` together, and keeps them."""
+    """Reader that prefetches ranges of remote `files`, neighbouring ones with one request."""
 
     def __init__(self, files: Iterable[FileRef] = ()):
         ranges = [remote_range for file in files if (remote_range := _remote_range(file))]
@@ -112,12 +112,12 @@ class Reader:
             self._held = remote.Ranges(ranges)
 
     def read(self, file: FileRef, at_most: int = _MAX_BYTES) -> bytes:
-        """As `read_bytes`."""
+        """Like `read_bytes`."""
         data = self._fetched(file, at_most)
         return read_bytes(file, at_most) if data is None else data
 
     def _fetched(self, file: FileRef, at_most: int) -> bytes | None:
-        """Return bytes that were fetched ahead, or None."""
+        """Return prefetched bytes, or None."""
         remote_range = _remote_range(file) if self._held else None
         if not remote_range or remote_range[2] > at_most:
             return None
@@ -179,7 +179,7 @@ def _reject(error: OSError | UnknownSchemeError, path: str) -> None:
 def opened(path: str) -> Iterator[Any]:
     """Open the file at `path` as a seekable handle, without decompression.
 
-    Errors inside the context are taken for the file's fault, so do not write in it.
+    Errors raised inside the context count as the file's fault, so do not write there.
 
     Raises:
         RecordError: "missing file" or "unreadable file".
@@ -191,7 +191,7 @@ def opened(path: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def decompressed(path: str, ending: str = "") -> Iterator[Any]:
-    """Open the file at `path`, buffered, and decompressed by its suffix or the given `ending`.
+    """Open the file at `path`, buffered, and decompress it by its suffix or by `ending`.
 
     Raises:
         RecordError, OSError: As in `opened`. For a compressed file, `read` raises RecordError
@@ -207,13 +207,13 @@ def decompressed(path: str, ending: str = "") -> Iterator[Any]:
 
 
 def read_start(path: str, length: int) -> bytes:
-    """Read the first `length` bytes of a file, fewer if it is shorter; raises as `read_bytes`."""
+    """Read the first `length` bytes of a file, or all if shorter; raises as `read_bytes`."""
     with _faults_of(path):
         return files_of(path).read(path, 0, length, length)
 
 
 def sha256_of(path: str) -> str:
-    """Hex digest of a file of any size; raises as `opened`."""
+    """Return the hex digest of a file of any size; raises as `opened`."""
     with opened(path) as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -252,10 +252,10 @@ def is_directory(path: str) -> bool:
 
 
 def list_files(root: str) -> Iterator[StoredFile]:
-    """Yield every file below `root`, without hidden files and those of operating systems.
+    """Yield all files below `root`, without hidden files and those of operating systems.
 
-    Links are followed; a broken link is listed as a file, so that its reader reports it. The order
-    is the file system's own.
+    Links are followed; a broken link is listed as a file, so that its reader reports it. Files are
+    in the file system's order.
 
     Raises:
         FileNotFoundError: `root` is not a local folder.
@@ -265,14 +265,14 @@ def list_files(root: str) -> Iterator[StoredFile]:
 
 
 def list_names(root: str) -> Iterator[FileNames]:
-    """Yield the files of `list_files` as names per folder, some hundreds at a time."""
+    """Yield the files of `list_files` as names per folder, a few hundred at a time."""
     return files_of(root).list_names(root)
 
 
 def scan_folder(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield (name, whether it is a folder) of a folder's entries, filtered as in `list_files`.
+    """Yield (name, whether it is a folder) for a folder's entries, filtered as in `list_files`.
 
-    Streamed in no particular order; none if the folder is missing.
+    The order is arbitrary; a missing folder has no entries.
     """
     return (entry for entry in files_of(path).scan_folder(path) if not is_litter(entry[0]))
 
@@ -287,7 +287,7 @@ def list_folder(path: str) -> FolderNames:
 
 
 def list_dir(path: str) -> list[str]:
-    """Sorted names of a folder's entries, hidden ones too; empty if the folder is missing."""
+    """Sorted names of all entries of a folder, including hidden ones; empty if it is missing."""
     folders, files = files_of(path).list_folder(path)
     return sorted({*folders, *files})
 
@@ -307,7 +307,7 @@ def make_dirs(path: str) -> None:
 
 
 def write_bytes(path: str, data: bytes, *, durable: bool = False, is_new: bool = False) -> None:
-    """Write a file as `writing` does: readers see the complete file or the previous state."""
+    """Write a file as `writing` does: readers see the complete new file or the previous one."""
     with writing(path, durable=durable, is_new=is_new) as handle:
         handle.write(data)
 
@@ -318,9 +318,9 @@ def writing(
     """Open a new file for writing; it appears at `path`, in new folders, once it is complete.
 
     Args:
-        durable: Whether it then survives a power loss. Remote files always do.
-        is_new: Whether to keep an existing object: unless it has the same content,
-            FileExistsError is raised at the end. Local files are always replaced.
+        durable: Whether the complete file survives a power loss. Remote files always do.
+        is_new: Whether to keep an existing object, and raise FileExistsError at the end unless
+            its content is the same. Local files are always replaced.
     """
     return files_of(path).writing(path, durable, is_new)
 
@@ -368,12 +368,12 @@ def sizes(paths: Iterable[str]) -> list[int | None]:
 
 
 def resolved(path: str) -> str:
-    """Path of a file in an archive with its location; other paths are unchanged."""
+    """Add the location to the path of a file in an archive; other paths are unchanged."""
     return ARCHIVES.resolved(path) if ":" in path and inside(path) else path
 
 
 def is_deflated(path: str) -> bool:
-    """Whether a file is compressed in its archive, so that a range costs all bytes before it.
+    """Whether a file is compressed in its archive, so that a range takes all bytes before it.
 
     Raises:
         RecordError: "missing file", or the archive cannot be read.

@@ -1,1 +1,1 @@
-"""The file format: frames, and the Examples in them."""
+"""The TFRecord file format."""

@@ -1,7 +1,7 @@
-"""TFRecord files frame by frame.
+"""Read TFRecord files frame by frame.
 
-A length whose checksum is wrong ends the reading of a file: nobody knows where the next frame
-starts. A payload with a wrong checksum costs only that record.
+A length with a wrong checksum ends a file, since the start of the next frame is unknown. A payload
+with a wrong checksum costs only that record.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ _BUFFER_BYTES = 1 << 16
 
 
 def spans(handle: Any) -> Iterator[tuple[int, int]]:
-    """(offset, length) in bytes of every frame of a file that can be sought in.
+    """Yield (offset, length) in bytes of every frame of a seekable file.
 
     Only lengths are read; `payload_of` checks the rest.
 
     Args:
-        handle: The file, open.
+        handle: The open file.
 
     Raises:
-        RecordError: "truncated file" or "damaged file": where the frames end before the file.
+        RecordError: "truncated file" or "damaged file" if the frames end before the file.
     """
     handle.seek(0, 2)
     size = handle.tell()
@@ -52,10 +52,10 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
 
 
 def spans_before(handle: Any, damage: RecordError) -> Iterator[tuple[int, int]]:
-    """(offset, length) of every whole frame of content that ends at this damage to its gzip file.
+    """Yield (offset, length) of every whole frame of a gzip file's content before its damage.
 
     Raises:
-        RecordError: The damage, with the record and byte where it is.
+        RecordError: The damage, with its record and byte.
     """
     number = end = 0
     with contextlib.suppress(RecordError):
@@ -66,7 +66,7 @@ def spans_before(handle: Any, damage: RecordError) -> Iterator[tuple[int, int]]:
 
 
 def read(handle: Any) -> Iterator[tuple[int, bytes]]:
-    """(offset, frame) of every frame of a stream; `payload_of` checks their payloads.
+    """Yield (offset, frame) of every frame of a stream; `payload_of` checks the payloads.
 
     Raises:
         RecordError: As `spans` and the stream, and "record too large".
@@ -89,7 +89,7 @@ def read(handle: Any) -> Iterator[tuple[int, bytes]]:
 
 
 def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
-    """(offset, frame) of every frame of a file; offsets are in the uncompressed stream.
+    """Yield (offset, frame) of every frame of a file; offsets are in the uncompressed stream.
 
     Raises:
         RecordError: As `read` and `storage.decompressed`.
@@ -99,7 +99,7 @@ def read_file(path: str, compressed: bool) -> Iterator[tuple[int, bytes]]:
 
 
 def read_open(handle: Any, compressed: bool, name: str) -> Iterator[tuple[int, bytes]]:
-    """As `read_file`, of an open file of this name."""
+    """Like `read_file`, for an open file called `name`."""
     with unpacking(handle, name, "gz") if compressed else buffered(handle, _BUFFER_BYTES) as stream:
         yield from read(stream)
 

@@ -43,7 +43,7 @@ class Archives(Backend):
     writing = make_folder = delete = _refuse
 
     def index(self, archive: str) -> Index:
-        """Return the index of an archive, read on first use and again after a change."""
+        """Return an archive's index, read on first use and after each change."""
         with self._lock:
             version = self._status(archive).version
             known, index = self._indexes.get(archive, ("", None))
@@ -56,7 +56,7 @@ class Archives(Backend):
             return index
 
     def _status(self, archive: str) -> Status:
-        """Return the status of an object as of the last look at its top: one request in all."""
+        """Return an archive's status; that of an object is cached until its top is listed again."""
         if not is_object(archive):
             return self._files_of(archive).status(archive)
         if archive not in self._statuses:

@@ -10,7 +10,7 @@ from beam_pipeline.files.archive.paths import DAMAGED, MemberLocation
 from beam_pipeline.files.archive.zip_members import LOCAL_HEADER_BYTES, content_start
 from tfrecord_dataset.seekable import Seekable
 
-# The usual size of a header with its name and extra fields: one read gets them and the content.
+# Usual size of a header with name and extra fields, so that one read gets header and content.
 _HEADER_BYTES = 300
 _BLOCK_BYTES = 1 << 18
 _RAW_DEFLATE = -15
@@ -133,7 +133,7 @@ class MemberReader(Seekable):
         return data
 
     def _count(self, data: bytes) -> None:
-        """Check the checksum once the content was read in sequence."""
+        """Check the checksum once all content has been read in sequence."""
         self._num_read += len(data)
         self._crc32 = zlib.crc32(data, self._crc32)
         if self._num_read == self._place.length and self._crc32 != self._place.crc32:
@@ -146,5 +146,5 @@ class MemberReader(Seekable):
 
 
 def open_member(archive: Any, place: MemberLocation, name: str) -> io.BufferedReader:
-    """A buffered handle of a member's content."""
+    """Open a buffered handle of a member's content."""
     return io.BufferedReader(MemberReader(archive, place, name), _BLOCK_BYTES)

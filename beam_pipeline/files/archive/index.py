@@ -1,4 +1,4 @@
-"""Index of an archive's folders and file locations, at some 65 bytes per file."""
+"""Index of an archive's folders and file locations, at about 65 bytes per file."""
 
 import array
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _MAX_FOLDERS = 1_000_000
 
 
 class Index:
-    """The files of an archive by their paths, and their folders, which have no location.
+    """Files of an archive by path, and its folders, which have no location.
 
     Raises:
         RecordError: "damaged archive": a name occurs twice, or as a file and as a folder, or two
@@ -90,7 +90,7 @@ class Index:
         return name in self._names
 
     def scan(self, folder: str) -> Iterator[tuple[str, bool]]:
-        """Yield (name, whether it is a folder) of a folder's entries."""
+        """Yield (name, whether it is a folder) for each entry of a folder."""
         for name in self._folders.get(folder, ()):
             yield name, True
         for name in self._files(folder):
@@ -101,7 +101,7 @@ class Index:
             yield name.decode(errors="surrogateescape")
 
     def below(self, top: str) -> Iterator[FileNames]:
-        """The files below a folder, folder by folder."""
+        """Yield the files below a folder, folder by folder."""
         prefix = f"{top}/" if top else ""
         for folder in self._names:
             if folder != top and not folder.startswith(prefix):
@@ -112,6 +112,6 @@ class Index:
                 yield FileNames(relative, names[start : start + NAMES_AT_ONCE])
 
     def paths(self) -> Iterator[str]:
-        """The paths of all files."""
+        """Yield the paths of all files."""
         for folder in self._names:
             yield from (f"{folder}/{name}" if folder else name for name in self._files(folder))

@@ -17,8 +17,8 @@ from tfrecord_dataset.shown_text import is_unicode
 
 TRUNCATED = "truncated file"
 _BLOCK_BYTES = tarfile.BLOCKSIZE
-# The longest accepted header: a long name takes some kilobytes. A damaged header may state any
-# size, and tarfile would read all of it.
+# Longest accepted header: a long name takes a few kilobytes. A damaged header may state any size,
+# and tarfile would read all of it.
 _MAX_HEADER_BYTES = 1 << 20
 _SCANNED_BYTES = 1 << 20
 # Messages of tarfile for a file that ends within a member or its headers.
@@ -93,7 +93,7 @@ def _next(archive: tarfile.TarFile) -> tarfile.TarInfo | None:
 
 
 def _check_end(handle: Any, offset: int, size: int) -> None:
-    """Raise RecordError unless the rest is zeros, at least one block of them."""
+    """Raise RecordError unless the rest is one or more blocks of zeros."""
     if offset + _BLOCK_BYTES > size:
         raise RecordError(
             TRUNCATED, "it has no end mark (two blocks of zeros) after its last member"

@@ -21,9 +21,9 @@ from tfrecord_dataset.store.listing import is_litter
 ENCRYPTED = "encrypted member"
 LOCAL_HEADER_BYTES = 30
 _LOCAL = b"PK\x03\x04"
-# An entry has some 100 bytes in the index; zipfile takes some 600 for it while it is listed.
+# An entry takes about 100 bytes in the index, and about 600 in zipfile while it is listed.
 _MAX_INDEX_BYTES = 1 << 30
-MAX_NPZ_INDEX_BYTES = 1 << 20  # of some 10,000 arrays
+MAX_NPZ_INDEX_BYTES = 1 << 20  # about 10,000 arrays
 _METHODS = {0: "stored", 8: "deflated"}
 _IS_ENCRYPTED = 0x2041  # includes strong encryption and hidden headers
 _IS_UTF_8 = 0x800
@@ -34,7 +34,7 @@ _SPARE_BYTES = 1 << 18
 def zip_members(
     handle: Any, max_index_bytes: int = _MAX_INDEX_BYTES
 ) -> Iterator[tuple[str, MemberLocation | None]]:
-    """Yield (name, location of its content) of a zip's members; location None for a folder.
+    """Yield (name, location of the content) of a zip's members; the location of a folder is None.
 
     Hidden files and files that operating systems leave behind are left out.
 
