@@ -8,7 +8,7 @@ Rules, in this order:
    reading them could run programs, so they are never read. Structured arrays are rejected.
 3. The values are little-endian and in C order. Others are rejected.
 4. The file is exactly as long as its header says.
-5. The stored values are a range of the file's bytes, unless they are compressed.
+5. Unless compressed, the stored values are a range of the file's bytes.
 
 Source of the format: numpy.lib.format.
 """
@@ -72,7 +72,7 @@ class ArrayHeader:
 
 
 class ValueRange(NamedTuple):
-    """The range of numbers, as `records.Array` has it."""
+    """Range of an array's numbers, as in `records.Array`."""
 
     minimum: float | int | None = None
     maximum: float | int | None = None
@@ -81,7 +81,7 @@ class ValueRange(NamedTuple):
 
 
 def array_header(handle: IO[bytes]) -> ArrayHeader:
-    """Read the header of a .npy file, after which `handle` is at the values.
+    """Read the header of a .npy file, and leave `handle` at the values.
 
     Raises:
         RecordError: "not an array", "truncated array", "damaged array", "pickled array" or
@@ -99,7 +99,7 @@ def array_header(handle: IO[bytes]) -> ArrayHeader:
         first = version == (1, 0)
         read = npy_format.read_array_header_1_0 if first else npy_format.read_array_header_2_0
         stated = handle.read(2 if first else 4)
-        # NumPy would read a header of 4 GiB before it looks at its size.
+        # NumPy would read a header of 4 GiB before checking its size.
         header_bytes = min(int.from_bytes(stated, "little"), _MAX_HEADER_BYTES)
         shape, fortran_order, dtype = read(io.BytesIO(stated + handle.read(header_bytes)))
     except RecordError:
@@ -138,7 +138,7 @@ def check_start(data: bytes) -> None:
 
 
 def check_length(header: ArrayHeader, num_bytes: int) -> None:
-    """Check that a .npy file of so many bytes ends with its values."""
+    """Check that a .npy file of `num_bytes` bytes ends with its values."""
     lacking = header.offset + header.num_bytes - num_bytes
     if lacking > 0:
         raise RecordError(TRUNCATED, f"{lacking:,} of {header.num_bytes:,} bytes are missing")
@@ -149,7 +149,7 @@ def check_length(header: ArrayHeader, num_bytes: int) -> None:
 
 
 def array_files(path: str) -> dict[str, str]:
-    """Paths of the .npy files in the .npz file at `path` by the names of the arrays.
+    """Map the arrays of the .npz file at `path` by name to the paths of their .npy files.
 
     Raises:
         RecordError: "empty file", "unsupported array", or the file cannot be read.
@@ -160,7 +160,7 @@ def array_files(path: str) -> dict[str, str]:
 
 
 def _by_name(members: Iterable[tuple[str, _T]]) -> dict[str, _T]:
-    """The .npy files among the members of an .npz file by the names of the arrays."""
+    """Map the arrays of an .npz file by name to its .npy members."""
     arrays = {
         name.removesuffix(_NPY_SUFFIX): where
         for name, where in members
@@ -175,8 +175,8 @@ def inspect_array(data: bytes, file: FileRef = IN_MEMORY) -> tuple[Array, bytes]
     """Check a whole .npy or .npz file with one array of numbers, and measure its values.
 
     Returns:
-        The array, whose file is the range of its values, or all of `file` where it is compressed;
-        and the bytes of that range.
+        The array, whose file is the range of its values, or all of `file` if compressed; and the
+        bytes of that range.
 
     Raises:
         RecordError: As `array_header`; "empty file", "array too large".
@@ -202,7 +202,7 @@ def inspect_array(data: bytes, file: FileRef = IN_MEMORY) -> tuple[Array, bytes]
 
 
 def encode_array(data: bytes, array: Array) -> bytes:
-    """The values to store of an inspected array, whose `file` holds `data`."""
+    """Return the values to store for an inspected array, whose `file` contains `data`."""
     if not array.conversions:
         return data
     _, npy = _only_member(data)
@@ -211,7 +211,7 @@ def encode_array(data: bytes, array: Array) -> bytes:
 
 
 def value_range(values: npt.NDArray[Any]) -> ValueRange:
-    """The range of the values, as Python numbers."""
+    """Return the range of the values, as Python numbers."""
     if not values.size:
         return ValueRange()
     if values.dtype.kind in "biu":
@@ -238,7 +238,7 @@ def check_numbers(dtype: np.dtype[Any]) -> None:
 
 
 def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArray[Any]:
-    """The numbers in `data` from `offset` on, [n], without copying them; bools are 0 or 1."""
+    """View the numbers in `data` from `offset` on, [n]; raise RecordError for invalid bools."""
     values = np.frombuffer(data, dtype, offset=offset)
     if dtype.kind == "b" and values.size and values.view(np.uint8).max() > 1:
         raise RecordError(DAMAGED, "bools that are neither 0 nor 1")

@@ -6,11 +6,11 @@ Rules, in this order:
    32 bits, float of 32 or 64), FLAC, OGG with Vorbis or Opus, and MP3. Other formats are rejected.
 2. The whole file is decoded by libsndfile, which the trainer also uses. WAV chunks and OGG pages
    are also compared with the file's length, since libsndfile accepts truncated files.
-3. The file is stored byte for byte, unless the options ask for another sample rate or fewer
-   channels than it has.
+3. The file is stored byte for byte, unless the options ask for another sample rate or for fewer
+   channels.
 4. `mono` averages the channels, `sample_rate` resamples (soxr, HQ); the result is a WAV: 16-bit PCM
-   if the source has 16 bits or fewer, or is OGG or MP3, else 32-bit float. Samples that resampling
-   raises above full scale are clipped in 16 bits, and kept in float.
+   if the source has 16 bits or fewer, or is OGG or MP3, else 32-bit float. Samples that overshoot
+   full scale in resampling are clipped in 16 bits, and kept in float.
 
 `Audio.conversions` names each rule that changed something; when it is empty the file's own
 bytes are stored. The same soxr on the same kind of machine always gives the same bytes.
@@ -47,7 +47,7 @@ _WAV_ENCODINGS = frozenset({"PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DO
 _BLOCK_VALUES = 1 << 16
 _MAX_RATIO = 1000
 _HEADER_BYTES = 60
-# libsndfile's length of a FLAC that does not state one.
+# Length that libsndfile reports for a FLAC without a stated length.
 _UNKNOWN_LENGTH = 2**62
 
 Samples = npt.NDArray[np.float32]
@@ -80,7 +80,7 @@ class AudioOptions(Options):
 def inspect_audio(
     data: bytes, options: AudioOptions, file: FileRef = IN_MEMORY
 ) -> tuple[Audio, int]:
-    """Check an audio file and decide how to store it; returns it and its stored size in bytes.
+    """Check an audio file and decide how to store it; return it and its stored size in bytes.
 
     libsndfile decodes an accepted file to the stated sample rate, samples and channels, and all
     samples are finite. So does TensorFlow's `decode_wav` for a 16-bit PCM WAV with a plain header
@@ -114,7 +114,7 @@ def inspect_audio(
 
 
 def encode_audio(data: bytes, audio: Audio) -> bytes:
-    """The bytes to store for an inspected audio file: `data` itself without conversions."""
+    """Return the bytes to store for an inspected audio file: `data` itself without conversions."""
     if not audio.conversions:
         return data
     source_format = sniff(data)
@@ -129,7 +129,7 @@ def encode_audio(data: bytes, audio: Audio) -> bytes:
         header = wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
         num_bytes = len(header) + audio.num_samples * audio.channels * _SAMPLE_BYTES[encoding]
         stored.write(header)
-        for block in blocks:  # quantised at once: hours of samples take a quarter of the memory
+        for block in blocks:  # quantising by block takes a quarter of the memory
             stored.write(_quantise(block, encoding))
     stored.truncate(num_bytes)
     stored.seek(0, io.SEEK_END)
@@ -138,7 +138,7 @@ def encode_audio(data: bytes, audio: Audio) -> bytes:
 
 
 def _decoded(data: bytes, source_format: str) -> tuple[int, int, int, str]:
-    """Decode a whole file; returns (samples, sample rate, channels, encoding if converted)."""
+    """Decode a whole file; return (samples, sample rate, channels, encoding if converted)."""
     stated = wav.check(data) if source_format == "wav" else None
     if source_format == "ogg":
         ogg.check(data)
@@ -162,7 +162,7 @@ def _soundfile() -> Any:
 
 @contextlib.contextmanager
 def _open(data: bytes, source_format: str) -> Iterator[Any]:
-    """Opens an audio file; libsndfile's errors become RecordErrors."""
+    """Open an audio file; libsndfile's errors become RecordErrors."""
     soundfile = _soundfile()
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
@@ -215,12 +215,12 @@ def _check_stored(data: bytes, num_samples: int, channels: int, num_bytes: int) 
 
 
 def _encoding(file: Any) -> Literal["PCM_16", "FLOAT"]:
-    """The encoding of a file that is converted."""
+    """Return the encoding of a file after conversion."""
     return "PCM_16" if file.subtype in _16_BITS_AT_MOST else "FLOAT"
 
 
 def _blocks(file: Any) -> Iterator[Samples]:
-    """The samples, [n, channels], in blocks, to save memory."""
+    """Yield blocks of samples, [n, channels], to save memory."""
     size = max(1, _BLOCK_VALUES // file.channels)
     done = 0
     while len(block := _read(file, size, done)):
@@ -232,7 +232,7 @@ def _blocks(file: Any) -> Iterator[Samples]:
 
 
 def _read(file: Any, size: int, done: int) -> Samples:
-    """Up to `size` samples after the first `done` ones."""
+    """Read up to `size` samples after the first `done` ones."""
     try:
         block: Samples = file.read(size, dtype="float32", always_2d=True)
     except _soundfile().SoundFileRuntimeError as error:
@@ -247,7 +247,7 @@ def _average(block: Samples) -> Samples:
 
 
 def _length_after_resampling(num_samples: int, source_rate: int, rate: int) -> int:
-    """Samples after resampling: the same duration, rounded, at least 1."""
+    """Number of samples after resampling: the same duration, rounded, at least 1."""
     if rate > _MAX_RATIO * source_rate:  # soxr takes too long; from 1 Hz to 999,000 it never ends
         raise RecordError(
             UNSUPPORTED,

@@ -1,4 +1,4 @@
-"""Audio formats by their magic bytes, and limits of all formats."""
+"""Detect audio formats by magic bytes; limits of all formats."""
 
 import re
 
@@ -25,7 +25,7 @@ _ID3_BYTES = 10
 
 
 def behind_id3(data: bytes) -> int:
-    """Offset of the audio after ID3v2 tags."""
+    """Return the offset of the audio after ID3v2 tags."""
     offset = 0
     while data.startswith(b"ID3", offset) and len(data) >= offset + _ID3_BYTES:
         size = 0
@@ -43,10 +43,10 @@ def check_start(data: bytes) -> None:
 
 
 def sniff(data: bytes) -> str:
-    """The format of `data` by its magic bytes: "wav", "flac", "ogg" or "mp3".
+    """Detect the format of `data` by its magic bytes: "wav", "flac", "ogg" or "mp3".
 
     Raises:
-        RecordError: "empty file" or "not audio"; "unsupported audio" behind an ID3 tag.
+        RecordError: "empty file" or "not audio"; "unsupported audio" after an ID3 tag.
     """
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")

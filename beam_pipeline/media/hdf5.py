@@ -1,4 +1,4 @@
-"""Arrays of HDF5 files by h5py: the locations of their values, or the values."""
+"""Locate or read the arrays of HDF5 files with h5py."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _MAX_ARRAYS = 10_000
 
 
 def is_hdf5(path: str) -> bool:
-    """Whether the file's name is one of HDF5."""
+    """Whether the file has a suffix of HDF5."""
     return path.lower().endswith(tuple(f".{suffix}" for suffix in SUFFIXES))
 
 
@@ -26,9 +26,9 @@ class StoredArray(NamedTuple):
     """An array of an HDF5 file.
 
     Attributes:
-        name: Its path there.
-        dtype: NumPy's, little-endian: "<f4".
-        offset: Offset of its values in the file; None if they are not stored as they are.
+        name: Path in the file.
+        dtype: NumPy dtype, little-endian: "<f4".
+        offset: Offset of the values in the file; None if they are chunked or in another dtype.
     """
 
     name: str
@@ -43,7 +43,7 @@ def _library() -> Any:
 
 @contextlib.contextmanager
 def _damage_of(what: str) -> Iterator[None]:
-    """Turn any error that a library raises for a broken file into a RecordError."""
+    """Turn any error of a library for a broken file into a RecordError."""
     try:
         yield
     except (RecordError, ConfigError):
@@ -64,7 +64,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 
 def arrays_of(path: str) -> list[StoredArray]:
-    """The arrays of the HDF5 file at `path`, in all of its groups, by name.
+    """List the arrays in all groups of the HDF5 file at `path`, sorted by name.
 
     Raises:
         RecordError: "damaged array", or "unsupported array" with the array's name.
@@ -100,7 +100,7 @@ def _stored(name: str, array: Any) -> StoredArray:
 
 
 def values_of(path: str, name: str) -> Iterator[bytes]:
-    """Read an array's values, little-endian, in C order, some rows at a time.
+    """Read an array's values, little-endian, in C order, a few rows at a time.
 
     Raises:
         RecordError: "damaged array"; "file too large" if they are far larger than the file.

@@ -21,26 +21,26 @@ DECODER_MAX_PIXELS = (2**29 - 1) // 3
 # The longest side that libjpeg and libpng accept; TensorFlow reads longer BMPs.
 MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000, "bmp": 1_000_000}
 
-# Memory that the pixels of an image may take while it is decoded and encoded again: those of the
-# largest image, at four bytes each. Who allows more pixels allows more memory.
+# Memory limit for decoding and encoding an image again: four bytes per pixel of the largest image.
+# Raising `max_pixels` raises it.
 _DECODER_PIXEL_BYTES = 4
-# What most formats take for a pixel: Pillow's four bytes, once as decoded and once as encoded.
+# Memory per pixel in most formats: Pillow's four bytes, once for decoding and once for encoding.
 PIXEL_BYTES = 2 * _DECODER_PIXEL_BYTES
 
 
 class Header(NamedTuple):
-    """One image as its file describes it.
+    """Header of an image file.
 
     Attributes:
         format: "jpeg", "png", "gif", …: the encoding, whatever the file name.
         width, height: Pixels, as in the file, before the orientation is applied.
         mode: Pillow's name for the pixels: "L", "RGB", "CMYK", "P", "I;16", ….
-        channels: Of the decoded image by default, 1 to 4.
+        channels: Channels of the decoded image by default, 1 to 4.
         bits: Bits per sample, 16 or fewer.
         color_key: Whether one colour, or entries of the palette, are transparent.
         orientation: EXIF's 1..8; 1 is upright.
         animated: Whether there are several frames or pages.
-        coefficient_bytes: What the decoder of a JPEG of several scans keeps for a pixel.
+        coefficient_bytes: Bytes per pixel that the decoder of a multi-scan JPEG keeps.
         adobe: Whether the JPEG has Adobe's marker, and thus inverted CMYK.
         icc_profile: The colour profile of a JPEG; empty if there is none.
     """
@@ -60,7 +60,7 @@ class Header(NamedTuple):
 
     @property
     def size(self) -> ImageSize:
-        """As in the file, likewise."""
+        """Size in the file, before the orientation is applied."""
         return ImageSize(self.height, self.width)
 
 
@@ -77,7 +77,7 @@ def check_size(width: int, height: int, max_pixels: int) -> None:
 
 
 def check_decoding(num_bytes: float, max_pixels: int) -> None:
-    """Check the memory that all of an image's pixels take, before they are decoded."""
+    """Check the memory for an image's pixels before they are decoded."""
     allowed = _DECODER_PIXEL_BYTES * max(max_pixels, DECODER_MAX_PIXELS)
     if num_bytes > allowed:
         raise RecordError(
@@ -89,7 +89,7 @@ def check_decoding(num_bytes: float, max_pixels: int) -> None:
 
 
 def exif_orientation(exif: bytes) -> int:
-    """The orientation in EXIF data, a TIFF structure, as 1..8; 1 without a valid one.
+    """Return the orientation in EXIF data, a TIFF structure, as 1..8; 1 if there is no valid one.
 
     Not read by Pillow, which parses every tag and warns about broken ones.
     """

@@ -14,7 +14,7 @@ _BMP_HEADER_BYTES = 54
 
 
 def stored_format(header: Header, asked: str) -> str:
-    """ "jpeg", "png" or "bmp": the format of one image; `asked` is one of FORMATS.
+    """Return the stored format of an image, "jpeg", "png" or "bmp"; `asked` is one of FORMATS.
 
     Raises:
         RecordError: "unsupported image": BMP holds 8 bits a sample.
@@ -43,7 +43,7 @@ class ImageOptions(Options):
         >>> config = beam_pipeline.BuildConfig(input="cells", output="data", image=small)
 
     Raises:
-        ConfigError: A value is out of range or no format, or `size` and `max_side` are both given.
+        ConfigError: A value is invalid, or `size` and `max_side` are both given.
     """
 
     max_side: Annotated[

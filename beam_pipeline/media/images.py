@@ -3,8 +3,8 @@
 Rules, in this order:
 
 1. The format is detected from the magic bytes, never from the file name.
-2. JPEG and PNG are stored byte for byte, since all readers support them: grey, palette, alpha, and
-   1, 2, 4 and 16 bits, too. TensorFlow's `decode_image(channels=3)` drops alpha and
+2. JPEG and PNG are stored byte for byte, since all readers support them, including grey, palette,
+   alpha, and 1, 2, 4 and 16 bits. TensorFlow's `decode_image(channels=3)` drops alpha and
    the low byte of 16 bits.
 3. Every other format that Pillow reads (BMP, GIF, WebP, TIFF, …) becomes PNG, lossless in its mode:
    16-bit grey stays 16-bit; Pillow reads 16-bit colour as 8-bit. 32-bit and floating-point
@@ -17,8 +17,8 @@ Rules, in this order:
    XMP is ignored.
 7. `max_side` and `size` resize (Lanczos), after converting palettes to colours and 1 bit to 8.
 8. `format` converts (`media/image_options.py`). For JPEG and BMP, transparent pixels are blended
-   with white. For JPEG 16-bit values keep their high byte; what may become BMP has 8 bits. A BMP is
-   always RGB of 24 bits, for readers do not agree on others, and has no colour profile.
+   with white. For JPEG, 16-bit values keep their high byte; only 8-bit images may become BMP. A BMP
+   is always 24-bit RGB, since readers disagree on others, and has no colour profile.
 
 An image that is otherwise encoded again keeps its colour profile and loses all other metadata. The
 same Pillow always gives the same bytes. `Image.conversions` names each rule that changed
@@ -48,10 +48,10 @@ from beam_pipeline.media.image_options import ImageOptions, bmp_bytes, stored_fo
 from tfrecord_dataset.image_size import ImageSize
 
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
-# Typical of photographs, where the size of the source says nothing.
+# Typical of photographs; the size of the source does not predict it.
 _JPEG_BYTES_PER_PIXEL = 0.4
 _PNG_COMPRESSION = 0.5
-# Where a PNG's header states its sides.
+# Width and height in a PNG's header.
 _PNG_SIZE = slice(16, 24)
 
 
@@ -59,10 +59,10 @@ class InspectedImage(NamedTuple):
     """A checked image.
 
     Attributes:
-        image: As it will be stored.
+        image: The image as it will be stored.
         source_size: Pixels in the file, before the orientation.
         orientation: EXIF's 1..8.
-        num_bytes: Of the stored image: exact if the file's own bytes are stored, else a rough
+        num_bytes: Size of the stored image: exact if the file's own bytes are stored, else a rough
             guess.
     """
 
@@ -128,7 +128,7 @@ def inspect_image(
 
 
 def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> bytes:
-    """The bytes to store for an inspected image: `data` itself without conversions."""
+    """Return the bytes to store for an inspected image: `data` itself without conversions."""
     if not image.conversions:
         return data
     header = _read(data, options.max_pixels, jpeg.read_header)
@@ -144,7 +144,7 @@ def encode_image(data: bytes, image: records.Image, options: ImageOptions) -> by
 
 
 def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
-    """A stored image for display: 8-bit RGB, shrunk to `most_side`, blended with white.
+    """Decode a stored image for display: 8-bit RGB, shrunk to `most_side`, blended with white.
 
     Raises:
         RecordError: `data` is not an image, is damaged, or takes too much memory.
@@ -164,14 +164,14 @@ def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
 
 
 def decode_pixels(data: bytes, max_pixels: int) -> tuple[Header, Image.Image]:
-    """The header of an image file, checked, and its pixels; only a TIFF's are turned upright."""
+    """Check and decode an image file; only the pixels of a TIFF are turned upright."""
     header = _read(data, max_pixels)
     _check_memory(header, header.size.turned(header.orientation), max_pixels)
     return header, _decode(data, header, at_least=header.size)
 
 
 def _check_memory(header: Header, size: ImageSize, max_pixels: int) -> None:
-    """Raise RecordError if decoding an image, to encode it in `size`, takes too much memory."""
+    """Raise RecordError if decoding an image and encoding it at `size` takes too much memory."""
     with naming(header.format.upper()):
         if header.format == "jpeg":
             jpeg.check_memory(header, size.turned(header.orientation), max_pixels)
@@ -197,7 +197,7 @@ def size_in_file(data: bytes) -> ImageSize:
 def _read(
     data: bytes, max_pixels: int, read_jpeg: Callable[[bytes, int], Header] = jpeg.inspect
 ) -> Header:
-    """Check an image, a JPEG by `read_jpeg`: its header is enough if it is decoded anyway."""
+    """Check an image, a JPEG with `read_jpeg`; its header is enough if it is decoded anyway."""
     if not data:
         raise RecordError(EMPTY, "the file has no bytes")
     image_format = other_formats.sniff(data)
@@ -225,7 +225,7 @@ def _shrunk(size: ImageSize, most_side: int) -> ImageSize:
 
 
 def _conversions(header: Header, encoding: str, resized: bool) -> tuple[str, ...]:
-    """Reasons to encode again, followed by what is lost."""
+    """List the reasons to encode again, then the losses."""
     reasons = []
     if header.orientation != 1:
         reasons.append("orientation")

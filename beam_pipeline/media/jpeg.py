@@ -35,11 +35,11 @@ from tfrecord_dataset.image_size import ImageSize
 _FIND_MARKER: Callable[[bytes, int], re.Match[bytes] | None] = re.compile(
     rb"\xff[^\x00\xd0-\xd7\xff]"
 ).search
-# Start of a segment: 0xFF, its marker, its length without these two bytes.
+# Start of a segment: 0xFF, marker, and length without these two bytes.
 _SEGMENT = struct.Struct(">BBH")
 _MARKER = 0xFF
 _TEM, _SOI, _EOI, _SOS = 0x01, 0xD8, 0xD9, 0xDA
-# Quantisation and Huffman tables, and JFIF's segment: most segments, which are skipped.
+# Skipped segments: quantisation and Huffman tables, and JFIF. Most segments are of these kinds.
 _SKIPPED = frozenset({0xDB, 0xC4, 0xE0})
 _APP1, _APP2, _APP14 = 0xE1, 0xE2, 0xEE
 # Start of frame: baseline, extended and progressive; the last two also arithmetic-coded.
@@ -48,10 +48,10 @@ _FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC9, 0xCA})
 _OTHER_FRAMES = frozenset({0xC3, 0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF})
 _MODES = {1: "L", 3: "RGB", 4: "CMYK"}
 _PROGRESSIVE = frozenset({0xC2, 0xCA})
-# Of a progressive JPEG that libjpeg itself writes there are ten. An empty one costs a decoder as
-# much as a full one, and is 20 bytes long.
+# libjpeg writes ten scans into a progressive JPEG. An empty scan has 20 bytes, and costs a decoder
+# as much as a full one.
 _MAX_SCANS = 100
-# libjpeg keeps every coefficient of a JPEG of several scans.
+# libjpeg keeps every coefficient of a multi-scan JPEG.
 _COEFFICIENT_BYTES = 2
 
 
@@ -60,17 +60,17 @@ def inspect(data: bytes, max_pixels: int) -> Header:
     header = read_header(data, max_pixels)
     num_bytes = header.width * header.height * header.coefficient_bytes
     check_decoding(num_bytes, max_pixels)
-    # At 1/8 of the size all entropy data is read, and only the inverse transform is skipped:
-    # of 6,000 mutated files it rejected the same ones as a full decode, in a third of the time.
+    # Decoding at 1/8 of the size reads all entropy data and skips only the inverse transform: it
+    # rejected the same of 6,000 mutated files as a full decode, in a third of the time.
     mode = "CMYK" if header.mode == "CMYK" else "L"
     _decode(data, mode, mode, header, 8)
     return header
 
 
 def decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
-    """The pixels of an inspected JPEG, as stored in the file, in mode L, RGB or CMYK.
+    """Decode an inspected JPEG to mode L, RGB or CMYK, without applying its orientation.
 
-    Decodes at 1/2, 1/4 or 1/8 of the size if the result still is `at_least` so large.
+    Decodes at 1/2, 1/4 or 1/8 of the size if the result is still as large as `at_least`.
     """
     raw_mode = "CMYK;I" if header.mode == "CMYK" and header.adobe else header.mode
     image = _decode(data, header.mode, raw_mode, header, _scale(header, at_least))
@@ -80,7 +80,7 @@ def decode(data: bytes, header: Header, at_least: ImageSize) -> Image.Image:
 
 
 def check_memory(header: Header, at_least: ImageSize, max_pixels: int) -> None:
-    """Check the memory that `decode` and processing its pixels take."""
+    """Check the memory for decoding a JPEG and processing its pixels."""
     area = header.width * header.height
     pixel_bytes = area / _scale(header, at_least) ** 2 * PIXEL_BYTES
     decoding = area * header.coefficient_bytes + pixel_bytes / 2
@@ -173,7 +173,7 @@ def _after_skipped(data: bytes, position: int) -> int:
 
 @functools.lru_cache
 def _read_frame(frame: bytes) -> tuple[tuple[int, int], str, float]:
-    """((width, height), mode, samples of all components per pixel)."""
+    """Return ((width, height), mode, samples of all components per pixel)."""
     if len(frame) < 6:
         raise RecordError(DAMAGED, "the frame's header is too short")
     bits, components = frame[0], frame[5]
@@ -190,7 +190,7 @@ def _read_frame(frame: bytes) -> tuple[tuple[int, int], str, float]:
 
 
 def _join_profile(parts: list[bytes]) -> bytes:
-    """A colour profile from its parts, each with its number and their count; b"" if incomplete."""
+    """Join the numbered parts of a colour profile; b"" if it is incomplete."""
     if any([*part[1:2]] != [len(parts)] for part in parts):
         return b""
     return b"".join(part[2:] for part in sorted(parts))

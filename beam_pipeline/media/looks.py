@@ -9,8 +9,8 @@ from beam_pipeline.media.images import decode_pixels
 from beam_pipeline.media.pixels import to_mode, upright
 from tfrecord_dataset import extras
 
-_SIDE = 64  # pixels; the hash is of 32
-# Grey levels: images of less deviation have one colour, which makes them equal.
+_SIDE = 64  # pixels; the hash uses 32
+# In grey levels; images with less deviation count as one colour, and would all look alike.
 _LEAST_DEVIATION = 2.0
 
 
@@ -20,7 +20,7 @@ def check_installed() -> None:
 
 
 def look_of(data: bytes, max_pixels: int) -> int | None:
-    """Perceptual hash of an inspected image, by `imagehash.phash`.
+    """Return the perceptual hash of an inspected image, by `imagehash.phash`.
 
     None for an image of one colour, or one that takes too much memory to decode.
     """

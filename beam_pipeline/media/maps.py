@@ -1,8 +1,8 @@
 """Maps: a number for each pixel of an image, stored as a PNG of one channel.
 
-Maps of classes have 8 bits, and 255 is ignored; depth maps have 16 bits. A PNG of this form is
-stored byte for byte. Other maps are encoded again without loss: palettes as their numbers, 1, 2 and
-4 bits as their values, colours as the numbers of their classes, and TIFF, GIF and other formats.
+Class maps have 8 bits, and 255 is ignored; depth maps have 16 bits. A PNG of this form is stored
+byte for byte. Other maps, such as TIFF and GIF, are encoded again without loss: palettes as their
+indices, 1, 2 and 4 bits as their values, and colours as the numbers of their classes.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ BINARY = bytes([0, 0, 0, 255, 255, 255])
 
 Numbers = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 _KEPT_MODES = {"classes": "L", "depth": "I;16"}
-# Levels of grey at either end that are black or white to a JPEG, and of how many pixels.
+# Grey levels at either end that count as black or white in a JPEG, and their minimum share.
 _NEARLY = 32
 _NEARLY_ALL = 0.98
 _MOST_COLORS = 256
-_LEVELS = {2: 85, 4: 17}  # between greys, of so many bits, once Pillow makes them 8
+_LEVELS = {2: 85, 4: 17}  # by bits: step between greys after Pillow scales them to 8 bits
 
 
 def inspect_map(data: bytes, value: Map, max_pixels: int) -> Map:
@@ -92,7 +92,7 @@ def encode_map(data: bytes, value: Map, max_pixels: int) -> bytes:
 
 
 def read_numbers(data: bytes, max_pixels: int) -> Numbers:
-    """The numbers of a stored map [height, width]: uint8 of classes, uint16 of depths."""
+    """Read the numbers of a stored map [height, width]: uint8 classes or uint16 depths."""
     header, image = decode_pixels(data, max_pixels)
     if header.format != "png" or image.mode not in _KEPT_MODES.values():
         raise RecordError(NOT_A_MAP, f"a {header.format.upper()} of {image.mode} pixels")
@@ -101,12 +101,12 @@ def read_numbers(data: bytes, max_pixels: int) -> Numbers:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MapSample:
-    """Distinct pixels of an image, which show whether it is a map.
+    """Distinct pixels of an image, to detect a map.
 
     Attributes:
         numbers: Numbers of its only channel, up to 65,535; None if pixels are colours.
-        colors: Red, green and blue of each colour; None if there are more than 256. A JPEG that is
-            nearly black and white has these two.
+        colors: Red, green and blue of each colour; None if there are more than 256. A nearly
+            black-and-white JPEG has these two.
     """
 
     numbers: frozenset[int] | None
@@ -167,7 +167,7 @@ def _numbers(header: Header, image: Image.Image, value: Map) -> Numbers:
 
 
 def _one_channel(header: Header, image: Image.Image) -> npt.NDArray[Any]:
-    """The numbers of an image's pixels, as in its file."""
+    """Return the numbers of an image's pixels, as in its file."""
     numbers = np.asarray(image)
     if numbers.ndim == 3:
         return _grey(numbers)
@@ -177,7 +177,7 @@ def _one_channel(header: Header, image: Image.Image) -> npt.NDArray[Any]:
 
 
 def _grey(numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The channel of pixels whose channels are equal, without alpha."""
+    """Return one channel of grey pixels; raise RecordError for colours. Alpha is ignored."""
     channels: npt.NDArray[np.uint8] = numbers[..., : 3 if numbers.shape[-1] > 2 else 1]
     colored = (channels != channels[..., :1]).any(axis=-1)
     if colored.any():
@@ -192,7 +192,7 @@ def _grey(numbers: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray[np.int64]:
-    """Index of each pixel's colour; for a JPEG of two colours that of the nearer one."""
+    """Return the index of each pixel's colour, or of the nearer one in a two-colour JPEG."""
     table = np.frombuffer(colors, np.uint8).reshape(-1, 3)
     if image.mode == "I;16":
         raise RecordError(NOT_A_MAP, "16 bits per pixel, where 8-bit colours stand for classes")
@@ -220,17 +220,17 @@ def _of_colors(header: Header, image: Image.Image, colors: bytes) -> npt.NDArray
 
 
 def _codes(colors: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """A number for each colour."""
+    """Pack each colour into one number."""
     codes: npt.NDArray[np.int64] = colors.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     return codes
 
 
 def _color(pixels: npt.NDArray[np.uint8], where: npt.NDArray[np.bool_]) -> str:
-    """The first pixel, for messages."""
+    """Format the first pixel for messages."""
     return ", ".join(map(str, pixels[tuple(np.argwhere(where)[0])].tolist()))
 
 
 def _place(where: npt.NDArray[np.bool_]) -> str:
-    """Position of the first pixel, for messages."""
+    """Format the position of the first pixel for messages."""
     row, column = np.argwhere(where)[0].tolist()
     return f"row {row}, column {column}"

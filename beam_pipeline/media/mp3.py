@@ -1,8 +1,8 @@
 """MP3: check that libsndfile reads a whole file.
 
-It compares the frames with the length that the first one states. If none is stated, it estimates
-the length by the first frame's bitrate, and stops there. Sources: ISO/IEC 11172-3 and 13818-3
-(frames), LAME's tag ("Xing").
+libsndfile reads the length that the first frame states. If none is stated, it estimates the length
+from the first frame's bitrate, and stops there. Sources: ISO/IEC 11172-3 and 13818-3 (frames),
+LAME's tag ("Xing").
 """
 
 import re
@@ -11,21 +11,21 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.media.audio_format import UNSUPPORTED, behind_id3
 
 _STATES_LENGTH = re.compile(rb"Xing|Info|VBRI")
-_FIRST_BYTES = 44  # which hold the tag of the length, if there is one
+_FIRST_BYTES = 44  # contain the length tag, if any
 _V1 = 0x08  # version 1, in the second byte of a frame
 _RATE = 0x0C  # the sample rate, in the third
-# Frames that decoders leave out, and the share of sounds that look like the start of a frame.
+# Frames that decoders skip, and the share of audio data that looks like the start of a frame.
 _FRAMES_LEFT_OUT, _TOLERANCE = 3, 0.01
 
 
 def states_length(data: bytes) -> bool:
-    """Whether the first frame of an MP3 states how many follow."""
+    """Whether the first frame of an MP3 states the number of frames."""
     start = behind_id3(data)
     return bool(_STATES_LENGTH.search(data, start, start + _FIRST_BYTES))
 
 
 def check_all_is_read(data: bytes, num_read: int) -> None:
-    """Raise RecordError if an MP3 has more frames than the samples that were read of it."""
+    """Raise RecordError if an MP3 has more frames than `num_read` samples account for."""
     start = behind_id3(data)
     sync, rate = data[start : start + 2], data[start + 2] & _RATE
     starts = re.finditer(re.escape(sync) + rb"(.)", data, re.DOTALL)

@@ -1,6 +1,6 @@
-"""OGG: every page and its checksum.
+"""OGG: check every page and its checksum.
 
-libsndfile silently skips damaged pages, and treats the last complete one as the end.
+libsndfile silently skips damaged pages, and treats the last complete page as the end.
 Source: RFC 3533.
 """
 
@@ -36,7 +36,7 @@ def check(data: bytes) -> None:
 
 
 def _page(data: bytes, offset: int) -> bytes:
-    """The page at `offset`, including its header."""
+    """Return the page at `offset`, including its header."""
     segments = offset + _PAGE.size
     if segments > len(data):
         raise RecordError(TRUNCATED, f"it ends at byte {len(data):,}, before its last page")
@@ -50,7 +50,7 @@ def _page(data: bytes, offset: int) -> bytes:
 
 
 def _checksum(page: bytes) -> int:
-    """OGG's CRC-32: zlib's polynomial with all bits reversed, from 0, not inverted."""
+    """Compute OGG's CRC-32: zlib's polynomial with all bits reversed, from 0, not inverted."""
     without = page[:22] + bytes(4) + page[26:]
     mirrored = zlib.crc32(without.translate(_MIRRORED), 0xFFFF_FFFF) ^ 0xFFFF_FFFF
     return int.from_bytes(mirrored.to_bytes(4, "little").translate(_MIRRORED), "big")

@@ -1,4 +1,4 @@
-"""Image formats by their magic bytes, and formats read by Pillow's plugins."""
+"""Detect image formats by magic bytes, and read formats with Pillow's plugins."""
 
 import contextlib
 import io
@@ -23,8 +23,8 @@ from beam_pipeline.media.header import (
     exif_orientation,
 )
 
-# Formats without magic bytes (TGA, …) would accept noise as images, and formats that start other
-# programs (EPS, WMF) are unsafe.
+# Excludes formats without magic bytes (TGA, …), which accept noise, and formats that start other
+# programs (EPS, WMF), which are unsafe.
 _MAGIC = (
     ("jpeg", rb"\xff\xd8\xff"),
     ("png", rb"\x89PNG\r\n\x1a\n"),
@@ -47,7 +47,7 @@ _PLAIN_MODES = {
 
 # Measured memory per pixel while Pillow decodes an image, if more than PIXEL_BYTES.
 _PIXEL_BYTES = {"avif": 16, "jpeg2000": 25, "webp": 16}
-# Tags may share what they state, such as a resolution, but not for long.
+# Tags may share values, such as a resolution, but only short ones.
 _SHARED_TAG_BYTES = 1 << 16
 _MAX_BANDS = 4
 _BIG_TIFF = (b"+\0", b"\0+")
@@ -56,7 +56,7 @@ Size = tuple[int, int]
 
 
 def sniff(data: bytes) -> str:
-    """The format of `data` by its magic bytes: "jpeg", "png", "gif", ….
+    """Detect the format of `data` by its magic bytes: "jpeg", "png", "gif", ….
 
     Raises:
         RecordError: "not an image".
@@ -75,7 +75,7 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
     image = _open(data, image_format)
     _check_size(image.size, image_format, max_pixels)
     orientation = _orientation(image, image_format)
-    with _faults():  # frames may be read for the answer
+    with _faults():  # this may read frames
         animated = bool(getattr(image, "is_animated", False))
     loaded = _load(image, image_format)
     mode = loaded.mode
@@ -97,7 +97,7 @@ def inspect(data: bytes, image_format: str, max_pixels: int) -> Header:
 
 
 def decode(data: bytes, image_format: str) -> Image.Image:
-    """The pixels of an inspected image's first frame: upright of a TIFF, else as in the file."""
+    """Decode the first frame of an inspected image; only a TIFF is turned upright."""
     return _load(_open(data, image_format), image_format)
 
 
@@ -127,7 +127,7 @@ def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> No
 
 
 def _canvas(data: bytes) -> Size | None:
-    """The size in a WebP's header; None if it is cut off.
+    """Return the size in a WebP's header; None if it is truncated.
 
     Source: https://developers.google.com/speed/webp/docs/riff_container.
     """
@@ -152,7 +152,7 @@ def _check_size(size: tuple[int, int], image_format: str, max_pixels: int) -> No
 
 
 def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
-    """Like `Image.open` for one format, without its limit of size: check_size has its own."""
+    """Like `Image.open` for one format, without its size limit; `check_size` has one."""
     plugin = image_format.upper()
     if plugin not in Image.OPEN:
         Image.init()
@@ -164,7 +164,7 @@ def _open(data: bytes, image_format: str) -> ImageFile.ImageFile:
 
 
 def _load(image: ImageFile.ImageFile, image_format: str) -> Image.Image:
-    """The first frame, in one of the modes that PNG or JPEG can hold (or CMYK)."""
+    """Load the first frame in a mode that PNG or JPEG supports, or CMYK."""
     with _faults():
         image.load()
         if image.mode == "I" and image_format in ("ppm", "png"):
@@ -189,7 +189,7 @@ def _orientation(image: ImageFile.ImageFile, image_format: str) -> int:
 
 @contextlib.contextmanager
 def _faults() -> Iterator[None]:
-    """Turn whatever a plugin of Pillow raises for a broken file into a RecordError."""
+    """Turn any error of a Pillow plugin for a broken file into a RecordError."""
     try:
         yield
     except Exception as error:

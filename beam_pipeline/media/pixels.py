@@ -1,4 +1,4 @@
-"""Pixels in memory: the stored mode, and conversion to it."""
+"""Convert pixels in memory to their stored mode."""
 
 import io
 
@@ -7,7 +7,7 @@ from PIL import Image
 
 from beam_pipeline.media.header import Header
 
-# Turns stored pixels upright, by EXIF orientation.
+# By EXIF orientation: the transposition that turns stored pixels upright.
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -22,7 +22,7 @@ _PIXELS_AT_ONCE = 1 << 20
 
 
 def stored_mode(header: Header, stored_format: str, resized: bool) -> str:
-    """Pillow's mode of the pixels that are encoded again."""
+    """Return Pillow's mode for pixels to encode again."""
     mode = "RGB" if header.mode == "CMYK" else header.mode
     if stored_format == "bmp":
         return "RGB"
@@ -38,12 +38,12 @@ def stored_mode(header: Header, stored_format: str, resized: bool) -> str:
 
 
 def upright(image: Image.Image, orientation: int) -> Image.Image:
-    """`image` turned or mirrored by EXIF's `orientation`, as viewers show it."""
+    """Turn or mirror `image` by EXIF's `orientation`, as viewers do."""
     return image if orientation == 1 else image.transpose(_UPRIGHT[orientation])
 
 
 def to_mode(image: Image.Image, mode: str) -> Image.Image:
-    """`image` in `mode`; transparent pixels are blended with white if `mode` has no alpha."""
+    """Convert `image` to `mode`; blend transparent pixels with white if `mode` has no alpha."""
     if image.mode == mode:
         return image
     if image.mode == "I;16":
@@ -59,7 +59,7 @@ def to_mode(image: Image.Image, mode: str) -> Image.Image:
 
 
 def _on_white(image: Image.Image, mode: str) -> Image.Image:
-    """`image` blended with white, some rows at a time: at once it takes memory for four more."""
+    """Blend `image` with white by groups of rows; all at once takes memory for four more images."""
     blended = Image.new(mode, image.size)
     rows = max(1, _PIXELS_AT_ONCE // image.width)
     for top in range(0, image.height, rows):
@@ -71,16 +71,16 @@ def _on_white(image: Image.Image, mode: str) -> Image.Image:
 
 
 def encode(image: Image.Image, image_format: str, jpeg_quality: int) -> bytes:
-    """`image` as "jpeg" (4:2:0), "png" or "bmp".
+    """Encode `image` as "jpeg" (4:2:0), "png" or "bmp".
 
-    The first two have its colour profile, and no other metadata.
+    JPEG and PNG keep the colour profile, and no other metadata.
 
     The same Pillow always gives the same bytes.
     """
     profile = image.info.get("icc_profile")
     color_key = image.info.get("transparency")
     bare = image.copy()
-    bare.info = {}  # else the encoders write more metadata
+    bare.info = {}  # otherwise the encoders write more metadata
     if color_key is not None and bare.mode in ("1", "L", "P", "RGB", "I;16"):
         bare.info["transparency"] = color_key
     buffer = io.BytesIO()

@@ -1,8 +1,8 @@
-"""PNG: checks every chunk, every checksum and all pixel data, without making the pixels.
+"""PNG: check every chunk, every checksum and all pixel data, without building an image.
 
 Pillow accepts files that libpng, hence TensorFlow, refuses: wrong checksums of the pixel data, a
 missing or truncated end chunk, too few rows, a missing palette, unknown critical chunks.
-So the format is checked here, by the specification (https://www.w3.org/TR/png-3/).
+Specification: https://www.w3.org/TR/png-3/.
 """
 
 import struct
@@ -69,7 +69,7 @@ def inspect(data: bytes, max_pixels: int) -> Header:
 
 
 def _read_chunks(data: bytes) -> tuple[dict[bytes, bytes], bytes]:
-    """The first chunk of each relevant kind, and the pixel data of all IDAT chunks."""
+    """Return the first chunk of each relevant kind, and the pixel data of all IDAT chunks."""
     kinds = (b"IHDR", b"PLTE", b"tRNS", b"eXIf", b"acTL")
     chunks: dict[bytes, bytes] = {}
     pixel_data: list[memoryview] = []
@@ -120,7 +120,7 @@ def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int
 def _check_pixels(
     pixel_data: bytes, width: int, height: int, pixel_bits: int, interlaced: bool
 ) -> None:
-    """Decompress the pixel data in pieces; checks its length, checksum and row filters."""
+    """Decompress the pixel data in pieces; check its length, checksum and row filters."""
     inflater = zlib.decompressobj()
     try:
         for column, row, column_step, row_step in (
@@ -128,7 +128,7 @@ def _check_pixels(
         ):
             columns = -(-(width - column) // column_step)
             rows = -(-(height - row) // row_step) if columns > 0 else 0
-            row_bytes = 1 + -(-columns * pixel_bits // 8)  # including the byte of the filter
+            row_bytes = 1 + -(-columns * pixel_bits // 8)  # including the filter byte
             while rows > 0:
                 piece_rows = min(rows, max(1, _PIECE_BYTES // row_bytes))
                 piece = inflater.decompress(pixel_data, piece_rows * row_bytes)
@@ -138,7 +138,7 @@ def _check_pixels(
                 if max(piece[::row_bytes]) > _LAST_FILTER:
                     raise RecordError(DAMAGED, "a row with an unknown filter")
                 rows -= piece_rows
-        # libpng tolerates additional rows, but not a missing end. A bomb would be gigabytes.
+        # libpng tolerates extra rows, but not a missing end. A bomb would unpack to gigabytes.
         if not inflater.eof:
             inflater.decompress(pixel_data, _PIECE_BYTES)
     except zlib.error as error:

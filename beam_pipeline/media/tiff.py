@@ -1,4 +1,4 @@
-"""TIFF's directory of tags, to check stated sizes before decoding.
+"""Read a TIFF's tags, to check stated sizes before decoding.
 
 Source: TIFF 6.0, section 2.
 """
@@ -12,17 +12,17 @@ TILE_WIDTH, TILE_LENGTH = 0x0142, 0x0143
 SHORT = 3
 
 _ORDERS = {b"II*\0": "<", b"MM\0*": ">"}
-# Bytes of a value of each kind, and the form of a single whole number.
+# By kind: bytes per value, and the struct format of a whole number.
 _VALUE_BYTES = dict(zip(range(1, 14), (1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4), strict=True))
 _NUMBERS = {1: "B", SHORT: "H", 4: "I"}
 
 
 class Entry(NamedTuple):
-    """A tag of a directory, with the kind of its values.
+    """A tag, with the kind of its values.
 
     Attributes:
-        number: Its value if it is a single whole number, otherwise None.
-        num_bytes: Size of its values if they do not fit into the entry, otherwise 0.
+        number: The value if it is a single whole number, otherwise None.
+        num_bytes: Size of the values if they do not fit into the entry, otherwise 0.
     """
 
     tag: int
@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
 
 def entries(tiff: bytes) -> Iterator[Entry]:
-    """Yield the tags of the first directory, as far as it is complete; none if not a TIFF."""
+    """Yield the tags of the first directory up to its end or truncation; none if not a TIFF."""
     order = _ORDERS.get(bytes(tiff[:4]))
     if order is None:
         return

@@ -1,6 +1,6 @@
-"""WAV: compares what the header states with the file, and writes the header of converted audio.
+"""WAV: compare the header with the file, and write the header of converted audio.
 
-libsndfile accepts truncated files without a word. Source: Multimedia Programming Interface and Data
+libsndfile silently accepts truncated files. Source: Multimedia Programming Interface and Data
 Specifications 1.0.
 """
 
@@ -11,14 +11,14 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.media.audio_format import DAMAGED, NO_SAMPLES, TRUNCATED
 
 _PCM, _FLOAT = 0x0001, 0x0003
-# The size that some writers state if they do not know the length yet.
+# Size that some writers state while the length is unknown.
 _UNKNOWN = 0xFFFF_FFFF
 # Some writers also count the first eight bytes of the file.
 _MISCOUNTED = 8
 
 
 def check(data: bytes) -> int:
-    """Check the chunks of a WAV file up to its samples; return their number per channel."""
+    """Check the chunks of a WAV file up to its samples; return the samples per channel."""
     frame_bytes, offset = 0, 12
     while offset + 8 <= len(data):
         name, size = struct.unpack_from("<4sI", data, offset)
@@ -37,7 +37,7 @@ def check(data: bytes) -> int:
 
 
 def _frame_bytes(chunk: bytes) -> int:
-    """Bytes per sample of all channels, from a format chunk; the codec is libsndfile's to judge."""
+    """Read the bytes per frame from a format chunk; libsndfile checks the codec."""
     if len(chunk) < 16:
         raise RecordError(DAMAGED, f"a format chunk of {len(chunk)} bytes, not 16 or more")
     _, channels, rate, bytes_per_second, frame_bytes, bits = struct.unpack_from("<HHIIHH", chunk)
@@ -72,7 +72,7 @@ def _check_length(data: bytes, start: int, size: int, frame_bytes: int) -> None:
 def header(
     encoding: Literal["PCM_16", "FLOAT"], sample_rate: int, num_samples: int, channels: int
 ) -> bytes:
-    """The header of a WAV file with 16-bit integers or 32-bit floats."""
+    """Return the header of a WAV file with 16-bit integers or 32-bit floats."""
     codec, bits = (_PCM, 16) if encoding == "PCM_16" else (_FLOAT, 32)
     frame_bytes = channels * bits // 8
     num_bytes = num_samples * frame_bytes
