@@ -1,4 +1,4 @@
-"""Archives as inputs: zips, and tars of a folder tree, are read as folders."""
+"""Read archives as folders: zips, and tars of a folder tree."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
-# Members that distinguish a tar of a tree from a WebDataset.
+# Number of members that distinguish a tar of a tree from a WebDataset.
 _MEMBERS_LOOKED_AT = 512
 _TABLES = frozenset({"csv", "tsv", "jsonl", "ndjson", "parquet", "arrow", "tfrecord"})
 _THROUGH = re.compile(r"(\.(?:zip|tar))/", re.IGNORECASE)
@@ -67,7 +67,7 @@ def _top(path: str, layout: str, scratch: str) -> str:
 
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:
-    """Raise ConfigError if the files that no layout reads contain archives, but no WebDataset."""
+    """Raise ConfigError if unclaimed files contain archives other than WebDatasets."""
     if with_files := [
         path
         for path in files
@@ -91,7 +91,7 @@ def _is_archive(path: str) -> bool:
 
 
 def is_tree(path: str) -> bool:
-    """Whether members of a tar are tables or in several folders, and no two share a record."""
+    """Whether a tar has tables or several folders, and no two members belong to one record."""
     records, folders, has_table = set[str](), set[str](), False
     try:
         with storage.opened(path) as handle:

@@ -18,10 +18,10 @@ from beam_pipeline.running.buckets import Buckets, gather, sorted_runs
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import spilling
 
-# One worker holds a bucket, which takes several times its file's bytes of memory.
+# One worker holds a whole bucket, in several times as much memory.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 4096
-# Some 100 MB of a bucket; the rest waits in a file.
+# About 100 MB in memory; the rest of a bucket waits in a file.
 _ENTRIES_AT_ONCE = 100_000
 # Prefix of the keys of finished elements.
 _FINISHED = "\0"
@@ -54,10 +54,10 @@ def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int
 def gathered(
     batches: Iterable[bytes], max_values: int | None = None
 ) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Yield the keys of a bucket in order, each with its first `max_values` values in order.
+    """Yield the keys of a bucket in order, with the first `max_values` values in order.
 
-    A large bucket is sorted in parts in a temporary file, so that a key may have any number of
-    values.
+    A large bucket is sorted in parts in a temporary file, so that the number of values of a key is
+    unlimited.
     """
     numbers: Counter[str] = Counter()
 
@@ -75,7 +75,7 @@ def gathered(
 
 @dataclasses.dataclass
 class ReadInBatches(beam.PTransform):
-    """Read sources to packed batches of entries by bucket, for `Gather`; pass Rejected, Consumed.
+    """Read sources into packed batches of entries by bucket, for `Gather`; pass Rejected, Consumed.
 
     A single chain without side outputs, since Beam's local runner encodes the records of flattened
     collections one by one.
@@ -99,12 +99,12 @@ class ReadInBatches(beam.PTransform):
 
 @dataclasses.dataclass
 class Gather(beam.PTransform):
-    """Group batches of entries by key, and join the values of each key to elements.
+    """Group batches of entries by key, and join the values of each key into elements.
 
     Attributes:
-        join: Makes elements of a key, its values in order, and `arguments`.
+        join: Makes elements from a key, its values in order, and `arguments`.
         arguments: Further arguments of `join`; may be side inputs.
-        max_values: Limit of values per key for `join`, which rejects that many.
+        max_values: Limit on values per key for `join`, which rejects a key that reaches it.
         hold: Collects the values for `join`: `iter` if it reads them once.
     """
 
@@ -136,7 +136,7 @@ def _read_in_batches(
 
 
 def entries_of(batch: bytes) -> list[tuple[str, tuple[Any, ...], Any]]:
-    """(key, order, value) of the entries of a packed batch, without finished elements."""
+    """Return (key, order, value) of a packed batch's entries, without finished elements."""
     return [entry[:3] for entry in unpack(batch) if not entry[0].startswith(_FINISHED)]
 
 

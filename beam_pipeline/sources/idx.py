@@ -1,7 +1,7 @@
-"""The layout `idx`: images and their classes in two files each, as MNIST and its likes have them.
+"""The layout `idx`: a file of images and a file of their classes per split, as in MNIST.
 
 Format: http://yann.lecun.com/exdb/mnist: two zeros, a type, the number of axes, the sizes, values.
-The images become PGM files, one after the other in one file, so that they are images.
+Images are converted to PGM, and concatenated in one file.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ UNSUPPORTED = "unsupported idx file"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IdxTable(Table):
-    """A file of images with that of their classes, `labels`."""
+    """A file of images, with the file of their classes, `labels`."""
 
     has_values = True
     sign = "#"
@@ -69,17 +69,17 @@ class IdxTable(Table):
 
 @dataclasses.dataclass
 class ReadIdx(ReadContainers):
-    """Images with their classes: `<file of images>#<number>`.
+    """Read images with their classes as records `<file of images>#<number>`.
 
-    Yields a Record {image, label} for each image; a bad Rejected for a pair of files that cannot be
-    used; Rejected, not bad, for other files. Classes without names in `classes` are numbers.
+    Yields a Record {image, label} for each image; a bad Rejected for an unusable pair of files;
+    Rejected, not bad, for other files. Classes without names in `classes` are numbers.
     """
 
     def is_meant(self, path: str) -> bool:
         return is_images(path)
 
     def opened(self, file: TableFile) -> IdxTable:
-        """Pair a file of images with that of their classes."""
+        """Pair a file of images with the file of their classes."""
         name = name_of(file.path)
         labels = name.removesuffix(".gz")
         for old, new in _OF_CLASSES:
@@ -95,7 +95,7 @@ class ReadIdx(ReadContainers):
         return IdxTable(file=file, header=("image", "label"), labels=label_file)
 
     def job(self) -> ReadRows:
-        """As `ReadTables.job`; raise ConfigError if two files have the images of one split."""
+        """Like `ReadTables.job`; raise ConfigError if two files have the images of one split."""
         files = self.files()
         paths = {file.path for file in files}
         by_split: dict[str, IdxTable] = {}
@@ -119,7 +119,7 @@ class ReadIdx(ReadContainers):
 
 
 def is_images(path: str) -> bool:
-    """Whether a file is called as those of images are."""
+    """Whether a file has the name of a file of images."""
     return _IMAGES.fullmatch(name_of(path)) is not None
 
 
@@ -149,7 +149,7 @@ def _sizes(handle: Any, path: str, axes: int) -> tuple[int, ...]:
 
 
 def _images(path: str, head: bytes) -> Iterator[bytes]:
-    """The images as PGM files, one after the other."""
+    """Yield concatenated PGM files of the images."""
     with storage.decompressed(path) as handle:
         number, height, width = _sizes(handle, path, axes=3)
         size = height * width

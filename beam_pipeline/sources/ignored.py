@@ -14,7 +14,7 @@ class Ignored:
     """Patterns of files and folders to leave out, with `*`, `?` and `[…]`.
 
     A pattern without "/" matches names of files and folders ("*_mask.png", "masks"), one with "/"
-    several names in a row ("train/masks"), at any depth. A folder is left out with its content.
+    consecutive names ("train/masks"), at any depth. A folder is left out with its content.
 
     Attributes:
         patterns: The user's patterns.
@@ -26,13 +26,13 @@ class Ignored:
 
     @classmethod
     def of(cls, config: BuildConfig, path: str) -> "Ignored":
-        """The patterns of a build for a folder that is its input or inside it."""
+        """Return a build's patterns for its input or a folder inside it."""
         top, here = (unsigned(each).rstrip("/") for each in (config.input, path))
         is_below = here.startswith(f"{top}/")
         return cls(tuple(config.ignore), here[len(top) + 1 :] if is_below else "")
 
     def inside(self, folder: str) -> "Ignored":
-        """The same patterns for paths relative to a folder."""
+        """Return the same patterns for paths relative to a folder."""
         return Ignored(self.patterns, joined(self.base, folder)) if folder else self
 
     def __call__(self, relative: str) -> bool:
@@ -40,7 +40,7 @@ class Ignored:
         return any(_fits(joined(self.base, relative), pattern) for pattern in self.patterns)
 
     def kept(self, folder: str, names: Sequence[str]) -> Sequence[str]:
-        """Filter names in a folder that are not left out."""
+        """Return the names in a folder that are not left out."""
         if not self.patterns:
             return names
         return [name for name in names if not self(joined(folder, name))]

@@ -1,4 +1,4 @@
-"""Files of an input: one file, those of a folder, or those that match a pattern."""
+"""Find the files of an input: one file, a folder, or a pattern."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,8 +17,8 @@ class InputFile:
 
     Attributes:
         path: Absolute path or URL.
-        relative: The path below the input, for keys and messages.
-        split: Split by the name of the folder or file.
+        relative: Path below the input, for keys and messages.
+        split: Split in the name of the folder or file.
     """
 
     path: str
@@ -39,7 +39,7 @@ class NamingFile(InputFile):
     allowed: tuple[str, ...] = ()
 
     def locate(self, name: str, folder: str) -> tuple[str, str]:
-        """Return the key and the path of a file by its name relative to `folder`, as `locate`."""
+        """Return the key and the path of a file called `name` in `folder`, as `locate` does."""
         return locate(name, folder=folder, root=self.root, allowed=self.allowed)
 
 
@@ -50,11 +50,11 @@ def find_files(
 
     Args:
         path: A file, a folder with all files below it, or a pattern (`storage.match_files`).
-        is_meant: Whether a file belongs to the layout by its name; not used for a single file.
+        is_meant: Whether the layout reads a file of this name; not used for a single file.
         ignored: Files to leave out of a folder or a pattern.
 
     Raises:
-        ConfigError: There is no such file.
+        ConfigError: No file was found.
     """
     path = storage.absolute(path).rstrip("/") or "/"
     if storage.is_directory(path):

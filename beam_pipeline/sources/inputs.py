@@ -1,4 +1,4 @@
-"""The configured input: the only best claim of all layouts, and the transform that reads it."""
+"""Find the best claim on the configured input, and make the transform that reads it."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ from tfrecord_dataset.shown_text import counted
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
-    """Find what to read of the configured input, by the named layout or the detected one.
+    """Claim the configured input with the named layout or the detected one.
 
     Args:
         config: The build's configuration.
-        scratch: The folder to unpack a compressed tar in; "" refuses it.
+        scratch: The folder to unpack a compressed tar into; "" refuses it.
 
     Raises:
-        ConfigError: There is no input, or it is not of the named or any known layout.
+        ConfigError: There is no input, or no layout, or not the named one, reads it.
     """
     if config.layout != AUTO:
         _check_options(config, layout_named(config.layout))
@@ -56,7 +56,7 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
 
 
 def _check_allowed(config: BuildConfig) -> None:
-    """Raise ConfigError for a folder of `--allow-outside` that does not exist; stores pass."""
+    """Raise ConfigError for a missing local folder of `--allow-outside`."""
     for folder in config.allow_outside:
         if not storage.is_remote(folder) and not storage.exists(folder):
             raise ConfigError(
@@ -80,7 +80,7 @@ def _check_ignored(config: BuildConfig) -> None:
 
 
 def _check_options(config: BuildConfig, layout: Layout) -> None:
-    """Raise ConfigError for an option of other layouts, which this one would not use."""
+    """Raise ConfigError for an option that the layout does not use."""
     if layout.takes is None:
         return
     for field in dataclasses.fields(config):
@@ -95,12 +95,12 @@ def _check_options(config: BuildConfig, layout: Layout) -> None:
 
 
 def detect(config: BuildConfig) -> Claim:
-    """Return the only best claim of the configured input.
+    """Return the best claim on the configured input.
 
     If the input has a single folder, as many unpacked archives do, its content may be claimed.
 
     Raises:
-        ConfigError: There is no such input, `--layout` does not fit it, or no layout is known.
+        ConfigError: The input does not exist, `--layout` does not fit it, or no layout reads it.
         ProblemError: The best claims tie, or the best one has an open question.
     """
     tree = Tree.of(_existing(config.input), Ignored(config.ignore))
@@ -193,7 +193,7 @@ def complete(config: BuildConfig, claim: Claim) -> BuildConfig:
     decided = {
         field.name: claim.options[field.name]
         for field in dataclasses.fields(config)
-        # A schema that is given is completed with the keys of records.
+        # The user's schema is completed with the keys of records.
         if field.name in claim.options
         and (getattr(config, field.name) in (field.default, ()) or field.name == "schema")
     }
@@ -231,13 +231,13 @@ def _folder_of(path: str) -> str:
 
 @dataclasses.dataclass
 class ReadPlaced(beam.PTransform):
-    """Elements of a source whose files have their location in an archive."""
+    """Add the locations of files in archives to the elements of a source."""
 
     source: beam.PTransform
 
     @no_annotations  # Beam allows only PCollections in hints
     def expand(self, pipeline: beam.pvalue.PBegin) -> Any:
-        found = pipeline | "Source" >> self.source  # Element, and perhaps Rejected
+        found = pipeline | "Source" >> self.source  # Element, and possibly Rejected
         elements, *unread = found if isinstance(found, tuple) else (found,)
         in_place = elements | "PlaceMembers" >> beam.Map(placed)  # Element
         return (in_place, *unread) if unread else in_place

@@ -17,7 +17,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.malformed import malformed
 
-# In memory an item takes up to thirty times its text.
+# An item takes up to thirty times as much memory as its text.
 MAX_ITEM_CHARACTERS = 16 << 20
 MAX_DEPTH = 64
 _MAX_CSV_BYTES = 256 << 20
@@ -40,15 +40,15 @@ _scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-
 def walk(path: str, into: Collection[str] = ()) -> Iterator[tuple[str, str, Any]]:
     """Yield (member, name, value) for everything in a file's outermost list or object.
 
-    The items of a list at the top have no member and no name, those of a list in a member no name.
-    An object in a member is one value, unless it is one of `into`: then its own members are.
+    Items of a top-level list have no member and no name, items of a list in a member have no name.
+    An object in a member is one value, unless the member is in `into`: then its members are values.
 
     Args:
         path: The file, which may be compressed.
         into: Names of members that are objects with many members.
 
     Raises:
-        RecordError: The file cannot be read, or is not JSON; at its end, if the fault is there.
+        RecordError: The file cannot be read, or is not JSON; raised after the values before it.
     """
     with storage.decompressed(path) as handle:
         text = _Text(handle)
@@ -56,19 +56,19 @@ def walk(path: str, into: Collection[str] = ()) -> Iterator[tuple[str, str, Any]
             yield from _walk(text, into)
         except RecursionError:
             raise malformed("not usable as JSON: it is nested too deep") from None
-        except ValueError as error:  # no UTF-8, or a number of thousands of digits
+        except ValueError as error:  # invalid UTF-8, or a number with thousands of digits
             raise text.fault(str(error)) from None
 
 
 def items(path: str, member: str = "") -> Iterator[Any]:
-    """Yield the items of a list in one member of a file, or of a file that is a list."""
+    """Yield the items of a list in one member of a file, or of a top-level list."""
     return (value for place, name, value in walk(path) if place == member and not name)
 
 
 def place_of_objects(start: bytes, names: Collection[str]) -> str | None:
-    """Return where JSON starts a list of objects: "" at its top, or in a member of `names`."""
+    """Locate a list of objects in JSON: "" at the top, or one of the members `names`."""
     text = _Text(io.BytesIO(start))
-    with contextlib.suppress(RecordError, ValueError, RecursionError):  # it goes on behind these
+    with contextlib.suppress(RecordError, ValueError, RecursionError):  # `start` is cut off
         for name in _names(text) if text.peek() == "{" else [""]:
             if text.peek() == "[" and (not name or name in names):
                 text.take("[")
@@ -78,7 +78,7 @@ def place_of_objects(start: bytes, names: Collection[str]) -> str | None:
 
 
 def is_deep(text: str) -> bool:
-    """Return whether a JSON text is nested too deep."""
+    """Whether a JSON text is nested too deep."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     steps = map(_STEPS.__getitem__, _NO_BRACKETS.sub("", text))
@@ -86,7 +86,7 @@ def is_deep(text: str) -> bool:
 
 
 def csv_rows(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV by its header, with cells of JSON parsed; raise RecordError."""
+    """Yield the rows of a CSV by column, and parse cells of JSON; raise RecordError."""
     csv.field_size_limit(2 * MAX_ITEM_CHARACTERS)  # Python's own default is 131,072
     text = storage.read_text(path, _MAX_CSV_BYTES)
     try:
@@ -104,7 +104,7 @@ def _cell(value: Any) -> Any:
 
 
 class _Text:
-    """The text of a file, as much of it as the next value needs."""
+    """Window of a file's text that holds the next value."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -113,7 +113,7 @@ class _Text:
         self._is_whole = False
 
     def _more(self, num_bytes: int = 0) -> bool:
-        """Read on; False at the end of the file."""
+        """Read more text; return False at the end of the file."""
         if self._is_whole:
             return False
         data = self._handle.read(num_bytes or _BYTES_AT_ONCE)
@@ -124,7 +124,7 @@ class _Text:
         return True
 
     def peek(self) -> str:
-        """Return the next character that is not a space; "" at the end of the file."""
+        """Return the next non-space character; "" at the end of the file."""
         while True:
             self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text):
@@ -133,7 +133,7 @@ class _Text:
                 return ""
 
     def take(self, characters: str) -> str:
-        """Take the next character, which must be one of these."""
+        """Take the next character, which must be one of `characters`."""
         next_byte = self.peek()
         if not next_byte or next_byte not in characters:
             raise self.fault(f"expected {' or '.join(characters)}, found {next_byte!r}")
@@ -147,7 +147,7 @@ class _Text:
         while True:
             try:
                 value, end = _scan(self._text, self._at)
-                # "1e" where the text ends may go on: "1e5".
+                # "1e" at the end of the text may continue: "1e5".
                 if self._text[end : end + 1] in _BEHIND or self._is_whole:
                     if is_deep(self._text[self._at : end]):
                         raise malformed(f"one of its items is nested over {MAX_DEPTH} deep")
@@ -168,10 +168,10 @@ class _Text:
             num_bytes *= 2
 
     def values(self) -> Iterator[Any]:
-        """Yield the next values of a list that are whole in memory and followed by a comma."""
+        """Yield the next values of a list that are complete in memory, up to the last comma."""
         self.peek()
         text = self._text
-        with contextlib.suppress(StopIteration, json.JSONDecodeError):  # `value` says what is wrong
+        with contextlib.suppress(StopIteration, json.JSONDecodeError):  # `value` reports it
             while True:
                 value, end = _scan(text, self._at)
                 comma = _COMMA.match(text, end)
@@ -181,7 +181,7 @@ class _Text:
                 yield value
 
     def fault(self, why: str) -> RecordError:
-        """The error of a file that is not JSON."""
+        """Return the error for a file that is not JSON."""
         return malformed(f"not JSON, at character {self._before + self._at}: {why}")
 
 
@@ -207,7 +207,7 @@ def _list(text: _Text) -> Iterator[Any]:
 
 
 def _names(text: _Text) -> Iterator[str]:
-    """The names of an object's members; who asks for the next has taken the value."""
+    """Yield the names of an object's members; the caller takes each value before the next name."""
     for _ in _parts(text, "{", "}"):
         name = text.value() if text.peek() == '"' else text.take('"')
         text.take(":")
@@ -215,7 +215,7 @@ def _names(text: _Text) -> Iterator[str]:
 
 
 def _parts(text: _Text, start: str, end: str) -> Iterator[None]:
-    """Yield before each item of a list or object, which the caller takes."""
+    """Yield before each item of a list or object; the caller takes the item."""
     text.take(start)
     if text.peek() == end:
         text.take(end)

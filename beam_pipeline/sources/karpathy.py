@@ -14,7 +14,7 @@ from beam_pipeline.sources.paths import joined
 
 
 class KarpathyFiles(ItemFiles):
-    """An object with a list of images, each with its sentences."""
+    """An object with a list of images and their sentences."""
 
     suffix = "json"
     sign = SENTENCES

@@ -1,6 +1,6 @@
 """Layouts of raw data: name, claim on a tree, and reader.
 
-Each layout has one `Layout` object; `registry` lists them. Other packages add theirs by entry
+Each layout has one `Layout` object; `registry` lists them. Other packages add layouts with entry
 points of the group "beam_tfrecords.layouts" (docs/own-source.md).
 """
 
@@ -23,10 +23,10 @@ _OF_ALL = frozenset({"allow_outside", "classes", "schema"})
 
 
 class Rank(IntEnum):
-    """Specificity of a claim; the highest one of a tree is read."""
+    """Specificity of a claim; the most specific claim is read."""
 
     FOLDERS = 0  # files in folders
-    CONTAINER = 1  # files of many records each, or class folders
+    CONTAINER = 1  # files of many records, or class folders
     TABLE = 2  # a table that names files or holds all data
     NAMED_TABLE = 3  # a table with the name of its convention, such as metadata.csv
     ANNOTATIONS = 4  # annotations next to images
@@ -44,7 +44,7 @@ class Claim:
         reads: The annotation files and tables that it reads, below the tree.
         understood: (name, text) lines of the summary: ("classes", "3: cat, dog, owl").
         options: Values found in the data by `BuildConfig` field; options of the user win.
-        problem: Why the claim cannot be read with these options; None if it can.
+        problem: Why these options cannot read the claim; None if they can.
     """
 
     layout: str
@@ -57,7 +57,7 @@ class Claim:
 
     @property
     def what(self) -> str:
-        """What it reads: "364 XML files in Annotations/"."""
+        """The claimed files: "364 XML files in Annotations/"."""
         return self.understood[0][1] if self.understood else self.path
 
     @property
@@ -67,7 +67,7 @@ class Claim:
 
 
 def summary_lines(claim: Claim) -> list[str]:
-    """At most six lines: "layout: folders", "classes: 2: cat, dog"."""
+    """Return up to six lines: "layout: folders", "classes: 2: cat, dog"."""
     lines = [("layout", claim.layout), *claim.understood]
     return [f"{what}: {text}" for what, text in lines[:6]]
 
@@ -81,13 +81,13 @@ class Layout:
 
     Attributes:
         name: Value of `--layout`.
-        sign: Files that identify it, for errors: ".tar files".
+        sign: Files that identify the layout, for errors: ".tar files".
         claim: Claims a tree for a build's options, or returns None. If `config.layout` names the
             layout, any file that it can read is enough.
         read: Makes the source of `records.Element`s from a claim, the build's options and a
-            scratch folder to unpack to.
-        takes: `BuildConfig` fields that it uses and not every layout does, such as "image_root";
-            None for all of them. Others are refused.
+            scratch folder for unpacked files.
+        takes: `BuildConfig` fields that it uses and not all layouts do, such as "image_root"; None
+            for all. Others are refused.
     """
 
     name: str
@@ -100,8 +100,8 @@ class Layout:
 def reading(source: type[beam.PTransform]) -> Read:
     """Make the `Layout.read` of a source, a dataclass whose first field is the claim's path.
 
-    Its fields get the values of equal `BuildConfig` fields; `scratch`; `ignored`; and `names`, the
-    files that the claim reads.
+    Fields get the values of `BuildConfig` fields with the same name; `scratch`; `ignored`; and
+    `names`, the files that the claim reads.
     """
     names = _fields(source)
 
@@ -126,7 +126,7 @@ def source_layout(
 ) -> Layout:
     """Make the layout of a source by its fields, as in `reading`."""
     names = _fields(source) - _OF_ALL
-    # The source gets the number itself.
+    # The source gets the number of the option `missing_numbers`.
     names |= {"missing_numbers"} if "missing_number" in names else set()
     takes = names & _fields(BuildConfig)
     return Layout(name=name, sign=sign, read=reading(source), claim=claim, takes=takes)
@@ -137,7 +137,7 @@ def _fields(cls: Any) -> set[str]:
 
 
 def claim_of_files(layout: str, tree: Tree, files: Sequence[str]) -> Claim | None:
-    """Claim files of many records each; None if the input's pattern matches other files, too.
+    """Claim files of many records; None if the input's pattern also matches other files.
 
     Args:
         layout: The layout's name.
@@ -158,7 +158,7 @@ def claim_of_files(layout: str, tree: Tree, files: Sequence[str]) -> Claim | Non
 
 
 def splits_shown(files: Sequence[str]) -> str:
-    """Splits of files by their names, or a note that only some have one."""
+    """List the splits in files' names, or note that only some have one."""
     if splits := sorted({split for split in splits_of_files(files) if split}):
         return f" in {', '.join(splits)}"
     one_of = {bool(splits_of_files([file])[0]): file for file in reversed(files)}

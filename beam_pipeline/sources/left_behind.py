@@ -1,15 +1,15 @@
-"""What annotations have and no feature keeps, counted by name (`records.Record.notes`)."""
+"""Count fields of annotations that no feature keeps (`records.Record.notes`)."""
 
 from collections import Counter
 from collections.abc import Iterable
 
-# More names, and longer ones, are nobody's attributes.
+# Limits for notes; other names are counted together.
 _MAX_NAMES = 20
 _MAX_CHARACTERS = 40
 
 
 def not_kept(names: Iterable[str]) -> Counter[str]:
-    """The notes of what is left behind: "not kept: pose" by how often that name comes."""
+    """Count each name that is not kept: {"not kept: pose": 2}."""
     counts: Counter[str] = Counter()
     for name, count in sorted(Counter(names).items()):
         known = len(counts) < _MAX_NAMES and len(name) <= _MAX_CHARACTERS

@@ -1,6 +1,6 @@
-"""Listing of a whole tree in packed batches of names.
+"""List a whole tree in packed batches of names.
 
-Names are sent to other workers in packed batches of 4 to 25 bytes per file, since a shuffle costs
+Names travel to other workers in packed batches of 4 to 25 bytes per file, since a shuffle costs
 per element (docs/design.md).
 """
 
@@ -23,15 +23,15 @@ Names = tuple[str, Sequence[str]]
 Part = tuple[bytes, bytes]
 """A folder below the root to list, or a packed batch of names."""
 
-# Some 10 MB, which one worker holds at once.
+# About 10 MB, which one worker holds at once.
 _FILES_PER_BUCKET = 50_000
-# A batch of the listing must have some files for each.
+# A batch of the listing must have files for most buckets.
 _MAX_BUCKETS = 256
 
 
 @dataclasses.dataclass
 class ListNames(beam.PTransform):
-    """Names of all files in `folders` below `root`, without hidden ones, in packed batches."""
+    """List all files in `folders` below `root`, without hidden ones, in packed batches of names."""
 
     root: str
     folders: Sequence[str] = ("",)
@@ -43,7 +43,7 @@ class ListNames(beam.PTransform):
             | "Once" >> beam.Impulse()
             | "ListParts" >> beam.FlatMap(_parts, self.folders, self.root, self.ignored)  # Part
         )
-        if storage.is_remote(self.root):  # else there is one
+        if storage.is_remote(self.root):  # a local folder is one part
             parts = parts | "BalanceParts" >> Balance()  # Part
         return parts | "ListFiles" >> beam.FlatMap(list_part, self.root, self.ignored)  # bytes
 
@@ -96,5 +96,5 @@ def _path(root: str, folder: str) -> str:
 
 
 def buckets_of_names(files: int, at_least: int) -> Buckets:
-    """Return the buckets for the names of so many files."""
+    """Return the buckets for the names of `files` files."""
     return Buckets.of(files, _FILES_PER_BUCKET, at_least=at_least, at_most=_MAX_BUCKETS)

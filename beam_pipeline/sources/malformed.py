@@ -1,8 +1,8 @@
-"""What is said of annotations and rows that cannot be used."""
+"""Error for unusable annotations and rows."""
 
 from beam_pipeline.errors import RecordError
 
 
 def malformed(detail: str) -> RecordError:
-    """The error of what is not written as its format has it."""
+    """Return the error for data that violates its format."""
     return RecordError("malformed annotation", detail)

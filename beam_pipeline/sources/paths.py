@@ -27,7 +27,7 @@ _KIND_OF_SUFFIX = (
     | dict.fromkeys(ARRAY_SUFFIXES, "array")
 )
 
-# Some hundreds of paths an element: crossing a shuffle costs per element (docs/design.md).
+# Hundreds of paths per element, since a shuffle costs per element (docs/design.md).
 PATHS_PER_BATCH = 256
 
 _SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
@@ -36,51 +36,51 @@ _T = TypeVar("_T")
 
 
 def suffix(path: str) -> str:
-    """The file's suffix without its dot, in lower case, or ""."""
+    """Return the file's suffix without its dot, in lower case, or ""."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name else ""
 
 
 def uncompressed(path: str) -> str:
-    """A file's name without the suffix of its compression."""
+    """Remove the suffix of the compression from a file's name."""
     ending = suffix_of(path)
     return path.removesuffix(f".{ending}") if ending else path
 
 
 def stem(path: str) -> str:
-    """The file's name without folders and suffix."""
+    """Return the file's name without folders and suffix."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
 def is_submission(path: str) -> bool:
-    """Whether a table has the name of a submission to a competition, without data."""
+    """Whether a table has the name of a submission to a competition, which holds no data."""
     return _SUBMISSION.search(path.rpartition("/")[2]) is not None
 
 
 def folder(path: str) -> str:
-    """The folder of `path`, or "" at the top."""
+    """Return the folder of `path`, or "" at the top."""
     return path.rpartition("/")[0]
 
 
 def parents(path: str) -> Iterator[str]:
-    """The folders above `path`, from its own up to "", the top."""
+    """Yield the folders above `path`, from its own up to "", the top."""
     while path:
         path = folder(path)
         yield path
 
 
 def joined(relative: str, name: str) -> str:
-    """`name` in the folder `relative`, which may be "", the top."""
+    """Join `name` to the folder `relative`, which may be "", the top."""
     return f"{relative}/{name}" if relative else name
 
 
 def split_at(path: str, name: str) -> tuple[str, str] | None:
-    """The folders of `path` before and after the last one called `name`, in any case; or None.
+    """Return the folders before and after the last one called `name`, in any case, or None.
 
-    Nothing is called "".
+    No folder matches the name "".
     """
-    if not name or name not in path.lower():  # most paths: spares half the time of a listing
+    if not name or name not in path.lower():  # most paths; halves the time of a listing
         return None
     parts = folder(path).split("/")
     for at in reversed(range(len(parts))):
@@ -90,12 +90,12 @@ def split_at(path: str, name: str) -> tuple[str, str] | None:
 
 
 def shared_name(path: str) -> str:
-    """The common name of an image and its annotation, without folders and suffix."""
+    """Return the common name of an image and its annotation, without folders and suffix."""
     return composed(stem(path))
 
 
 def place_of(path: str, home: str = "") -> str:
-    """The folder of a file without `home`, in lower case, and its name without suffix."""
+    """Return a file's folder without `home`, in lower case, joined to its name without suffix."""
     around = split_at(path, home)
     parts = "/".join(filter(None, around)) if around else folder(path)
     return f"{parts.lower()}/{shared_name(path)}"
@@ -113,18 +113,18 @@ def media_kind(path: str) -> str:
 
 
 def kind_of_all(names: Iterable[str]) -> str:
-    """The common kind of all files, or ""."""
+    """Return the common kind of all files, or ""."""
     kinds = set(map(media_kind, names))
     return kinds.pop() if len(kinds) == 1 else ""
 
 
 def below(root: str, relative: str) -> str:
-    """The path of `relative`, which has forward slashes, below `root`."""
+    """Return the path of `relative`, which has forward slashes, below `root`."""
     return f"{root.rstrip('/')}/{relative}"
 
 
 def left_out(source: str, reason: str, detail: str) -> Rejected:
-    """Reject a file that is not data, or not in this place, without an error."""
+    """Make a reject, not bad, for a file that is not data or is in the wrong place."""
     return Rejected(source=source, reason=reason, detail=detail, bad=False)
 
 

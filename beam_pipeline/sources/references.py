@@ -52,7 +52,7 @@ def _prefix(root: str) -> str:
 
 
 def last_parts(path: str) -> Iterator[str]:
-    """Yield a path without its first folders, as of another machine; the longest first."""
+    """Yield the tails of a path from another machine, longest first."""
     parts = [part for part in path.split("/") if part not in ("", ".", "..")]
     return ("/".join(parts[start:]) for start in range(len(parts)))
 
@@ -63,7 +63,7 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
 
 
 def outside(path: str, root: str, folder: str) -> str:
-    """Error text for a resolved path outside of `root`, with its remedy: to allow `folder`."""
+    """Return the error text for a path outside `root`; the remedy is to allow `folder`."""
     return (
         f"leads to {path}, outside of {root}; put the file below that, or, if this machine has the "
         f"folder, pass --allow-outside {shlex.quote(folder)}"
@@ -73,7 +73,7 @@ def outside(path: str, root: str, folder: str) -> str:
 def _in_form_on_disk(path: str) -> str:
     """Return `path` in the Unicode form of the existing file; macOS writes "é" differently."""
     forms = [path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD"))]
-    if len(set(forms)) == 1:  # most scripts know no other
+    if len(set(forms)) == 1:  # in most scripts
         return path
     return next(filter(storage.exists, forms), path)
 
@@ -87,7 +87,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def parent(path: str) -> str:
-    """The parent folder of a local or remote path; "/" and a bucket are their own parents."""
+    """Return a local or remote path's parent folder; "/" and a bucket are their own parents."""
     head = path.rstrip("/").rpartition("/")[0]
     if head.endswith(":/"):
         return path  # gs://bucket
@@ -95,5 +95,5 @@ def parent(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """The last part of a local or remote path, without a signature."""
+    """Return the last part of a local or remote path, without a signature."""
     return unsigned(path).rstrip("/").rpartition("/")[2]

@@ -1,6 +1,6 @@
-"""All layouts: this package's, and those that others register.
+"""All layouts: this package's, and those that other packages register.
 
-What a package registers under a name (`layout_names`) is a `Layout` of this name.
+An entry point (`layout_names`) must be a `Layout` with the same name.
 """
 
 from collections.abc import Mapping
@@ -46,10 +46,10 @@ OWN: Mapping[str, Layout] = {layout.name: layout for layout in _OWN}
 
 
 def layouts() -> Mapping[str, Layout]:
-    """All layouts by name.
+    """Return all layouts by name.
 
     Raises:
-        ConfigError: Another package registers something else, or takes a name that is taken.
+        ConfigError: An entry point of another package is not a `Layout`, or its name is taken.
     """
     registered = dict(OWN)
     for entry in layout_names.registered():
@@ -60,19 +60,19 @@ def layouts() -> Mapping[str, Layout]:
 
 
 def layout_named(name: str) -> Layout:
-    """The layout that `--layout` names; raises ConfigError if it cannot be loaded."""
+    """Return the layout that `--layout` names; raise ConfigError if it cannot be loaded."""
     return OWN.get(name) or layouts()[name]
 
 
 def registered_packages() -> set[str]:
-    """The packages that register layouts."""
+    """Return the packages that register layouts."""
     return {entry.module.partition(".")[0] for entry in layout_names.registered()}
 
 
 def _load(entry: EntryPoint) -> Layout:
     try:
         layout = entry.load()
-    except Exception as error:  # whatever the import of a stranger's module raises
+    except Exception as error:  # importing another package's module may raise anything
         raise _error(entry, f"{type(error).__name__}: {error}") from error
     if not isinstance(layout, Layout) or layout.name != entry.name:
         raise _error(entry, f"it is {layout!r}, not a Layout of this name")

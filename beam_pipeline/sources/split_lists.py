@@ -1,8 +1,8 @@
 """Splits by lists of files: `--split-list`, and lists next to class folders.
 
-A line names a record: by its path below the input or below the list's folder, with or without
-suffix, by the file's name, or by its folder, such as that of a video's frames. If several numbers
-follow the name on each line (Oxford's pets), the name before them counts, too. Workers that read
+A line names a record by its path below the input or below the list's folder, with or without
+suffix, by the file's name, or by its folder, such as the frames of a video. If several numbers
+follow the name on each line (Oxford's pets), the name before them also counts. Workers that read
 records hold all lines, at 13 bytes each.
 """
 
@@ -45,7 +45,7 @@ class SplitList:
 
     Attributes:
         path: Absolute path or URL.
-        name: Name in messages and rejects: the path below the input, if it is there.
+        name: Path below the input, else the file's name, for messages and rejects.
         split: Split of the listed files.
         scope: Prefix of the keys that it may name, such as the folder of an ImageSets/.
     """
@@ -73,8 +73,8 @@ class Lines:
     Attributes:
         lists: The lists.
         hashes: Hashes of names.
-        numbers: Line of each hash, from 0 over all lists.
-        starts: First line of each list, and the number of all lines.
+        numbers: Line number of each hash, counted from 0 over all lists.
+        starts: First line of each list, and the total number of lines.
         rest: The split of unlisted files; "" leaves them out.
     """
 
@@ -85,7 +85,7 @@ class Lines:
     rest: str
 
     def of(self, key: str) -> Sequence[int]:
-        """Numbers of the lines that name the record of this key."""
+        """Return the numbers of the lines that name the record with this key."""
         for name in _names_of(key):
             wanted = _hash(name)
             start, end = (int(np.searchsorted(self.hashes, wanted, side)) for side in _SIDES)
@@ -95,7 +95,7 @@ class Lines:
         return []
 
     def list_of(self, number: int) -> SplitList:
-        """The list of a line."""
+        """Return the list of a line."""
         return self.lists[int(np.searchsorted(self.starts, number, side="right")) - 1]
 
 
@@ -105,7 +105,7 @@ def _hash(name: str) -> np.uint64:
 
 
 def _names_of(key: str) -> Iterator[str]:
-    """Names of a record in a list: its path with and without suffix, its file, its folder."""
+    """Yield a record's possible names in a list: path with and without suffix, file, folder."""
     for each in dict.fromkeys((key, _NUMBER.sub("", key))):
         path = composed(each)
         home, _, name = path.rpartition("/")
@@ -117,17 +117,17 @@ def _names_of(key: str) -> Iterator[str]:
 
 
 def _names_in(line: str, place: str, roots: Sequence[str]) -> set[str]:
-    """Paths that a line of a list in the folder `place` may state, below one of `roots`."""
+    """Return the paths below `roots` that a line of a list in the folder `place` may state."""
     text = line.replace("\\", "/")
     path = text if text.startswith("/") or "://" in text else posixpath.join(place, text)
     whole = posixpath.normpath(path) if "://" not in path else path
     inner = (whole[len(root) + 1 :] for root in roots if whole.startswith(f"{root}/"))
-    suffixes = (part for part in last_parts(text) if "/" in part)  # of another machine
+    suffixes = (part for part in last_parts(text) if "/" in part)  # from another machine
     return {composed(each) for each in (posixpath.normpath(text), *inner, *suffixes)}
 
 
 def lines_of(each: SplitList) -> list[tuple[int, str]]:
-    """Lines of a list that are not blank, with their numbers from 1; raises ConfigError."""
+    """Return a list's lines that are not blank, with numbers from 1; raises ConfigError."""
     try:
         text = storage.read_text(each.path, _MAX_BYTES)
     except RecordError as error:
@@ -137,7 +137,7 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
 
 
 def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
-    """Read the lines of some lists; raise ConfigError if one cannot be read."""
+    """Read the lines of lists; raise ConfigError if one cannot be read."""
     hashes: list[np.uint64] = []
     numbers: list[int] = []
     starts, count = [0], 0
@@ -165,10 +165,10 @@ def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
 
 @dataclasses.dataclass
 class WithSplits(beam.PTransform):
-    """Elements of a source with the splits that lists state.
+    """Assign the elements of a source to the splits that lists state.
 
-    Unlisted records are in "train"; if a list is of that split, they are rejected, not bad. Bad
-    rejects are records in lists of two splits, and lines that name no record.
+    Unlisted records are in "train"; if that split has a list, they are rejected, not bad. Records
+    in lists of two splits, and lines that name no record, are bad rejects.
 
     Attributes:
         source: Source of the elements.
@@ -202,7 +202,7 @@ class WithSplits(beam.PTransform):
 
 
 class _PlaceInSplits(beam.DoFn):
-    """Elements with their splits, and the lines that name them: once a bundle, as int64 bytes."""
+    """Assign elements to splits, and output the lines that name them: int64 bytes per bundle."""
 
     def start_bundle(self) -> None:
         self._found: set[int] = set()
@@ -237,11 +237,11 @@ def _placed(record: Record, numbers: Iterable[int], lines: Lines) -> Record | Re
 
 
 def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[Element]:
-    """Yield a reject for each line that names no record, up to a limit, and the lists as read.
+    """Yield a reject for each line that names no record, up to a limit, and mark lists as read.
 
     Args:
         lines: The lines of all lists.
-        found: Numbers of lines that name a record: packed int64 [n].
+        found: Numbers of lines that name a record, packed as int64 [n].
 
     Raises:
         ConfigError: No line of a list names a record.

@@ -1,4 +1,4 @@
-"""Splits in the names of folders, tables, lists and arrays."""
+"""Find splits in the names of folders, tables, lists and arrays."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ _BEFORE_CAPITAL = re.compile(r"(?P<split>[a-z]+)(?P<column>[A-Z].*)")  # "trainX
 def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
     """Map tables of a folder to the splits in their names.
 
-    Tables named after a split only count (train.csv), whatever the others are called; otherwise
-    all tables must contain the names of different splits (mnist_train.csv, mnist_test.csv), or be
-    shards of the Hugging Face Hub.
+    If some tables are named exactly after a split (train.csv), only these count; otherwise all
+    names must contain different splits (mnist_train.csv, mnist_test.csv), or be shards of the
+    Hugging Face Hub.
     """
     if of_shards := splits_of_shards(names):
         return dict(zip(names, of_shards, strict=True))
@@ -26,7 +26,7 @@ def splits_of_tables(names: Sequence[str]) -> dict[str, str]:
 
 
 def lists_of_splits(names: Iterable[str]) -> list[str]:
-    """Filter names of splits; "trainval" only counts without both of its parts."""
+    """Return the names of splits, without "trainval" if both of its parts are there."""
     splits = list(filter(is_split, names))
     is_whole = {"train", "val"} <= {name.lower() for name in splits}
     return [name for name in splits if name.lower() != "trainval" or not is_whole]
@@ -35,7 +35,7 @@ def lists_of_splits(names: Iterable[str]) -> list[str]:
 def without_split(name: str) -> tuple[str, str]:
     """Divide an array's name into column and split: ("x", "train"); the split may be "".
 
-    The split is the last word, the first, one between, or the beginning before a capital letter.
+    The split is the last word, the first, another one, or the part before a capital letter.
     """
     words = _BETWEEN.split(name)
     for at in (len(words) - 1, *range(0, len(words) - 2, 2)):

@@ -1,4 +1,4 @@
-"""Texts of images and audio in files of their names or in lists: layouts `captions`, `transcripts`.
+"""Texts of images and audio, in files with the same name or in lists: `captions`, `transcripts`.
 
 Sources of the formats: LibriSpeech's README (`84-121123.trans.txt`, an utterance per line, next to
 the audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|normalised text`).
@@ -41,7 +41,7 @@ from tfrecord_dataset.shown_text import counted
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
 _TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")
-_SPAN = re.compile(r"\A\d+ \d+ (?=[^\n]+\Z)")  # of all samples, as TIMIT's one line has them
+_SPAN = re.compile(r"\A\d+ \d+ (?=[^\n]+\Z)")  # of all samples, as in TIMIT's one line
 _NORMALIZED = ".normalized"
 _AUDIO_HOMES = ("wav48_silence_trimmed", "wav48", "wavs", "wav", "flac", "audio")
 _MICROPHONE = re.compile(r"_mic\d$")
@@ -55,11 +55,11 @@ _ROLES = Roles(key="audio", media=(Media("audio", "audio", "audio"),))
 
 
 class TextFiles(SideFiles):
-    """Texts, each in the folder of the image or audio whose name it has.
+    """Text files with the name and in the folder of their image or audio.
 
     Attributes:
         feature: The feature's name.
-        has_own_name: Whether no other files have such names, so that folders are not classes.
+        has_own_name: Whether the names identify the format, so that folders are not classes.
     """
 
     suffix = "txt"
@@ -73,7 +73,7 @@ class TextFiles(SideFiles):
 
 
 class CaptionFiles(TextFiles):
-    """Captions of an image, one a line."""
+    """Captions of an image, one per line."""
 
     feature = "captions"
 
@@ -99,13 +99,13 @@ class TranscriptFiles(TextFiles):
 
 
 class LabFiles(TranscriptFiles):
-    """Transcripts in .lab files, as aligners read them."""
+    """Transcripts in .lab files, as used by aligners."""
 
     suffix = "lab"
 
 
 class NormalizedFiles(TranscriptFiles):
-    """Transcripts of LibriTTS: a.wav and a.normalized.txt, in parts called after splits."""
+    """Transcripts of LibriTTS: a.wav and a.normalized.txt, in folders named after splits."""
 
     has_own_name = True
 
@@ -143,7 +143,7 @@ class TextFolderFiles(TranscriptFiles):
 def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
     """Count the texts of files by folder.
 
-    None count if most files have no text, or the texts are numbers, as YOLO's labels are.
+    Empty if most files have no text, or if the texts are numbers, as YOLO's labels are.
     """
     if not (likely := tree.files_with(files.suffix)):
         return {}
@@ -191,13 +191,13 @@ def _tree_of(claim: Claim, config: BuildConfig) -> Tree:
 
 
 def _split_in_folders(path: str) -> str | None:
-    """Return the first split in the names of a file's folders: "train" of train-clean-100/84/."""
+    """Return the first split in the names of a file's folders: "train" for train-clean-100/84/."""
     return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ChapterTable(Table):
-    """LibriSpeech's chapter: on each line the name of audio, without `.{ending}`, and the words."""
+    """A LibriSpeech chapter: lines with the audio's name, without `.{ending}`, and the text."""
 
     is_typed = False
 
@@ -234,7 +234,7 @@ class ReadChapters(ReadContainers):
         return ChapterTable(file=file, header=("audio", "transcript"), ending=self.ending)
 
     def job(self) -> ReadRows:
-        """As `ReadTables.job`; no chapter has to be looked into."""
+        """Like `ReadTables.job`, without reading any chapter first."""
         files = self.files()
         consumed = Consumed(paths=tuple(file.path for file in files))
         return ReadRows([*map(self.opened, files)], _ROLES, self.scratch, [consumed])
@@ -244,7 +244,7 @@ class ReadChapters(ReadContainers):
 class ReadLjSpeech(ReadCsv):
     """LJ Speech's metadata.csv: ids of audio in wavs/, the text, and the text without numbers.
 
-    As `ReadCsv` reads it; the last column is the transcript.
+    Read by `ReadCsv`; the last column is the transcript.
     """
 
     def __post_init__(self) -> None:

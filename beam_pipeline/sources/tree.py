@@ -1,4 +1,4 @@
-"""The upper levels of a tree of files, listed on demand."""
+"""List the upper levels of a tree of files on demand."""
 
 import contextlib
 import dataclasses
@@ -17,7 +17,7 @@ from beam_pipeline.sources.references import name_of, parent
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.threads import run_in_threads
 
-# Enough to detect a layout: a thousand class folders need not all be listed for it.
+# Enough to detect a layout, without listing each of a thousand class folders.
 _MAX_DEPTH = 5
 _MAX_FOLDERS_PER_LEVEL = 40
 _LOOKED_AT_FIRST = frozenset(
@@ -39,7 +39,7 @@ class Listing:
 
     Attributes:
         folders: All folders.
-        files: Some hundreds of files per suffix.
+        files: A few hundred files per suffix.
         is_whole: Whether `files` holds all files.
     """
 
@@ -53,9 +53,9 @@ class Listing:
 
 
 class _Sample:
-    """Sample of some hundreds of names by a hash of the name without its suffix.
+    """Sample of a few hundred names by a hash of the name without its suffix.
 
-    The sample is the same in any order of the listing, and has an image with its label file.
+    It does not depend on the order of the listing, and keeps an image with its label file.
     """
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Tree:
 
     @classmethod
     def of(cls, path: str, ignored: Ignored = NOTHING) -> "Tree":
-        """The tree of a folder, a file or a pattern of files."""
+        """Make the tree of a folder, a file or a pattern of files."""
         if storage.is_directory(path):
             return cls(path, ignored)
         root, paths = matched_files(path)
@@ -140,17 +140,17 @@ class Tree:
 
     @property
     def only_folder(self) -> str:
-        """The only entry of the tree if that is a folder, as in many archives; otherwise ""."""
+        """The only folder of the tree if there are no media files next to it, else ""."""
         listing = self.look()
         is_alone = len(listing.folders) == 1 and not any(map(media_kind, listing.files))
         return listing.folders[0] if is_alone else ""
 
     def inside(self, name: str) -> "Tree":
-        """The tree below the only folder of this one."""
+        """Return the tree below the only folder of this one."""
         return Tree(self.path(name), self.ignored.inside(name), is_inner=True)
 
     def path(self, relative: str) -> str:
-        """The absolute path of a relative one."""
+        """Return the absolute path of a relative one."""
         if not relative:
             return self.input
         return self._paths.get(relative) or below(self.root, relative)
@@ -165,7 +165,7 @@ class Tree:
         new = [relative for relative in relatives if relative not in self._listings]
         if not self.is_folder:
             self._listings |= dict.fromkeys(new, Listing())
-        elif storage.is_remote(self.root):  # at once: each answer takes a while
+        elif storage.is_remote(self.root):  # in parallel, since each answer takes a while
             listings = run_in_threads(self._look_into, new, _REMOTE_CALLS)
             self._listings |= zip(new, listings, strict=True)
         else:
@@ -176,7 +176,7 @@ class Tree:
 
     @functools.cached_property
     def walked(self) -> Mapping[str, Listing]:
-        """Listings of the tree itself and of the first few folders of each level below it."""
+        """Listings of the root and of the first few folders of each level below it."""
         listings: dict[str, Listing] = {}
         level = [""]
         for _ in range(_MAX_DEPTH + 1):
@@ -187,7 +187,7 @@ class Tree:
         return listings
 
     def first_folders(self) -> list[str]:
-        """The folders of the first level that are `walked`."""
+        """Return the `walked` folders of the first level."""
         return _first(self.look().folders)
 
     @functools.cached_property
@@ -216,11 +216,11 @@ class Tree:
         ]
 
     def names(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """The folders that are `walked`, with the names of `files` in each."""
+        """Yield the `walked` folders with the names of their `files`."""
         return ((place, listing.files) for place, listing in self.walked.items())
 
     def files(self) -> Sequence[str]:
-        """Relative paths of some hundreds of files per suffix in each folder of `walked`."""
+        """Return the relative paths of a few hundred files per suffix in each `walked` folder."""
         return self._files
 
     @functools.cached_property
@@ -228,7 +228,7 @@ class Tree:
         return {path: media_kind(path) for path in self._files}
 
     def files_of(self, *kinds: str) -> Sequence[str]:
-        """Filter `files` by kind: "image", "audio", "array", or "" for others."""
+        """Filter `files` by kinds: "image", "audio", "array", or "" for others."""
         return [path for path, kind in self._kinds.items() if kind in kinds]
 
     @functools.cached_property
@@ -245,7 +245,7 @@ class Tree:
     def counted(
         self, paths: Iterable[str], begins: re.Pattern[bytes] | None = None
     ) -> dict[str, int]:
-        """Count files by folder, for folders in which one of the first files matches `begins`."""
+        """Count files by folder, if one of the folder's first files matches `begins`."""
         by_folder: defaultdict[str, list[str]] = defaultdict(list)
         for path in paths:
             by_folder[folder(path)].append(path)
@@ -260,12 +260,12 @@ class Tree:
         return f"{self.at_least}{counted(sum(counts.values()), noun)} in {places(counts)}"
 
     def head(self, relative: str) -> bytes:
-        """The first bytes of a file."""
+        """Return the first bytes of a file."""
         return head(self.path(relative))
 
 
 def matched_files(path: str) -> tuple[str, dict[str, str]]:
-    """The folder of a file or a pattern of files, and its files by relative path."""
+    """Return the folder of a file or pattern, and the matching files by relative path."""
     if storage.exists(path):
         return parent(path), {name_of(path): path}
     root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
@@ -273,7 +273,7 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
 
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:
-    """Listings of folders, given the relative paths of all files."""
+    """Build the listings of folders from the relative paths of all files."""
     files: defaultdict[str, list[str]] = defaultdict(list)
     folders: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted(paths):
@@ -287,7 +287,7 @@ def _listings(paths: Iterable[str]) -> dict[str, Listing]:
 
 
 def _first(folders: Sequence[str]) -> list[str]:
-    """The folders of a level that are listed, likely ones first."""
+    """Return the folders of a level to list, likely ones first."""
     likely = sorted(
         folders, key=lambda path: path.rpartition("/")[2].lower() not in _LOOKED_AT_FIRST
     )
@@ -295,7 +295,7 @@ def _first(folders: Sequence[str]) -> list[str]:
 
 
 def head(path: str) -> bytes:
-    """The first bytes of a file, without decompression; empty if it cannot be read."""
+    """Return the first bytes of a file, without decompression; empty if it cannot be read."""
     with contextlib.suppress(RecordError):
         return storage.read_start(path, _HEAD_BYTES)
     return b""

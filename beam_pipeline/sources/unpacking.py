@@ -1,4 +1,4 @@
-"""Compressed inputs, unpacked once, since records refer to byte ranges of plain files.
+"""Unpack compressed inputs once, since records refer to byte ranges of plain files.
 
 Unpacked files are in the build's scratch folder, on storage that all workers share, until the
 build commits. Their names derive from the input's path, size and time, so that a retried worker
@@ -31,7 +31,7 @@ def unpack_gzip(path: str, scratch: str) -> str:
 
 
 def unpack_damaged_gzip(path: str, scratch: str) -> str:
-    """Unpack a gzip file up to its damage, as `unpack_gzip`."""
+    """Unpack a gzip file up to its damage; otherwise like `unpack_gzip`."""
     return unpacked(path, "before the damage", scratch, _before_damage(path))
 
 
@@ -53,17 +53,17 @@ def _before_damage(path: str) -> Iterator[bytes]:
 
 
 def _bytewise(unpacking: Any, packed: bytes) -> Iterator[bytes]:
-    # An error discards what the same call has unpacked.
+    # An error discards all bytes that the same call has unpacked.
     with contextlib.suppress(zlib.error):
         for place in range(len(packed)):
             yield unpacking.decompress(packed[place : place + 1])
 
 
 def with_ranges(path: str, scratch: str) -> str:
-    """Return the path of a file with the same content, of which byte ranges can be read.
+    """Return the path of a file with the same content whose byte ranges can be read.
 
-    This is the file itself, unless it is a compressed tar or compressed in an archive: then it is
-    unpacked once.
+    A compressed tar, or a file compressed in an archive, is unpacked once; any other path is
+    returned unchanged.
 
     Raises:
         RecordError: "missing file", "unreadable file", "truncated file", "damaged file", "damaged
@@ -71,7 +71,7 @@ def with_ranges(path: str, scratch: str) -> str:
     """
     if packed := _PACKED_TAR.fullmatch(path):
         name, ending = packed[1].rpartition("/")[2], packed[2].lower()
-        # Under its name, for messages.
+        # Keeps its name, for messages.
         tar = storage.join(place_of(path, "", scratch), f"{name}.tar")
         return _written(tar, blocks_of(path, "bz2" if ending == "bz" else ending))
     if storage.is_deflated(path):
@@ -80,7 +80,7 @@ def with_ranges(path: str, scratch: str) -> str:
 
 
 def is_packed_tar(path: str) -> bool:
-    """Whether the name is that of a compressed tar."""
+    """Whether a file has the name of a compressed tar."""
     return _PACKED_TAR.fullmatch(path) is not None
 
 
@@ -109,7 +109,7 @@ def _written(target: str, blocks: Iterable[bytes]) -> str:
 
 
 def place_of(path: str, part: str, scratch: str) -> str:
-    """Path below `scratch` for a `part` of the input `path`."""
+    """Return the path below `scratch` for a `part` of the input `path`."""
     name = hashlib.sha256(f"{path}\0{part}\0{storage.version(path)}".encode()).hexdigest()[:32]
     return storage.join(scratch, name)
 

@@ -1,7 +1,7 @@
-"""Data that was not read: the listing of an input minus the files that its source used.
+"""Find unread data: the listing of an input minus the files that its source used.
 
 Used files are those of records, the paths of `Consumed` and the sources of `Rejected`. They are
-shuffled as packed hashes, and the listing in packed batches of names.
+shuffled as packed hashes, the listing as packed batches of names.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.store.listing import paths_in
 
 NOT_READ = "data not read"
-# Documents, programs, settings and parts of web pages hold no data.
+# Suffixes of documents, programs, settings and parts of web pages.
 _NO_DATA = frozenset(
     {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}
     | {"py", "ipynb", "sh", "bat", "js", "css", "c", "cc", "cpp", "h", "java", "m", "r", "go"}
@@ -50,7 +50,7 @@ _HARMLESS = re.compile(
 _TO_NPZ = "load it where you trust it, and save its arrays with numpy.savez"
 _TO_FRAMES = "write its frames as images in a folder of its name, for example with ffmpeg"
 _TO_TABLE = "write it as CSV or Parquet, for example with pandas"
-# What a format is and what helps, by suffix.
+# By suffix: name of the format, and remedy.
 _FORMATS = {
     suffix: (what, remedy)
     for suffixes, what, remedy in (
@@ -75,7 +75,7 @@ _MOST_WAITING = 1 << 16
 def may_hold_data(path: str) -> bool:
     """Whether a file may be a table, list, annotation, archive or of an unknown format.
 
-    It is not an image or audio, nor named like a README, a document, a program or settings.
+    Images, audio, and files named like a README, document, program or settings are not.
     """
     ending = suffix(path)
     if not ending or ending in _NO_DATA or media_kind(path) in ("image", "audio"):
@@ -86,7 +86,7 @@ def may_hold_data(path: str) -> bool:
 
 
 def format_problem(paths: Iterable[str]) -> Problem | None:
-    """Why the first file of a known format is not read; None if there is none."""
+    """Return why the first file of a known format is not read; None if there is none."""
     for path in paths:
         if known := _FORMATS.get(suffix(uncompressed(path))):
             what, remedy = known
@@ -97,7 +97,7 @@ def format_problem(paths: Iterable[str]) -> Problem | None:
 
 
 def not_read(path: str) -> Rejected:
-    """The reject of a file below the input that no record or annotation uses."""
+    """Make the reject for a file below the input that no record or annotation uses."""
     if (kind := media_kind(path)) in ("image", "audio"):
         return left_out(path, f"unused {kind}", "no record or annotation names it")
     if may_hold_data(path):
@@ -108,10 +108,10 @@ def not_read(path: str) -> Rejected:
 
 @dataclasses.dataclass
 class AccountForFiles(beam.PTransform):
-    """Elements of a source, and a Rejected for each file that they do not use.
+    """Read a source, and reject each file that its elements do not use.
 
-    Yields (PCollection[Element], PCollection[Rejected]), since merging them would cost more per
-    element than comparing them.
+    Yields (PCollection[Element], PCollection[Rejected]), since merging costs more per element than
+    comparing.
 
     Attributes:
         source: Source of the elements.
@@ -119,7 +119,7 @@ class AccountForFiles(beam.PTransform):
         base: The folder that sources of rejects are relative to.
         reads: Absolute paths of other files that the source reads.
         ignored: Files and folders to leave out.
-        reader: The part of the source that reads files; gets `names` if its `listing` is the same.
+        reader: Part of the source that reads files; gets `names` if its `listing` is the same.
     """
 
     source: beam.PTransform
@@ -169,7 +169,7 @@ def _hash(path: str) -> int:
 
 
 class _HashAccounted(beam.DoFn):
-    """Turn elements into (bucket, hashes of files), a few per bundle."""
+    """Turn elements into (bucket, hashes of files), a few pairs per bundle."""
 
     def __init__(self, bases: tuple[str, ...]) -> None:
         self._bases = bases
@@ -177,7 +177,7 @@ class _HashAccounted(beam.DoFn):
     def start_bundle(self) -> None:
         self._hashes: set[int] = set()
 
-    @no_annotations  # no generator: it is called for every element
+    @no_annotations  # not a generator, since it is called for every element
     def process(self, element: Element) -> Iterable[tuple[int, bytes]]:
         self._hashes.update(map(_hash, accounted(element, self._bases)))
         return self._sent() if len(self._hashes) >= _MOST_WAITING else ()
@@ -208,7 +208,7 @@ def _divided(batch: bytes, root: str, reads: Collection[str]) -> Iterator[tuple[
 
 
 def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected]:
-    """Reject the files of a bucket that have no hash in it."""
+    """Reject the files of a bucket whose hashes are not in it."""
     hashes: set[int] = set()
     batches = []
     for sent in bucket[1]:

@@ -1,1 +1,1 @@
-"""Files .npy and .npz whose first axis is the records."""
+"""Array files with one record per row."""

@@ -1,4 +1,4 @@
-"""Rows of arrays in .npz, .npy and HDF5 files, whose first axis is the records."""
+"""Read the rows of arrays in .npz, .npy and HDF5 files, one record per row."""
 
 import dataclasses
 import itertools
@@ -42,23 +42,23 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.split_names import is_split
 
 _WITH_NUMBER = re.compile(r"(?P<column>.*?)[_\-. ]?(?P<number>(?<![^_\-. ])\d+)")
-# Name of an array that is called after a split or a number only.
+# Column name of an array that is named only after a split or a number.
 _UNNAMED = "array"
 _FIRST_UNNAMED = "arr_0"  # by np.savez
-# A reference takes as much; rows of less travel with their records.
+# Size of a reference; smaller rows travel with their records.
 _INLINE_BYTES = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """An array whose first axis is the rows.
+    """An array with one row per record.
 
     Attributes:
-        path: The file of its values, perhaps in an archive.
-        dtype: NumPy's, little-endian: "<f4".
-        shape: Sizes by axis.
-        offset: Offset of its values in the file; None if an HDF5 file has them in another form.
-        name: Its name in such a file.
+        path: The file of the values, possibly in an archive.
+        dtype: NumPy dtype, little-endian: "<f4".
+        shape: Sizes by axis, rows first.
+        offset: Offset of the values in the file; None if an HDF5 file has them in another form.
+        name: Name in an HDF5 file.
     """
 
     path: str
@@ -80,7 +80,7 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ArrayTable(Table):
-    """Columns of equal length by name."""
+    """Arrays of equal length as columns."""
 
     has_values = True
     sign = "#"
@@ -109,14 +109,14 @@ class ArrayTable(Table):
 
 
 def _stored(name: str, column: Column, scratch: str) -> Column:
-    """Return a column as ranges of a file, unpacked if it is compressed."""
+    """Make a column readable as ranges of a file: unpack it if it is compressed."""
     path, offset, shape = column.path, column.offset, column.shape
     if offset is None:
         path, offset = unpacked(path, column.name, scratch, values_of(path, column.name)), 0
     else:
         where = inside(storage.resolved(path))
         if where and where.place and where.place.method == "stored":
-            for _ in blocks_as_stored(path):  # checks the checksum: its ranges have none
+            for _ in blocks_as_stored(path):  # checks the checksum, since ranges have none
                 pass
             with storage.opened(where.archive) as archive:
                 offset += content_offset(archive, where.place)
@@ -128,7 +128,7 @@ def _stored(name: str, column: Column, scratch: str) -> Column:
 
 
 def _cells(column: Column, start: int, stop: int) -> list[Value]:
-    """The values of a column, row by row: numbers, texts, or arrays."""
+    """Return the values of rows of a column: numbers, texts, or arrays."""
     path, shape, size, dtype = column.path, column.shape[1:], column.row_bytes, column.dtype
     assert column.offset is not None  # it is unpacked
     begin, end = (column.offset + row * size for row in (start, stop))
@@ -180,7 +180,7 @@ def find_tables(
 
 
 def is_array(path: str) -> bool:
-    """Whether the name is that of a file of arrays."""
+    """Whether a file has a suffix of arrays."""
     return suffix(path) in ARRAY_SUFFIXES or is_hdf5(path)
 
 
@@ -194,7 +194,7 @@ def _groups(files: Sequence[InputFile]) -> list[_Group]:
     groups = _grouped(columns, numbered=True)
     if _are_twice(groups) or len({frozenset(group) for group in groups}) > 1:
         groups = _grouped(columns, numbered=False)
-    if _are_twice(groups):  # then files of named arrays are tables
+    if _are_twice(groups):  # files of named arrays are tables
         columns = {file: name for file, name in columns.items() if suffix(file.path) == "npy"}
         groups = _grouped(columns, numbered=False)
     tables = [_only_files(group) for group in groups]
@@ -202,10 +202,10 @@ def _groups(files: Sequence[InputFile]) -> list[_Group]:
 
 
 def _only_column(file: InputFile) -> str:
-    """The name of the only array of a file: its own, else the file's; "" if there are several."""
+    """Name the only array of a file, after the file if it has no name; "" if there are several."""
     try:
         name, *others = _members(file.path)
-    except RecordError:  # is rejected when its columns are looked at
+    except RecordError:  # rejected when its columns are read
         return ""
     return "" if others else stem(file.path) if name == _FIRST_UNNAMED else name
 
@@ -241,7 +241,7 @@ def _only_files(group: dict[str, list[InputFile]]) -> _Group:
 
 
 def _names(group: _Group) -> Iterator[str]:
-    """Names of columns for `--ignore-columns`."""
+    """Yield the names that `--ignore-columns` may contain."""
     if "" in group:
         for name in _members(group[""].path):
             yield from (name, without_split(name)[0])
@@ -288,7 +288,7 @@ def _table(file: InputFile, columns: dict[str, Column], split: str = "") -> Arra
 
 
 def _members(path: str) -> Mapping[str, str | StoredArray]:
-    """The arrays of a file by column name: paths of .npy files, or those of an HDF5 file."""
+    """Return a file's arrays by column name: paths of .npy files, or arrays of an HDF5 file."""
     if is_hdf5(path):
         stored = arrays_of(path)
         if not stored:
@@ -298,7 +298,7 @@ def _members(path: str) -> Mapping[str, str | StoredArray]:
 
 
 def _column(path: str, member: str | StoredArray, shown: str) -> Column:
-    """The column of an array in the file at `path`, `shown` in errors."""
+    """Make the column of an array in the file at `path`; errors call it `shown`."""
     with naming(shown):
         if isinstance(member, StoredArray):
             name, dtype, shape, offset = member
@@ -346,10 +346,10 @@ def _check(tables: Sequence[ArrayTable]) -> None:
 
 @dataclasses.dataclass
 class ReadArrays(ValueOptions, beam.PTransform):
-    """Rows of arrays: `<file>#<row>`, with a feature per column.
+    """Read rows of arrays as records `<file>#<row>`, with a feature per column.
 
-    A column of one axis gives numbers or texts; other columns give arrays, as byte ranges of the
-    file unless they are small. Compressed arrays are unpacked into `scratch`.
+    One-dimensional columns are numbers or texts; others are arrays, as byte ranges of the file
+    unless they are small. Compressed arrays are unpacked into `scratch`.
 
     A column with a usual name (`y`, `label`, …) and a whole number or text per row is the class
     `label`, unless its values are measures (`tables.labels`).
@@ -358,7 +358,7 @@ class ReadArrays(ValueOptions, beam.PTransform):
 
     Attributes:
         path: A file, a folder, or a pattern of files.
-        scratch: The folder for what is unpacked.
+        scratch: The folder for unpacked arrays.
         ignored: Files that are left out.
     """
 
@@ -375,7 +375,7 @@ class ReadArrays(ValueOptions, beam.PTransform):
 
 
 def roles_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Roles:
-    """Decide the role of each column; raise ConfigError for a named one that has none."""
+    """Decide the role of each column; raise ConfigError if a named one cannot have its role."""
     labels = find_labels(tables, options.labels)
     if options.schema:
         return Roles(declared=declared_columns(tables, labels, options.schema))
@@ -389,7 +389,7 @@ def roles_of(tables: Sequence[ArrayTable], options: ValueOptions) -> Roles:
 
 
 def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict[str, str]:
-    """Map columns that may be classes to features; raise ConfigError if a named one is none."""
+    """Map columns of classes to features; raise ConfigError if a named one cannot hold classes."""
     columns = tables[0].columns if tables else {}
     named = named if tables else ()
     possible = [
@@ -405,7 +405,7 @@ def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict
         return {name: name for name in named}
     by_name = {lowered(name): name for name in possible}
     usual = [by_name[name] for name in LABELS.of_rows if name in by_name]
-    # What is called so already keeps the name.
+    # An existing column `label` keeps its name.
     return {name: name if "label" in columns else "label" for name in (named or usual)[:1]}
 
 
@@ -431,7 +431,7 @@ def declared_columns(
 
 
 def claim_arrays(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Files called .npy, .npz or .h5, more than images or audio; in no folders but splits."""
+    """Claim .npy, .npz or .h5 files that outnumber images and audio, in no folders but splits."""
     arrays = [name for name in tree.files_of("", "array") if is_array(name)]
     if not arrays and config.layout != "arrays":
         return None

@@ -1,1 +1,1 @@
-"""Images, audio or arrays in folders."""
+"""Images, audio, arrays or texts in folders."""

@@ -1,4 +1,4 @@
-"""Records of one .npz file each, whose arrays are features."""
+"""Read .npz files as one record each, with arrays as features."""
 
 import contextlib
 import io
@@ -19,9 +19,9 @@ _MAX_VALUE_BYTES = 1 << 16
 
 
 def may_be_records(paths: Sequence[str]) -> bool:
-    """Whether several .npz files may be a record each, such as an image and its map.
+    """Whether there are several .npz files that may be records, such as an image with its map.
 
-    The first files must have several arrays whose first two axes are equal.
+    The first files must have several arrays with equal first two axes.
     """
     return len(paths) > 1 and all(map(_is_alike, paths[:_FILES_LOOKED_INTO]))
 
@@ -37,7 +37,7 @@ def _is_alike(path: str) -> bool:
 
 
 def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
-    """Read the arrays of an .npz file by name; None if there are not several.
+    """Read the arrays of an .npz file by name; None if there are fewer than two.
 
     An array without axes is a number or text. One with a usual name ("label", "y", …) is the class
     `label`, or "npz.label" if the record already has a label.

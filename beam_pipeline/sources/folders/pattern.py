@@ -1,4 +1,4 @@
-"""`--path-pattern`: what the paths of files say, such as "{label}_{speaker}_{index}"."""
+"""`--path-pattern`: parse values from paths, such as "{label}_{speaker}_{index}"."""
 
 import dataclasses
 import re
@@ -6,23 +6,23 @@ import string
 
 from beam_pipeline.errors import ConfigError
 
-# The features that a file itself is, or that no name can state.
+# Features that come from a file's content, not its path.
 _TAKEN = ("image", "audio", "array", "text", "boxes")
 _DROPPED = "_"
-# "**/": any number of folders, as few as fit.
+# "**/" matches any number of folders, as few as possible.
 _FOLDERS = "**"
 _ANY_FOLDERS = "(?:[^/]*/)*?"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PathPattern:
-    """A pattern to match paths with.
+    """A parsed path pattern.
 
     Attributes:
-        text: As the user wrote it.
-        names: Names of the found texts, in order.
-        regex: Has a group for each of `names`.
-        by_name: Whether only the file's name is matched, in any folder.
+        text: The pattern as the user wrote it.
+        names: Names of the groups, in order.
+        regex: Expression with a group for each of `names`.
+        by_name: Whether the pattern matches only the file's name, in any folder.
     """
 
     text: str
@@ -31,12 +31,12 @@ class PathPattern:
     by_name: bool
 
     def match(self, relative: str) -> tuple[str, ...] | None:
-        """The text of each name in the path of a file."""
+        """Return the text of each name in a file's path; None if the path does not match."""
         found = self.regex.fullmatch(self.matched_part(relative))
         return found and found.groups()
 
     def matched_part(self, relative: str) -> str:
-        """The part of a file's path that is matched, without suffix."""
+        """Return the part of a file's path to match, without suffix."""
         path = relative.rpartition("/")[2] if self.by_name else relative
         return path.rpartition(".")[0]
 
@@ -44,19 +44,19 @@ class PathPattern:
 def parse_pattern(text: str) -> PathPattern:
     """Parse a pattern of literal text and `{name}`s.
 
-    A name stands for one character or more but "/", as few as fit; `{_}` for what is dropped,
-    "**/" for any number of folders, "{{" and "}}" for braces. Without a "/" the file's name
-    alone is matched.
+    A name matches one or more characters except "/", as few as possible; `{_}` matches text to
+    drop, "**/" any number of folders, "{{" and "}}" braces. A pattern without "/" matches only
+    the file's name.
 
     Raises:
-        ConfigError: It names nothing, something twice, or what cannot be a name.
+        ConfigError: It has no names, a name twice, or an invalid name.
     """
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
         raise _error(text, f"{error}; write a brace itself as {{{{ or }}}}") from error
     names: list[str] = []
-    # For each folder and the file's name: literals, with a name between each two.
+    # For each folder and the file's name: literals and names, alternating.
     segments: list[list[str]] = [[""]]
     for literal, name, form, conversion in parts:
         first, *others = literal.split("/")
@@ -80,7 +80,7 @@ def parse_pattern(text: str) -> PathPattern:
 
 
 def _regex(segments: list[list[str]]) -> re.Pattern[str]:
-    """Compile a pattern. Its groups are atomic: nothing that fits is tried again elsewhere."""
+    """Compile a pattern with atomic groups, so that matching never backtracks."""
     blocks = [""]
     for segment in segments[:-1]:
         if segment == [_FOLDERS]:
@@ -95,7 +95,7 @@ def _regex(segments: list[list[str]]) -> re.Pattern[str]:
 
 
 def _segment(first: str, *others: str) -> str:
-    """The expression of a folder's or file's name: the last name in it takes all that is left."""
+    """Return the expression for a folder's or file's name; its last name matches the rest."""
     text = re.escape(first)
     for at in range(0, len(others), 2):
         name, literal = others[at], re.escape(others[at + 1])

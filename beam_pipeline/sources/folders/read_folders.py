@@ -56,28 +56,28 @@ _LINES_LOOKED_AT = 10
 class ReadClassFolders(beam.PTransform):
     """Files in one folder per class: `root/<class>/…/<file>` or `root/<split>/<class>/…/<file>`.
 
-    The dataset is of images, audio or arrays, whatever there are most of by their suffixes, or of
+    The dataset consists of the most frequent kind by suffix of images, audio or arrays, or of
     texts if there are none of these. Yields for the files of that kind below `root`:
 
-    - a Record {image, label} ({audio, label}, …), whatever the content, whose key is the path. If
-      no file is in a class folder there are no labels.
-    - Rejected "no class folder", bad, for a file outside every class folder.
-    - Rejected "unused image" (…), not bad, in a folder named after what its files are: masks/.
+    - a Record {image, label} ({audio, label}, …) whose key is the path; the content is not checked.
+      If no file is in a class folder, there are no labels.
+    - Rejected "no class folder", bad, for a file outside all class folders.
+    - Rejected "unused image" (…), not bad, in a folder named after a kind of file: masks/.
 
     The first folders are splits if all of them have a split's name; the next folder is the class.
     Names of splits are kept as written. Hidden files are not read.
 
-    With a pattern, only what it names is a class, a split or a column (int, else float, else str).
-    A path that it does not match is Rejected, bad. If it has no folders, and the first folders are
-    all splits, they are the splits.
+    With a pattern, only its names are class, split and columns (int, else float, else str). A path
+    that does not match is Rejected, bad. If the pattern has no folders, and the first folders are
+    all named after splits, they are the splits.
 
     Attributes:
         root: The folder, local or remote.
-        path_pattern: As for `pattern.parse_pattern`; None for class folders.
+        path_pattern: Pattern for `pattern.parse_pattern`; None for class folders.
         one_class: Whether all files may be of one class.
         ignored: Files and folders to leave out.
-        is_whole: Whether `root` is the whole input: then other files are rejected here, so that
-            it is not listed again for them.
+        is_whole: Whether `root` is the whole input: then other files are rejected here, which saves
+            a second listing.
 
     Raises:
         ConfigError: `root` is not a folder, or the pattern cannot be used; or, while the pipeline
@@ -106,14 +106,14 @@ class ReadClassFolders(beam.PTransform):
 
 
 def look_into(batch: bytes, pattern: PathPattern | None) -> StructureByKind:
-    """The structure of the files of a batch."""
+    """Find the structure of the files of a batch."""
     return structures(unpack(batch), pattern)
 
 
 def checked(
     by_kind: StructureByKind, root: str, pattern: PathPattern | None, one_class: bool
 ) -> StructureByKind:
-    """The structure of all files; raises ProblemError if it has no classes and no pattern."""
+    """Return the structure; raise ProblemError if it has no classes and there is no pattern."""
     problem = main_structure(by_kind).problem(root, one_class=one_class)
     if pattern is None and problem:
         raise ProblemError(problem)
@@ -155,7 +155,7 @@ def records_of(
 def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
-    """Make the record of a file by the split and the class of its folder."""
+    """Make the record of a file with the split and the class of its folder."""
     if place is None:
         raise RecordError(
             "no class folder",
@@ -172,13 +172,13 @@ def _record(
 
 
 def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
-    """Features of a file: the file itself, or the arrays of an .npz file of several."""
+    """Return the features of a file: the file, or the arrays of an .npz file with several."""
     if path.lower().endswith(".npz"):
-        with contextlib.suppress(OSError):  # reported where it is read
+        with contextlib.suppress(OSError):  # reported when the file is read
             if features := features_of_npz(path, has_label=has_label):
                 return features
     file = FileRef(path=path)
-    if kind == "text":  # read where it is needed
+    if kind == "text":  # read when needed
         return {kind: Deferred(file=file, read=decoded_text)}
     return {kind: OF_FILE[kind](file=file)}
 
@@ -215,7 +215,7 @@ def _matched_record(
 def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
     """Claim images, audio, arrays or texts in class folders, or images and audio in one folder.
 
-    If all of them are in one folder named after their kind, such as images/, claim that folder.
+    If all are in one folder named after their kind, such as images/, claim that folder.
     """
     if not tree.is_folder:
         return None
@@ -233,7 +233,7 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
             return None
     lists = {} if structure.in_splits else split_lists(tree, home)
     problem = structure.problem(inner.root, one_class=config.one_class)
-    # Class folders say as much as files of many records; nothing decides between the two.
+    # Class folders are as good a claim as files of many records, so the user decides.
     is_sure = structure.class_depth is not None and not problem
     return Claim(
         layout="folders",
@@ -249,7 +249,7 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def _home(tree: Tree) -> str:
-    """The only folder with files of the main kind, if it is named after that; otherwise ""."""
+    """Return the only folder with files of the main kind if named after that kind, else ""."""
     places = main_structure(structures(tree.names())).folders
     names = {place[0] if place else "" for place in places}
     name = names.pop() if len(names) == 1 else ""
@@ -265,7 +265,7 @@ def _is_of_many(tree: Tree, kind: str) -> bool:
 def _understood(
     tree: Tree, inner: Tree, structure: Structure, lists: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """The lines of the summary."""
+    """Yield the lines of the summary."""
     number = f"{tree.at_least}{counted(structure.number, NOUNS[structure.kind])}"
     depth = structure.class_depth
     if depth is None:

@@ -21,7 +21,7 @@ from beam_pipeline.sources.tables.types import Kind, kind_of_text, merge_kinds
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import is_split
 
-# Folders of these names hold images, audio or what belongs to them, and are not classes.
+# Folders with these names hold media and their annotations, and are not classes.
 _NO_CLASSES = frozenset(
     {"images", "image", "imgs", "img", "jpegimages", "pictures", "photos", "frames", "samples"}
     | {"labels", "label", "masks", "mask", "annotations", "annotation", "data", "arrays"}
@@ -30,10 +30,10 @@ _NO_CLASSES = frozenset(
     | AUDIO_SUFFIXES - {"au"}
 )
 _NUMBER = re.compile(r"[_\-. ]?\d+$")
-# If several kinds have equally many files, the first kind is read.
+# If kinds have equally many files, the first one is read.
 _KINDS = ("image", "audio", "array", "text")
 NOUNS = {"image": "image", "audio": "audio file", "array": "array", "text": "text"}
-# Folders of a path that count: that of a split, of a class, and one below.
+# Relevant folders of a path: split, class, and one below.
 _DEPTH = 3
 
 
@@ -49,8 +49,8 @@ class Structure:
     Attributes:
         kind: "image", "audio", "array" or "text".
         number: Number of files.
-        folders: The first three folders of their paths, () for none.
-        columns: The kind of each name in a pattern.
+        folders: First three folders of the files' paths, () for none.
+        columns: Value kind of each name in a pattern.
     """
 
     kind: str = "image"
@@ -86,7 +86,7 @@ class Structure:
         return {place[depth] for place in self.folders if depth is not None and len(place) > depth}
 
     def problem(self, path: str, *, one_class: bool) -> Problem | None:
-        """Why the files below `path` cannot be read as class folders; None if they can."""
+        """Return why the files below `path` are not class folders; None if they are."""
         splits = sorted(filter(is_split, self.tops))
         if splits and not self.in_splits:
             others = first_names(sorted(self.tops.difference(splits)))
@@ -169,7 +169,7 @@ def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
 
 
 def main_structure(by_kind: StructureByKind) -> Structure:
-    """The structure of the main kind: of most files, of texts only if there are no others."""
+    """Return the structure of the kind with most files; of texts only if there are no others."""
     media = [by_kind[kind] for kind in _KINDS[:-1] if kind in by_kind]
     if not media:
         return by_kind.get("text", Structure())
@@ -177,5 +177,5 @@ def main_structure(by_kind: StructureByKind) -> Structure:
 
 
 def file_kind(name: str) -> str:
-    """Kind of a file by its suffix; "" for others and for texts such as a README."""
+    """Return the kind of a file by its suffix; "" for others and for texts such as a README."""
     return media_kind(name) or ("text" if suffix(name) == "txt" and may_hold_data(name) else "")

@@ -1,1 +1,1 @@
-"""Tar files as WebDataset has them: the members of one name are one record."""
+"""Tar files as in WebDataset: members with the same name are one record."""

@@ -1,6 +1,6 @@
-"""Members of a tar by extension, with the values of small ones.
+"""Classify members of a tar by extension, and read the values of small ones.
 
-Extensions as WebDataset has them: https://github.com/webdataset/webdataset (autodecode).
+Extensions are those of WebDataset: https://github.com/webdataset/webdataset (autodecode).
 """
 
 import json
@@ -16,7 +16,7 @@ from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
 from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
 from tfrecord_dataset.format.feature import Feature
 
-# The first of these extensions is the record's class.
+# The first of these extensions that a record has is its class.
 LABEL_EXTENSIONS = ("cls", "class", "cls2", "index", "inx")
 # Forms by an extension's last part; `paths.media_kind` detects media.
 _FORM_OF_EXTENSION = {
@@ -30,11 +30,11 @@ _FORM_OF_EXTENSION = {
     )
     for extension in extensions.split()
 }
-# Forms whose value is part of the record; others are references.
+# Forms whose values are read into the record; others are references.
 READ = frozenset({"label", "value", "text", "json"})
-# The remedy for files that are grouped wrongly by a dot in their names.
+# Remedy for files that are grouped wrongly because of a dot in their names.
 FIRST_DOT = "a record's name ends at the first dot of a file's name, so take other dots out of it"
-# The form of members to leave out.
+# Form of members to leave out.
 LEFT_OUT = "left out"
 # Size limit of a value in a record.
 _MAX_READ_BYTES = 16 << 20
@@ -51,7 +51,7 @@ class LongValue(NamedTuple):
 
     Attributes:
         kind: Kind of the value.
-        name: Its name in the JSON object; None if the member is the value.
+        name: Name in the JSON object; None if the member is the value.
     """
 
     kind: Kind | None
@@ -63,12 +63,12 @@ class Part(NamedTuple):
     """A member of a record.
 
     Attributes:
-        extension: Part of its name after the first dot, in lower case.
+        extension: Part of the name after the first dot, in lower case.
         form: "image", "audio", "array", "label", "value", "text", "json", "bytes";
             or LEFT_OUT, once per extension of a tar.
-        offset, length: Its bytes in the tar.
-        value: The text for forms in READ, the value for "json", with long ones as LongValue.
-        problem: (reason, detail) if its record cannot be used.
+        offset, length: Range of bytes in the tar.
+        value: The text for forms in READ, or the parsed value for "json"; LongValue if long.
+        problem: (reason, detail) if the record cannot be used.
     """
 
     extension: str
@@ -89,15 +89,15 @@ def values_of(part: Part) -> Iterator[tuple[str, Any]]:
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """The members of a JSON object; any other value is one, without a name."""
+    """Return the members of a JSON object; any other value is a single unnamed member."""
     return value if isinstance(value, dict) else {"": value}
 
 
 def name_parts(name: str) -> tuple[str, str] | None:
     """Return the record's name and the extension of a member; None if it is not data.
 
-    The extension is the part after the first dot of the file's name; "" without a dot. Names
-    that start with a dot or with "__" are the archive's own, as in WebDataset.
+    The extension is the part after the first dot of the file's name; "" without a dot. Names that
+    start with a dot or with "__" are not data, as in WebDataset.
     """
     folder, _, file = name.rpartition("/")
     if file.startswith((".", "__")) or f"/{folder}".rpartition("/.")[1] or "__MACOSX" in folder:
@@ -107,12 +107,12 @@ def name_parts(name: str) -> tuple[str, str] | None:
 
 
 def stem_of(extension: str) -> str:
-    """ "seg" of "seg.png"; "" of "png"."""
+    """Return "seg" for "seg.png", and "" for "png"."""
     return extension.rpartition(".")[0]
 
 
 def form_of(extension: str, schema: Sequence[Feature] = ()) -> str:
-    """Form of a member by its extension; a declaration of a `schema` comes first."""
+    """Return the form of a member: as declared in `schema`, else by its extension."""
     last = extension.rpartition(".")[2]
     form = _FORM_OF_EXTENSION.get(last) or media_kind(f"x.{last}") or "bytes"
     if form not in ("array", "json", "pickled"):
@@ -128,11 +128,11 @@ def read_part(
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
 ) -> Part:
-    """Make the part of a member, with its value if that is small.
+    """Make the part of a member, with its value if small.
 
     Args:
         member: A member of a record.
-        extension: Its extension.
+        extension: The member's extension.
         read: Reads (offset, length) of the tar.
         schema: The declared features.
     """
@@ -165,7 +165,7 @@ def _shortened(value: Any, form: str) -> Any:
 
 
 def kind_in_json(value: Any) -> Kind | None:
-    """The kind of a value; text where it is an object, or a list of no one kind."""
+    """Return the kind of a value; text for an object or a mixed list."""
     try:
         return kind_of_json(value)
     except RecordError:
@@ -173,7 +173,7 @@ def kind_in_json(value: Any) -> Kind | None:
 
 
 def text_of(data: bytes) -> str:
-    """The text of a member; raises UnicodeDecodeError."""
+    """Decode the text of a member; raises UnicodeDecodeError."""
     return data.decode("utf-8-sig")
 
 
@@ -188,7 +188,7 @@ def _value(member: Member, form: str, read: Callable[[int, int], bytes]) -> Any:
         if form != "json":
             return text
         value: Any = json.loads(text)
-        if "\\u" in text:  # an escape such as \ud800 alone is JSON, but no character
+        if "\\u" in text:  # a lone escape such as \ud800 is JSON, but not a character
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeError as error:
         raise RecordError("not UTF-8", f"{member.name!r}: {error}") from error

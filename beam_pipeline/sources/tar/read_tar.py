@@ -1,4 +1,4 @@
-"""Tar files as WebDataset has them: the members of one name are one record.
+"""Read tar files as in WebDataset: members with the same name are one record.
 
 Format: https://github.com/webdataset/webdataset
 """
@@ -33,24 +33,24 @@ from beam_pipeline.sources.tar.records import (
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 
-# A member, which takes a kilobyte or more, is gathered as some dozens of bytes.
+# A member takes a kilobyte or more in the tar, and dozens of bytes as an entry.
 _BYTES_AN_ENTRY_BYTE = 16
 
 
 @dataclasses.dataclass
 class ReadTar(ValueOptions, beam.PTransform):
-    """The records of tar files, as byte ranges; compressed tars are unpacked once.
+    """Read the records of tar files as byte ranges; compressed tars are unpacked once.
 
-    Members of one tar that have a name in common, up to the first dot of the file's name, are
-    one record, wherever they are in the tar; its key is "<tar>/<name>". The part after
-    the dot identifies a member (`parts`, `roles`). Texts, classes and JSON are read at once.
+    Members of a tar with the same name up to the first dot of the file's name are one record,
+    wherever they are in the tar; its key is "<tar>/<name>". The part after the dot identifies a
+    member (`parts`, `roles`). Texts, classes and JSON are read immediately.
 
-    Yields a Record or a bad Rejected a name; a bad Rejected for a tar that ends early or is
-    damaged, whose members before that are used.
+    Yields a Record or a bad Rejected per name; and a bad Rejected for a truncated or damaged tar,
+    whose members before the damage are used.
 
     Attributes:
-        path: The file; a folder; or a pattern of files.
-        scratch: The folder where compressed tars are unpacked, each once; "" rejects them.
+        path: A file, a folder, or a pattern of files.
+        scratch: The folder where compressed tars are unpacked once; "" rejects them.
         ignored: Files that are left out.
     """
 
@@ -78,7 +78,7 @@ class ReadTar(ValueOptions, beam.PTransform):
 
 
 def is_tar(path: str) -> bool:
-    """Whether the file's name is a tar's, also of a compressed one."""
+    """Whether the file has the name of a tar, plain or compressed."""
     return suffix(path) == "tar" or is_packed_tar(path)
 
 
@@ -89,7 +89,7 @@ def _kinds_in_batch(batch: tuple[int, bytes]) -> MemberKinds:
 def read_tar(
     file: InputFile, options: ValueOptions, scratch: str = ""
 ) -> Iterator[Entry | Rejected]:
-    """The members of one tar, keyed by their record; rejects."""
+    """Yield the members of one tar, keyed by their record; and rejects."""
     try:
         if scratch:
             file = dataclasses.replace(file, path=with_ranges(file.path, scratch))
@@ -112,7 +112,7 @@ def read_tar(
                 if not extension:
                     yield left_out(source, "no extension", "the extension says what a member is")
                 elif extension in options.ignore_columns:
-                    if extension not in logged:  # once, so that `find_roles` knows it
+                    if extension not in logged:  # one is enough for `find_roles`
                         logged.add(extension)
                         part = Part(extension, LEFT_OUT, member.offset, 0)
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
@@ -126,8 +126,8 @@ def read_tar(
 
 
 def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
-    """The tar files of a tree."""
-    # A compressed one in a folder may be of a tree: it is read only if it is named.
+    """Claim the tar files of a tree."""
+    # A compressed tar in a folder may hold a tree, so it is read only if named.
     if config.layout == "tar" or not tree.is_folder:
         return claim_of_files("tar", tree, [*filter(is_tar, tree.files())])
     tars = tree.files_with("tar")

@@ -1,4 +1,4 @@
-"""Records of the members of one name, by the roles of extensions and of names in JSON."""
+"""Make records from members, by the roles of extensions and of names in JSON."""
 
 import functools
 import itertools
@@ -47,7 +47,7 @@ class Role(NamedTuple):
     Attributes:
         feature: The feature's name.
         form: "image", "audio", "array", "bytes", "label", "text" or "value".
-        kind: The kind that holds all values.
+        kind: Kind that holds all values.
     """
 
     feature: str
@@ -56,7 +56,7 @@ class Role(NamedTuple):
 
 
 def kinds_of_members(parts: Iterable[Part]) -> MemberKinds:
-    """The extensions of `parts`, and the kinds of what their texts hold."""
+    """Return the extensions of `parts`, with the kinds of values in their texts."""
     return merge_kinds(map(_kinds_of_part, parts))
 
 
@@ -88,10 +88,10 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
     """Find the role of every extension and name in JSON, by its name in `MemberKinds`.
 
     Raises:
-        ConfigError: Two of them make the same feature, or a named one does not exist.
+        ConfigError: Two extensions or names make the same feature, or a named one does not exist.
     """
     if not kinds:
-        return {}  # not one tar could be read
+        return {}  # no tar could be read
     names = {name: name.partition("/")[2] or name.partition("/")[0] for name in kinds}
     check_ignored(options.ignore_columns, [*dict.fromkeys(names.values())])
     kinds = {
@@ -127,7 +127,7 @@ def find_roles(kinds: MemberKinds, options: ValueOptions) -> dict[str, Role]:
 
 
 def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
-    """The feature of an extension: "seg" of "seg.png", but "image" if there is no other image."""
+    """Return an extension's feature: "seg" for "seg.png", or "image" if it is the only image."""
     stem = stem_of(name)
     alone = [each for each, other in forms.items() if other == form] == [name]
     if form in _MEDIA and (not stem or (alone and form != "array")):
@@ -138,7 +138,7 @@ def _feature(name: str, form: str, forms: Mapping[str, str]) -> str:
 def _of_json(
     kinds: MemberKinds, forms: Mapping[str, str], taken: Collection[str]
 ) -> dict[str, Role]:
-    """Roles of the members of JSON objects, under their own names or after their extension."""
+    """Find the roles of members of JSON objects, named by themselves or with their extension."""
     several = sum(form == "json" for form in forms.values()) > 1
     roles = {}
     for name, kind in kinds.items():
@@ -153,7 +153,7 @@ def _of_json(
 
 
 def _make_label(roles: dict[str, Role], names: Iterable[str]) -> None:
-    """Make the first existing of `names` the record's label, if it has none."""
+    """Make the first existing name of `names` the record's label, if it has none."""
     if all(role.feature != "label" or role.form != "label" for role in roles.values()):
         for name in names:
             if name in roles:
@@ -162,7 +162,7 @@ def _make_label(roles: dict[str, Role], names: Iterable[str]) -> None:
 
 
 def _usual_labels(roles: Mapping[str, Role]) -> list[str]:
-    """Names in JSON that usually are classes; numbers with fractions are not."""
+    """List names in JSON that usually are classes; numbers with fractions are not."""
     possible = {
         lowered(role.feature): name
         for name, role in roles.items()
@@ -172,7 +172,7 @@ def _usual_labels(roles: Mapping[str, Role]) -> list[str]:
 
 
 def _check_clashes(roles: Mapping[str, Role]) -> None:
-    """Images may come as .jpg and .png; else every feature is of one extension or name."""
+    """Raise ConfigError if extensions or names, other than .jpg and .png, share a feature."""
     first: dict[str, tuple[str, Role]] = {}
     for name, role in roles.items():
         other, earlier = first.setdefault(role.feature, (name, role))
@@ -189,7 +189,7 @@ def record_of_parts(
     roles: Mapping[str, Role],
     options: ValueOptions,
 ) -> Iterator[Record | Rejected]:
-    """Make the record of all members of one name in a tar; a schema comes before `roles`."""
+    """Make the record of all members with one name in a tar; a schema overrides `roles`."""
     archive = members[0][0]
     used = (part for _, part in members if part.form != LEFT_OUT)
     if not (parts := sorted(used, key=lambda part: part.extension)):
@@ -204,7 +204,7 @@ def record_of_parts(
 
 
 def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
-    """The parts by extension, those with a value of JSON by "<extension>/<name>"."""
+    """Return parts by extension, or by "<extension>/<name>" for values in JSON."""
     for part in parts:
         if part.problem:
             raise RecordError(*part.problem)
@@ -222,12 +222,12 @@ def features_of_members(
     for name, role in roles.items():
         part = parts.get(name)
         if role.form == "label" and not part and "/" not in name:
-            continue  # the member is missing, not a value of its JSON
+            continue  # the member is missing, not a value in its JSON
         if role.form not in OF_FILE:
             make = functools.partial(_value_of_role, role=role, options=options)
             features[role.feature] = _made(part, path, make)
         elif part:
-            # A second image of the record goes by its extension.
+            # A second image of the record is named after its extension.
             feature = name if role.feature in features else role.feature
             features[feature] = OF_FILE[role.form](file=_range(part, path))
     for name, role in roles.items():
@@ -299,7 +299,7 @@ def declared_features(
 
 
 def sources_of(feature: Feature, roles: Mapping[str, Role]) -> list[str]:
-    """The extensions and JSON names of a declared feature; raises ConfigError if it has none."""
+    """Return the extensions and JSON names of a declared feature; raise ConfigError if none."""
     names = [name for name, role in roles.items() if role.feature == feature.name]
     names = names or [name for name in roles if feature.name in (name, stem_of(name))]
     if not names or feature.kind == "boxes":

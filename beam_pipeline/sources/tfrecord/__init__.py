@@ -1,1 +1,1 @@
-"""Anybody's TFRecord files."""
+"""TFRecord files of other programs."""

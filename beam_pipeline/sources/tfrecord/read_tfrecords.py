@@ -1,4 +1,4 @@
-"""TFRecord files of other programs, whose Examples are copied byte for byte."""
+"""Read TFRecord files of other programs, and copy their Examples byte for byte."""
 
 import contextlib
 import dataclasses
@@ -35,13 +35,13 @@ from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.json_file import MAX_BYTES
 
-# The first records of a dataset: so many in all, and so many of a file.
+# First records to inspect: in total, and per file.
 _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
 
 _FILES_LOOKED_INTO = 5
 
-# Damage to gzip; a file that is missing or too large has no records before it.
+# Damage with records before it, unlike a missing or too large file.
 _DAMAGES = ("truncated file", "damaged file")
 
 
@@ -67,7 +67,7 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     """Return `feature` with its key in the records, bare if it has no further keys.
 
     Raises:
-        ConfigError: They have no such key.
+        ConfigError: The records have no such key.
     """
     with_key = feature_keys.with_key_of(feature, keys, (feature.name,))
     if with_key is not None:
@@ -77,7 +77,7 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
             label, text = map(with_key.subkey, ("class/label", "class/text"))
             bare = label in keys and text not in keys
         return dataclasses.replace(with_key, bare=feature.bare or bare)
-    if feature.kind == "sequence":  # which the first records may lack
+    if feature.kind == "sequence":  # the first records may lack it
         return dataclasses.replace(feature, bare=True)
     near = difflib.get_close_matches(feature.name, list(keys), n=1)
     raise ConfigError(
@@ -89,18 +89,18 @@ def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
 
 @dataclasses.dataclass
 class ReadTFRecords(beam.PTransform):
-    """Records of TFRecord files, plain or gzip: `<file>:<number>`, Examples that stay as they are.
+    """Read TFRecord files, plain or gzip, as records `<file>:<number>` with unchanged Examples.
 
-    Yields a Record for every frame after reading its length; the split is that of the
-    file's name. A file that ends too early or is damaged gives the whole records before the
-    damage and one Rejected; files of another kind are Rejected.
+    Yields a Record for every frame after reading only its length; the file's name states the
+    split. A truncated or damaged file yields the records before the damage and one Rejected;
+    files of another kind are Rejected.
 
     Attributes:
         path: A folder, a file, or a pattern of files.
         scratch: The folder where gzip files are unpacked.
         ignored: Files that are left out.
-        allow_missing_shards: Whether files may be missing from a numbering. A single file that is
-            named is read without the others.
+        allow_missing_shards: Whether numbered files may be missing. A single named file is read
+            without the others.
     """
 
     path: str
@@ -126,7 +126,7 @@ class ReadTFRecords(beam.PTransform):
 def list_records(
     file: RecordFile | Rejected | Consumed, scratch: str, expected: Mapping[str, Expectation]
 ) -> Iterator[Element]:
-    """A Record for every whole frame of `file`, and a Rejected where they end too early."""
+    """Yield a Record for every whole frame of `file`, and a Rejected if they end too early."""
     if isinstance(file, Rejected | Consumed):
         yield file
         return
@@ -151,7 +151,7 @@ def list_records(
 
 
 def _with_ranges(file: RecordFile, scratch: str) -> tuple[str, RecordError | None]:
-    """Return the path of the uncompressed content, and the damage to gzip that cuts it off."""
+    """Return the path of the uncompressed content, and the gzip damage that truncates it."""
     if not file.compressed:
         return with_ranges(file.path, scratch), None
     try:
@@ -177,9 +177,9 @@ def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
 
 
 def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Claim files with the names of TFRecord files if the first ones are such files.
+    """Claim files named like TFRecord files if the first ones are TFRecord files.
 
-    The shards of a dataset of this project are claimed by its description, with its features.
+    The shards of this project's own datasets are claimed with the features in metadata.json.
     """
     files = tree.files()
     built = _built(files, tree.path) if tree.is_folder else {}
@@ -214,9 +214,9 @@ def claim_tfrecords(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def _built(files: Sequence[str], path_of: Callable[[str], str]) -> dict[str, metadata.Metadata]:
-    """Return what the metadata.json of each dataset of this project states, by folder.
+    """Return the metadata of each dataset of this project, by folder.
 
-    There are none if some of these files are in none of the folders.
+    Empty if one of `files` is outside these folders.
     """
     described = [file for file in files if name_of(file) == metadata.FILE]
     built = {}

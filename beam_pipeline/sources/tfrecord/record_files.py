@@ -1,4 +1,4 @@
-"""TFRecord files by their first bytes, with splits by their names."""
+"""Find TFRecord files by their first bytes, and splits by their names."""
 
 import dataclasses
 import re
@@ -23,16 +23,16 @@ _NO_FRAME = (
     "gzip"
 )
 _ZLIB = "it is compressed as ZLIB, which is not supported; write it plain or as GZIP"
-# Numbers may follow, and gzip's suffix; the index of a file has another one.
+# Numbers and gzip's suffix may follow; indexes of files have other suffixes.
 _NAMED_SO = re.compile(r"(tfrec(ords?)?|\.records?)(-of-|[-_.\d])*(\.gz(ip)?)?$", re.IGNORECASE)
-# What says that a directory is a dataset.
+# Files that describe a dataset.
 _DESCRIPTIONS = frozenset({"metadata.json", "dataset_info.json"})
 _REMOTE_FILES_AT_ONCE = 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFile(InputFile):
-    """A TFRecord file, perhaps compressed by gzip."""
+    """A TFRecord file, possibly compressed with gzip."""
 
     compressed: bool
 
@@ -78,17 +78,17 @@ def _look(file: InputFile) -> RecordFile | Rejected:
 
 
 def kind_of_file(path: str) -> str | None:
-    """ "plain", "gzip" or "zlib" of a TFRecord file; None of any other.
+    """Detect a TFRecord file: "plain", "gzip" or "zlib"; None for any other file.
 
-    The last, TensorFlow's third way, is recognised but not read. One without a record is an empty
-    file, or a compressed one of nothing, that is named like one.
+    TensorFlow's zlib is recognised but not read. An empty file, or compressed empty content, is a
+    TFRecord file only if it is named like one.
 
     Raises:
         RecordError: "missing file" or "unreadable file".
     """
     with storage.opened(path) as handle:
         head = handle.read(_PEEKED_BYTES)
-    # A plain file may start like gzip: its first length is a number like any other.
+    # A plain file may start like gzip, since its first length can be any number.
     if starts_frame(head) or not head:
         return "plain" if head or has_record_name(path) else None
     unpacking = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
@@ -107,18 +107,18 @@ def has_record_name(path: str) -> bool:
 
 
 def tfds_name(files: Sequence[str]) -> str:
-    """The dataset's name in TFDS's names of files, if all have such names and one dataset's."""
+    """Return the dataset's name in TFDS file names, or "" unless all files have the same one."""
     matches = [TFDS_NAME.fullmatch(name_of(file)) for file in files]
     names = {each["name"] if each else "" for each in matches}
     return names.pop() if len(names) == 1 else ""
 
 
 def find_shards(directory: str) -> list[RecordFile]:
-    """The TFRecord files of a directory that are to be one dataset.
+    """Find the TFRecord files of a directory to read as one dataset.
 
     Raises:
-        ConfigError: They cannot be one dataset, or there are none.
-        DataError: A file is called like one and is none, or cannot be read.
+        ConfigError: The files cannot be one dataset, or there are none.
+        DataError: A file named like a TFRecord file is not one, or cannot be read.
     """
     if not storage.is_directory(directory):
         raise ConfigError(f"{directory} is not a directory; give the one that holds the files")
