@@ -1,1 +1,1 @@
-"""Tables: files of rows, of which each row is a record or a part of one."""
+"""Tables: files whose rows are records or parts of records."""

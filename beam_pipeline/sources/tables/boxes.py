@@ -1,4 +1,4 @@
-"""Make the objects of one image from the rows of a table."""
+"""Make the objects of an image from the rows of a table."""
 
 import contextlib
 import dataclasses
@@ -25,7 +25,7 @@ from beam_pipeline.sources.tables.types import (
 )
 from tfrecord_dataset.image_size import ImageSize
 
-# Members of Hugging Face's `objects` that hold the boxes, in order of preference.
+# Members of Hugging Face's `objects` that may hold the boxes, in order of preference.
 _COORDINATES = ("bbox", "bboxes", "boxes", "box")
 _HEADER_BYTES = 1 << 16
 
@@ -34,12 +34,12 @@ _Kinds = Mapping[str, Kind | None]
 
 
 def boxes_from_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects:
-    """Make the boxes of one image from its rows; a row without coordinates adds none.
+    """Make the boxes of an image from its rows; a row without coordinates adds no box.
 
     Other columns become attributes of the boxes.
 
     Raises:
-        RecordError: A coordinate is not a number or missing, or another value is missing.
+        RecordError: A coordinate is not a number, or a coordinate or other value is missing.
     """
     check_number(len(rows))
     stated = [(row, _stated_box(row, roles.boxes.corners)) for row in rows]
@@ -55,7 +55,7 @@ def boxes_from_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Object
 def objects_from_runs(
     rows: Sequence[_Row], roles: Roles, kinds: _Kinds, image_path: str
 ) -> Objects:
-    """Make the objects of one image from rows of run lengths, as `boxes_from_rows` does."""
+    """Make the objects of an image from rows of run lengths; like `boxes_from_rows`."""
     size = _stated_size(rows, roles) or _size_in_file(image_path)
     [column] = roles.boxes.corners
     check_number(len(rows))
@@ -71,7 +71,7 @@ def objects_from_runs(
 
 
 def _facts_of_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects:
-    """Make the classes and attributes of objects with a row each."""
+    """Make the classes and attributes of objects, one per row."""
     label = roles.boxes.labels
     attributes = {
         attribute_name(name): _attribute(name, [row.get(name) for row in rows], kinds[name], roles)
@@ -84,7 +84,7 @@ def _facts_of_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects
 def _attribute(
     column: str, values: Sequence[Any], kind: Kind | None, roles: Roles
 ) -> tuple[Any, ...]:
-    """Convert the values of some boxes; lists in a CSV stay text."""
+    """Convert an attribute's values; lists in a CSV stay text."""
     kind = str if isinstance(kind, ListOf) else kind
     return tuple(convert_column(values, column, kind, roles.missing_number))
 
@@ -92,17 +92,17 @@ def _attribute(
 def boxes_from_lists(row: _Row, roles: Roles, kinds: _Kinds | None) -> Objects:
     """Make the boxes of an image from its only row.
 
-    The column holds a list of four numbers each (format "xyxy" unless stated otherwise)
-    with the classes and other values in further lists; or Hugging Face's object of lists;
-    or a list of objects. In these two a `bbox` is "xywh", as in COCO.
+    The column holds a list of boxes with four numbers (format "xyxy" unless stated otherwise),
+    next to lists of classes and other values; or Hugging Face's object of lists; or a list of
+    objects. In the last two, `bbox` is "xywh", as in COCO.
 
     Args:
         row: The values by column.
         roles: The role of each column.
-        kinds: Of the attributes, under "<column>.<attribute>"; None leaves values as they are.
+        kinds: Kinds of attributes, by "<column>.<attribute>"; None leaves values unconverted.
 
     Raises:
-        RecordError: The lists differ in length, or hold something else.
+        RecordError: The lists differ in length, or hold invalid values.
     """
     members, box_format = _as_lists(row, roles)
     coordinates = tuple(_four(box) for box in members.pop("", []))
@@ -128,7 +128,7 @@ def boxes_from_lists(row: _Row, roles: Roles, kinds: _Kinds | None) -> Objects:
 
 
 def _as_lists(row: _Row, roles: Roles) -> tuple[dict[str, list[Any]], str]:
-    """Return lists of n values: "" the boxes, "labels" their classes, and attributes by name."""
+    """Return lists of equal length by name: "" for boxes, "labels", and attributes."""
     value = row.get(roles.boxes.lists)
     items = value if isinstance(value, list) else []
     if any(isinstance(item, dict) for item in items):
@@ -205,7 +205,7 @@ def _four(box: Any) -> tuple[float, float, float, float]:
 
 
 def _stated_size(rows: Sequence[_Row], roles: Roles) -> ImageSize | None:
-    """Return the image's size, if the rows state it; raise RecordError if they contradict."""
+    """Return the image's size if the rows state it; raise RecordError if they disagree."""
     if roles.boxes.size is None:
         return None
     width, height = roles.boxes.size
@@ -223,23 +223,23 @@ def _stated_size(rows: Sequence[_Row], roles: Roles) -> ImageSize | None:
 
 
 def _class_of(value: Any, roles: Roles) -> str:
-    """Return a box's class; of a number of the user's classes the name."""
+    """Return a box's class, by name if the value is the number of one of the user's classes."""
     name = label_name(value, roles.boxes.labels or roles.boxes.lists)
     return name if roles.labels else named_class(name, roles.classes)
 
 
 def _size_in_file(path: str) -> ImageSize:
-    """Return the size that an image's header states; raise RecordError if there is none."""
+    """Read the size from an image's header; raise RecordError if there is none."""
     with contextlib.suppress(RecordError):
         return size_in_file(storage.read_start(path, _HEADER_BYTES))
     return size_in_file(storage.read_bytes(FileRef(path=path)))
 
 
 def mask_of_starts(text: str, size: ImageSize) -> Mask:
-    """Return the mask of "start length start length …": pixels from 1 on, down each column.
+    """Decode a mask "start length start length …": pixels count from 1, column by column.
 
     Raises:
-        RecordError: "malformed annotation": they overlap, or reach out of the image.
+        RecordError: "malformed annotation": runs overlap, or exceed the image.
     """
     try:
         numbers = list(map(int, text.split()))

@@ -1,4 +1,4 @@
-"""Prepare the values of rows: missing values, decimal commas, paths of templates, JSON texts."""
+"""Prepare cells: missing values, decimal commas, paths from templates, objects as JSON text."""
 
 import dataclasses
 import json
@@ -13,23 +13,23 @@ from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.tables.options import TableOptions
 
 _NUMBER = re.compile(r"#\d+$")
-# With points between thousands, as they are written where the comma is the decimal one.
+# May have points between thousands.
 _DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 
 
 @dataclasses.dataclass(frozen=True)
 class Cells:
-    """How cells are prepared before they are converted.
+    """Preparation of cells before conversion.
 
     Attributes:
-        missing: Texts that stand for a missing value.
-        column: The column that gets the image's path; "" leaves all columns as they are.
-        template: The path in parts: a literal text and the column behind it, "" for none.
+        missing: Texts that mean a missing value.
+        column: The column that gets the path from `template`; "" for none.
+        template: The path in parts: literal text and the column after it, "" for none.
         decimal_comma: Whether "1,5" is a number.
         numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
-        classes: Columns that say by 1, and 0 or -1, whether the row has this class; `label`, the
-            column of the names of these that it has, takes their place.
-        as_json: Columns of objects, whose values become texts in JSON.
+        classes: Columns of one class each with 1, and 0 or -1; replaced by `label`, a column with
+            the names of a row's classes.
+        as_json: Columns of objects, which become JSON text.
     """
 
     missing: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class Cells:
 
     @property
     def label(self) -> str:
-        """The column that takes the place of `classes`; "" if there are none."""
+        """The column that replaces `classes`; "" if there are none."""
         few = (*self.classes[:2], "…", self.classes[-1]) if self.classes[4:] else self.classes
         return ", ".join(few)
 
@@ -52,7 +52,7 @@ class Cells:
         return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
 
     def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
-        """Prepare the cells of some rows in place; `missing` is what a cell without a value is."""
+        """Prepare the cells of rows in place; `missing` replaces missing values."""
         num_rows = len(next(iter(columns.values()), ()))
         for name, values in columns.items():
             for change in self._changes(name, missing):
@@ -71,7 +71,7 @@ class Cells:
             columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
 
     def _changes(self, name: str, missing: str | None) -> Iterator[Callable[[Any], Any]]:
-        """Yield what changes each value of a column, in order."""
+        """Yield the functions to apply to each value of a column, in order."""
         if name in self.as_json:
             yield json_text
         if self.missing:
@@ -103,10 +103,10 @@ def _text(value: Any) -> str:
 
 
 def cells(options: TableOptions, names: Collection[str]) -> Cells:
-    """Return how options prepare the cells of a table whose columns are `names`.
+    """Make the preparation of a table with columns `names` from options.
 
     Raises:
-        ConfigError: The template of the images' paths cannot be used.
+        ConfigError: The template of image paths cannot be used.
     """
     made = Cells(frozenset(options.missing_values), decimal_comma=options.decimal_comma)
     template, column, why = options.image_template, options.image_column or "image", ""

@@ -1,8 +1,8 @@
-"""Parquet and Arrow files, of Hugging Face and others: a column is a feature.
+"""Read Parquet and Arrow files, of Hugging Face and others, with a feature per column.
 
-Files in a column (images, audio) are put into the scratch folder. Hugging Face writes its features
-as JSON into the schema's metadata: which structs are images or audio, and the names of classes
-whose numbers are stored (https://huggingface.co/docs/datasets/about_dataset_features).
+Files in a column (images, audio) are copied to the scratch folder. Hugging Face writes its features
+as JSON into the schema's metadata: which structs are images or audio, and the names of classes that
+are stored as numbers (https://huggingface.co/docs/datasets/about_dataset_features).
 """
 
 import contextlib
@@ -49,7 +49,7 @@ _STRINGS = (pa.string(), pa.large_string(), *_BYTES[:2])
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ColumnarTable(Table):
-    """One Parquet or Arrow file."""
+    """A Parquet or Arrow file."""
 
     sign = "#"
 
@@ -73,7 +73,7 @@ class ColumnarTable(Table):
 
 @dataclasses.dataclass
 class ReadArrow(ReadContainers):
-    """The rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
+    """Read the rows of Arrow files: Hugging Face's `save_to_disk`, Feather, IPC."""
 
     suffixes: ClassVar[tuple[str, ...]] = ("arrow", "feather")
     is_parquet: ClassVar[bool] = False
@@ -105,7 +105,7 @@ class ReadArrow(ReadContainers):
 
 @dataclasses.dataclass
 class ReadParquet(ReadArrow):
-    """The rows of Parquet files; classes have the names that the schema's metadata states."""
+    """Read the rows of Parquet files; the schema's metadata names the classes."""
 
     suffixes = ("parquet",)
     is_parquet = True
@@ -113,12 +113,12 @@ class ReadParquet(ReadArrow):
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    """Open a file that Arrow reads; raise DataError if it is damaged."""
+    """Open a file for Arrow; raise DataError if it is damaged."""
     with storage.opened(path) as handle:
         try:
             yield handle
         except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # Arrow's own have none
+            if isinstance(error, OSError) and error.errno is not None:  # not one of Arrow's
                 raise
             raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
 
@@ -139,7 +139,7 @@ def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> 
     size = handle.seek(0, 2)
     handle.seek(0)
     start = 0
-    if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC:  # a stream, a footer, and the magic again
+    if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC:  # then a stream, a footer, and the magic again
         start = _FILE_HEADER_BYTES
         handle.seek(max(start, size - len(_FILE_MAGIC)))
         if handle.read() != _FILE_MAGIC:
@@ -149,7 +149,7 @@ def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> 
 
 
 class _Messages:
-    """A stream of Arrow messages, each checked before Arrow unpacks its compressed buffers."""
+    """A stream of Arrow messages, checked before Arrow unpacks their compressed buffers."""
 
     closed = False
 
@@ -159,7 +159,7 @@ class _Messages:
         self._size, self._num_bytes = size, 0
 
     def read(self, num_bytes: int) -> bytes:
-        """Return that many bytes, fewer at the end; raise RecordError if too many are unpacked."""
+        """Read bytes, fewer at the end; raise RecordError if buffers unpack to too many."""
         data: bytes = self._rest.read(num_bytes)
         while len(data) < num_bytes and (message := next(self._messages, None)):
             self._num_bytes += sum(_unpacked_sizes(message))
@@ -169,13 +169,13 @@ class _Messages:
         return data
 
     def close(self) -> None:
-        """Leave the stream to whoever opened it."""
+        """Do nothing: the caller that opened the stream closes it."""
 
 
 def _unpacked_sizes(message: pa.Message) -> Iterator[int]:
-    """Yield the bytes that each compressed buffer of a message states for its content.
+    """Yield the stated unpacked size of each compressed buffer of a message.
 
-    Format: Arrow's Message.fbs, a FlatBuffer, of which Arrow has checked all offsets.
+    Format: Arrow's Message.fbs, a FlatBuffer whose offsets Arrow has checked.
     """
     data, body = memoryview(message.metadata), message.body
 
@@ -183,7 +183,7 @@ def _unpacked_sizes(message: pa.Message) -> Iterator[int]:
         return int.from_bytes(data[at : at + size], "little", signed=size > 2)
 
     def member(table: int, index: int) -> int:
-        """Return where a member of a table is; 0 if it has none."""
+        """Return the offset of a table's member; 0 if it is missing."""
         fields, place = table - number(table), 4 + 2 * index
         offset = number(fields + place, 2) if place < number(fields, 2) else 0
         return table + offset if offset else 0
@@ -196,22 +196,22 @@ def _unpacked_sizes(message: pa.Message) -> Iterator[int]:
         batch = target(member(batch, 1))
     elif message.type != "record batch":
         return
-    if member(batch, 3):  # else nothing is compressed
+    if member(batch, 3):  # otherwise nothing is compressed
         buffers = target(member(batch, 2))
         for at in range(buffers + 4, buffers + 4 + 16 * number(buffers), 16):
             start, length = number(at, 8), number(at + 8, 8)
             stated = bytes(body[start : start + 8]) if length else b""
-            yield max(0, int.from_bytes(stated, "little", signed=True))  # -1: as it is
+            yield max(0, int.from_bytes(stated, "little", signed=True))  # -1: not compressed
 
 
 def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
-    """Yield some rows at a time, with these columns."""
+    """Yield batches of rows with the columns `names`."""
     read = _parquet_batches if is_parquet else _arrow_batches
     size, long_bytes = handle.seek(0, 2), 0
     for rows in read(handle, names):
         rows.validate(full=True)
         num_bytes = sum(map(_unpacked_bytes, rows.columns))
-        # Short texts are repeated in good faith.
+        # Repeated short texts are harmless.
         long_bytes += max(0, num_bytes - _LONG_ROW_BYTES * len(rows))
         if is_inflated(size, long_bytes):
             raise RecordError(
@@ -225,7 +225,7 @@ def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator
 
 
 def _unpacked_bytes(values: pa.Array) -> int:
-    """Return the bytes of values, where several may share one of a dictionary or of a view."""
+    """Return the unpacked size of values, which may share entries of a dictionary or view."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         entries = values.dictionary
@@ -257,7 +257,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _is_bounded(kind: pa.DataType) -> bool:
-    """Return whether the bytes of values of a type are known before they are made."""
+    """Return whether a type's unpacked size is known before unpacking."""
     if pa.types.is_dictionary(kind):
         return _is_text(kind.value_type) or not kind.value_type.num_fields
     shares = (
@@ -295,7 +295,7 @@ def _arrow_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch
 
 
 def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:
-    """Return how the first value begins that a column of files has."""
+    """Return the first bytes of the first value in a column of files."""
     for rows in _batches(handle, [column], is_parquet=is_parquet):
         for value in rows[column].to_pylist():
             data = value.get("bytes") if isinstance(value, dict) else value
@@ -305,7 +305,7 @@ def _first_bytes(handle: Any, column: str, is_parquet: bool) -> bytes:
 
 
 def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
-    """Return Hugging Face's features by column; none if the schema has none."""
+    """Return Hugging Face's features by column; empty if the schema has none."""
     try:
         text = (schema.metadata or {})[b"huggingface"].decode()
         features = {} if is_deep(text) else json.loads(text)["info"]["features"]
@@ -317,10 +317,10 @@ def _features_of(schema: pa.Schema) -> Mapping[str, Any]:
 def _declaration_of(
     field: pa.Field, feature: Any, first_bytes: Callable[[], bytes]
 ) -> ColumnDeclaration:
-    """Return how a column is read, by its Arrow type and Hugging Face's feature, if there is one.
+    """Declare a column by its Arrow type and by Hugging Face's feature, if any.
 
     Raises:
-        RecordError: "unsupported column": it holds what no feature can be made of.
+        RecordError: "unsupported column": no feature can hold its values.
     """
     kind = field.type
     if _is_file(kind):
@@ -343,7 +343,7 @@ def _declaration_of(
 
 
 def _is_file(kind: pa.DataType) -> bool:
-    """Return whether a type is that of encoded files: bytes, or a struct of bytes and a path."""
+    """Return whether a type may hold encoded files: bytes, or a struct of bytes and a path."""
     if pa.types.is_struct(kind):
         names = {kind.field(number).name for number in range(kind.num_fields)}
         return "bytes" in names <= {"bytes", "path"} and _is_file(kind.field("bytes").type)
@@ -351,27 +351,27 @@ def _is_file(kind: pa.DataType) -> bool:
 
 
 def declaration_of_bytes(name: str, data: bytes) -> ColumnDeclaration:
-    """Return how a column of bytes is read, of which one value begins with `data`.
+    """Declare a column of bytes by `data`, the start of one of its values.
 
     Raises:
-        RecordError: "unsupported column": they are neither images nor audio.
+        RecordError: "unsupported column": it holds neither images nor audio.
     """
     for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
-        with contextlib.suppress(RecordError):  # it says why they are none
+        with contextlib.suppress(RecordError):  # not of this kind
             sniff(data)
             return ColumnDeclaration(media=kind)
     raise unsupported(f"column {name!r} holds bytes that are neither images nor audio")
 
 
 def _types_in(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """Yield the types that a type has inside, at any depth."""
+    """Yield the types nested in a type, at any depth."""
     for number in range(kind.num_fields):
         yield kind.field(number).type
         yield from _types_in(kind.field(number).type)
 
 
 def _json_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type to cast to for JSON: times become texts, decimals fractions."""
+    """Return the type to cast to for JSON: text for times, float for decimals."""
     if pa.types.is_temporal(kind) or pa.types.is_null(kind):
         return pa.string()
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
@@ -387,7 +387,7 @@ def _values(array: Any, kind: pa.DataType | None, feature: Any, *, as_json: bool
 
 
 def _with_names(value: Any, feature: Any) -> Any:
-    """Replace the numbers of classes in a value by their names; -1 means none."""
+    """Replace numbers of classes in a value by names; -1 means no class."""
     inner = _element(feature)
     match value:
         case list():

@@ -1,4 +1,4 @@
-"""Make features of the columns of a table, a column at a time; long values become references."""
+"""Convert the columns of a table to features, column by column; long values become references."""
 
 import functools
 import json
@@ -25,7 +25,7 @@ from beam_pipeline.sources.tables.types import (
     wider,
 )
 
-# A value of so much is worth a reference.
+# Size from which a value becomes a reference.
 LONG_VALUE_BYTES = 1 << 10
 
 Kinds = Mapping[str, Kind | None]
@@ -33,16 +33,16 @@ Convert = Callable[[Sequence[Any]], Sequence[Value | None]]
 
 
 class FeatureColumn(NamedTuple):
-    """A feature, the column that it comes from, and what makes its values."""
+    """A feature, its column, and the conversion of its values."""
 
     feature: str
     column: str
     convert: Convert  # pickles in a few bytes
-    may_be_long: bool = True  # and so worth a reference
+    may_be_long: bool = True  # and become references
 
 
 def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureColumn]:
-    """Return files, what a user declared, and the record's classes."""
+    """Return the columns of files, declared features, and the record's classes."""
     unlabelled = file.relative in roles.unlabelled
     main = []
     for media in roles.media:
@@ -72,7 +72,7 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
 
 
 def other_columns(table: Table, roles: Roles, kinds: Kinds) -> list[FeatureColumn]:
-    """Return the columns that are features under their own names."""
+    """Return the columns that are features with their own names."""
     if roles.declared or roles.boxes.corners:
         return []
     if table.has_values:
@@ -92,7 +92,7 @@ def other_columns(table: Table, roles: Roles, kinds: Kinds) -> list[FeatureColum
 
 
 def path_text(value: Any, column: str) -> str:
-    """Return a path as a table states it; raise RecordError if it is none."""
+    """Return the path in a cell; raise RecordError if it is not a path."""
     if not isinstance(value, str) or not value.strip():
         raise malformed(f"column {column!r} is {value!r}, not the path of a file")
     return value
@@ -111,12 +111,12 @@ def _files(values: Sequence[Any], media: Media, path_of: Callable[[str], str]) -
 def _each(
     values: Sequence[Any], value_of: Callable[[Any], Value], may_lack: bool
 ) -> list[Value | None]:
-    """Return what becomes of the values; None if one may be missing, and is."""
+    """Convert each value; missing ones become None if `may_lack`."""
 
     def stated(value: Any) -> Value | None:
         return None if may_lack and not is_stated(value) else value_of(value)
 
-    if set(map(type, values)) in ({str}, {int}):  # of classes few differ
+    if set(map(type, values)) in ({str}, {int}):  # classes have few distinct values
         made = {value: stated(value) for value in dict.fromkeys(values)}
         return [made[value] for value in values]
     return list(map(stated, values))
@@ -125,7 +125,7 @@ def _each(
 def converted(
     columns: Iterable[FeatureColumn], batch: Batch, scratch: Scratch | None
 ) -> dict[str, Sequence[Any]]:
-    """Return the values of each feature by row, None if there is none; raise RecordError."""
+    """Return each feature's values by row, None for missing ones; raise RecordError."""
     nothing = [None] * len(batch)
     features: dict[str, Sequence[Any]] = {}
     for feature, column, convert, may_be_long in columns:
@@ -140,7 +140,7 @@ def converted(
 def _spilled(
     values: Sequence[Any], stated: Sequence[Any], convert: Convert, scratch: Scratch
 ) -> Sequence[Any]:
-    """Replace long values by references to what the table states, in a scratch file."""
+    """Replace long values by references to the table's cells in a scratch file."""
     if set(map(type, values)) == {str} and max(map(len, values)) < LONG_VALUE_BYTES:
         return values  # nearly always
     return [
@@ -170,7 +170,7 @@ def _read(data: bytes, is_text: bool, convert: Convert) -> Value:
 
 
 def is_long(value: object) -> bool:
-    """Return whether a text, a list or what is made of it is worth a reference."""
+    """Return whether a text, list or array is long enough for a reference."""
     if isinstance(value, Array):
         return len(value.data) >= LONG_VALUE_BYTES
     if isinstance(value, tuple | list | dict | ClassLabels):
@@ -179,10 +179,10 @@ def is_long(value: object) -> bool:
 
 
 def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]:
-    """Return the kinds of columns and labels of some rows, and "<boxes>.<name>" of attributes.
+    """Return the kinds of rows' columns and labels, and of attributes as "<boxes>.<name>".
 
     Raises:
-        RecordError: A row has a value that cannot be used.
+        RecordError: A row has an unusable value.
         DataError: There are too many columns.
     """
     check_number(batch.columns, "the rows")
@@ -205,7 +205,7 @@ def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]
 
 
 def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:
-    """Raise "unsupported column" for an object, or a list or none unlike in the first rows."""
+    """Raise "unsupported column" for an object, or a list or plain value unlike the first rows."""
     boxes = roles.boxes
     excepted = {boxes.lists, boxes.labels, *boxes.per_box} | roles.ignored
     for name, values in columns.items():

@@ -1,4 +1,4 @@
-"""CSV and TSV files: cells are texts; a row that cannot be read is rejected with its line."""
+"""Read CSV and TSV files: cells are texts; an unreadable row is rejected with its line."""
 
 import codecs
 import csv
@@ -36,27 +36,27 @@ from beam_pipeline.sources.tables.table import (
 )
 
 DEFAULT_ENCODING = "utf-8"
-_HEAD_BYTES = 1 << 20  # a header of 20,000 columns is whole
-# What is parsed at once; a row that is longer than the first is in a block of the last. A block
-# takes twenty times its size in memory.
+_HEAD_BYTES = 1 << 20  # enough for a header of 20,000 columns
+# Block sizes: a row longer than the first size needs a block of the second. A block takes twenty
+# times its size in memory.
 _BLOCKS_BYTES = (1 << 20, BATCH_BYTES)
 _ROWS = 100
-# In a tie the first wins: texts hold the others more often.
+# In a tie the first wins, since texts more often contain the others.
 _DELIMITERS = "\t|;,"
 _COMMENT = "#"
 _EXCEL_SEPARATOR = re.compile(r"sep=([\t !#-~])\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 _WHOLE, _DIGIT = re.compile("[0-9]{1,18}"), re.compile("[0-9]")
 _DIGITS_OF_YEARS = 4
-_FEWEST_NUMBERS = 3  # that name columns
+_FEWEST_NUMBERS = 3  # as names of columns
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _QUOTED = r'\A"([^"]|"")*"\z'
-# Replaces bytes that cannot be decoded: a character that no text has (Unicode 23.7).
+# Replaces bytes that cannot be decoded: a noncharacter, absent from texts (Unicode 23.7).
 _UNREADABLE = "\ufdd0"
 # Flickr8k's and Flickr30k's *.token: "x.jpg#0", a tab, and a caption.
 _NUMBERED_CAPTION = re.compile(r"[^\t#]+\.\w{3,4}#\d+\t")
 _LISTS = ("txt", "token")
-# A quoted text with more rows than this is an unclosed quote.
+# A quoted text that contains more rows than this is an unclosed quote.
 _MANY_ROWS = 10
 
 _ERRORS = "beam_tfrecords.unreadable"
@@ -72,14 +72,14 @@ codecs.register_error(_ERRORS, _unreadable)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How a CSV file is written.
+    """Dialect of a CSV file.
 
     Attributes:
         has_quotes: Whether double quotes enclose fields.
-        skips_spaces: Whether blanks behind a delimiter belong to no field.
+        skips_spaces: Whether to skip spaces after a delimiter.
         has_header: Whether the first row names the columns.
-        num_before: How many lines are above the first row.
-        encoding: Python's name of it.
+        num_before: Number of lines above the first row.
+        encoding: Python's name of the encoding.
     """
 
     delimiter: str = ","
@@ -90,7 +90,7 @@ class Dialect:
     encoding: str = DEFAULT_ENCODING
 
     def rows(self, lines: Sequence[str]) -> list[list[str]]:
-        """Return the first rows of some lines."""
+        """Parse the first rows of lines."""
         csv.field_size_limit(2 * MAX_ITEM_CHARACTERS)  # Python's own default is 131,072
         quoting = csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE
         reader = csv.reader(
@@ -103,12 +103,12 @@ class Dialect:
 
 
 def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> Dialect:
-    """Find how rows are written by the first lines of a file.
+    """Detect the dialect from the first lines of a file.
 
-    The delimiter is the one of tab, bar, semicolon and comma that the first line has most of, or,
-    with blanks, that gives as many fields as there are columns. In tables of tabs and bars, quotes
-    enclose no delimiters and line ends (Common Voice, GLUE), unless rows are of one width only
-    then. (`csv.Sniffer` takes letters of texts for delimiters.)
+    The delimiter is the tab, bar, semicolon, comma or space that splits the first line into
+    `num_columns` fields, else the most frequent one except space. With tabs and bars, quotes are
+    part of fields (Common Voice, GLUE), unless only quoting gives all rows the same width.
+    (`csv.Sniffer` takes letters of texts for delimiters.)
     """
     num_before = _num_comments(lines)
     first = lines[num_before] if lines[num_before:] else ""
@@ -129,7 +129,7 @@ def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> D
 
 
 def _num_comments(lines: Sequence[str]) -> int:
-    """Return how many lines of "#" are above the header, which may be the last of them."""
+    """Count the "#" lines above the header; the last "#" line may itself be the header."""
     number = len([*itertools.takewhile(lambda line: line.startswith(_COMMENT), lines)])
     if not number or not lines[number:]:
         return 0
@@ -143,10 +143,10 @@ def _widths(dialect: Dialect, lines: Sequence[str]) -> set[int]:
 
 
 def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
-    """Return the names of the columns, which the first row states; "" of one that is left out.
+    """Return the names of the columns in the first row; "" leaves a column out.
 
     Raises:
-        ConfigError: There is none, or it looks like a row of data.
+        ConfigError: There is no header, or it looks like a row of data.
     """
     names = [name.strip().removeprefix(f"{_COMMENT} ") for name in rows[0]] if rows else []
     if not any(names):
@@ -155,14 +155,14 @@ def header_of(rows: Sequence[Sequence[str]], path: str) -> list[str]:
     if cell := data_in(names, below):
         facts = {"path": path, "cell": cell}
         raise ProblemError(Problem(code="header is data", facts=facts, option="no_header"))
-    for at, name in enumerate(names):  # pandas's index has no name
+    for at, name in enumerate(names):  # pandas writes its index without a name
         if not name and (kind := kind_of_all(row[at] for row in below)) and kind not in names:
             names[at] = kind
     return names
 
 
 def data_in(names: Sequence[str], below: Sequence[Sequence[str]]) -> str:
-    """Return a cell of the first row `names` that names no column; "" if all may be names."""
+    """Return a cell of the first row `names` that cannot name a column; "" if all can."""
     below = [row for row in below if [*map(str.strip, row)] != [*names]]
     columns = zip(*below, strict=True) if below else [()] * len(names)
     numbers = [int(name) for name in names if _WHOLE.fullmatch(name)]  # years, pixels
@@ -174,7 +174,7 @@ def data_in(names: Sequence[str], below: Sequence[Sequence[str]]) -> str:
 
 
 def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
-    """Return whether a cell is like the values below it; `is_alone` if its row has few numbers."""
+    """Return whether a cell looks like a value; `is_alone` if its row has few numbers."""
     if media_kind(name) or (_NUMBER.fullmatch(name) and not name.isdecimal()):
         return True
     if name in values and len(set(values)) < len(values):
@@ -186,11 +186,11 @@ def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
 
 
 class _Text:
-    """A file as UTF-8, whatever its encoding, without byte order mark and with a last line end.
+    """A file converted to UTF-8, without byte order mark and with a final line end.
 
     Attributes:
-        num_quotes: How many double quotes it had so far.
-        is_readable: Whether all of it so far was of the encoding.
+        num_quotes: Number of double quotes so far.
+        is_readable: Whether all bytes so far could be decoded.
     """
 
     closed = False
@@ -206,7 +206,7 @@ class _Text:
         self.is_readable = True
 
     def read(self, num_bytes: int) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Read up to `num_bytes` bytes; none at the end."""
         while len(self._rest) < num_bytes and not self._is_at_end:
             data = self._handle.read(num_bytes)
             self._is_at_end = not data
@@ -223,16 +223,16 @@ class _Text:
         return text.encode()
 
     def close(self) -> None:
-        """Leave the file to whoever opened it."""
+        """Do nothing: the caller that opened the file closes it."""
 
 
 class _Block(NamedTuple):
     """Rows as the parser yields them.
 
     Attributes:
-        columns: Their fields.
-        lines: The line on which each begins, int64 [n].
-        newlines: By column, how many newlines the fields have, int64 [n]; none without quotes.
+        columns: Fields by column.
+        lines: First line of each row, int64 [n].
+        newlines: Number of newlines in the fields by column, int64 [n]; empty without quotes.
     """
 
     columns: list[pyarrow.Array]
@@ -242,14 +242,14 @@ class _Block(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsvTable(Table):
-    """One file of CSV."""
+    """A CSV file."""
 
     is_typed = False
 
     dialect: Dialect
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """Read the rows as they are; rows without any value are skipped."""
+        """Read the rows unconverted; rows without any value are skipped."""
         path = self.file.path
         try:
             yield from self._in_small_blocks(path)
@@ -262,7 +262,7 @@ class CsvTable(Table):
             ) from error
 
     def _in_small_blocks(self, path: str) -> Iterator[Batch]:
-        """Yield the rows of a file, and read it again in large blocks from a row that needs one."""
+        """Yield the rows of a file; from a row that needs a large block, read it again in these."""
         done = last = 0
         for block_bytes in _BLOCKS_BYTES:
             try:
@@ -290,7 +290,7 @@ class CsvTable(Table):
 
     def _wrong_width(self, row: tuple[int, str]) -> BadRow:
         line, text = row
-        # The parser takes quotes behind blanks for letters.
+        # The parser treats quotes after spaces as letters.
         dialect = dataclasses.replace(self.dialect, skips_spaces=False)
         [fields] = dialect.rows([text.replace("\n", " ")])
         num_lines = text.count("\n") + 1
@@ -299,7 +299,7 @@ class CsvTable(Table):
         return BadRow(line, f"{width}{quote}: {text[:200]!a}")
 
     def _faults(self, block: _Block, text: _Text, *, is_last: bool) -> Iterator[BadRow]:
-        """Yield rows that cannot be decoded, or that have rows in a quote that is not closed."""
+        """Yield rows that cannot be decoded, or whose unclosed quote encloses other rows."""
         columns, lines, newlines = block
         if not text.is_readable:
             unreadable = [compute.match_substring(column, _UNREADABLE) for column in columns]
@@ -318,7 +318,7 @@ class CsvTable(Table):
                     yield BadRow(int(lines[at]), why)
 
     def _good(self, block: _Block, faults: list[BadRow], text: _Text) -> Iterator[Batch]:
-        """Yield the rows of a block without those that are empty or have faults."""
+        """Yield the rows of a block that are neither empty nor faulty."""
         columns, lines, _ = block
         if self.dialect.skips_spaces:
             columns = [compute.utf8_ltrim(column, " ") for column in columns]
@@ -337,7 +337,7 @@ class CsvTable(Table):
 
 
 def _newlines(column: pyarrow.Array) -> npt.NDArray[Any]:
-    """Count the newlines of each text: int64 [n] (Arrow's own search takes far longer)."""
+    """Count the newlines of each text, int64 [n], much faster than Arrow's own search."""
     _, offsets, data = column.buffers()
     if not data:
         return numpy.zeros(len(column), numpy.int64)
@@ -347,7 +347,7 @@ def _newlines(column: pyarrow.Array) -> npt.NDArray[Any]:
 
 
 def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
-    """Take off quotes that enclose a whole field, and halve those in it."""
+    """Remove quotes that enclose a whole field, and unescape doubled quotes inside."""
     is_quoted = compute.match_substring_regex(column, _QUOTED)
     if not compute.any(is_quoted).as_py():
         return column
@@ -358,7 +358,7 @@ def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
 def _reader(
     text: _Text, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
 ) -> pyarrow.csv.CSVStreamingReader:
-    """Open a file of CSV; rows of another width are added to `bad` with their numbers."""
+    """Open a CSV file; add rows of another width with their numbers to `bad`."""
 
     def skip(row: Any) -> str:
         bad.append((row.number, row.text))
@@ -368,7 +368,7 @@ def _reader(
     return pyarrow.csv.open_csv(
         pyarrow.PythonFile(text, "r"),
         pyarrow.csv.ReadOptions(
-            use_threads=False,  # else rows have no numbers
+            use_threads=False,  # with threads, rows have no numbers
             block_size=block_bytes,
             column_names=names,
             skip_rows=dialect.num_before,
@@ -390,9 +390,9 @@ def _reader(
 
 
 class _Places:
-    """The lines on which rows begin: a row has a number, from `first`, and may have several lines.
+    """Line numbers of rows: rows are numbered from `first`, and may span several lines.
 
-    The parser adds the numbers and texts of rows of another width to `bad`.
+    The parser adds rows of another width to `bad`, with their numbers and texts.
     """
 
     def __init__(self, first: int, bad: deque[tuple[int, str]]) -> None:
@@ -402,11 +402,11 @@ class _Places:
     def of(
         self, num_rows: int, newlines: Sequence[npt.NDArray[Any]]
     ) -> tuple[list[int], list[tuple[int, str]]]:
-        """Return the lines of a block's rows, and the lines and texts of those between them.
+        """Return the lines of a block's rows, and the lines and texts of rows of another width.
 
         Args:
-            num_rows: How many rows of the right width it has.
-            newlines: By column, how many newlines the cells have, int64 [n]; none if none has any.
+            num_rows: Number of rows of the right width.
+            newlines: Number of newlines in the cells by column, int64 [n]; empty for none.
         """
         lines, wrong = list[int](), list[tuple[int, str]]()
         inner = numpy.sum(newlines, axis=0).tolist() if newlines else itertools.repeat(0, num_rows)
@@ -418,7 +418,7 @@ class _Places:
         return lines, wrong
 
     def wrong(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines and texts of the rows of another width that are next."""
+        """Yield the lines and texts of the next rows if they have another width."""
         while self._bad and self._bad[0][0] == self._number:
             _, text = self._bad.popleft()
             yield self._line, text
@@ -426,7 +426,7 @@ class _Places:
 
 
 def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
-    """Return the columns of a list with a file and its class a line, and no header; or none."""
+    """Return the columns of a list without header, with a file and its class per line, or ()."""
     for delimiter in f"{_DELIMITERS} ":
         rows = [line.strip("\r\n").split(delimiter) for line in lines[:_ROWS]]
         if not rows or any(len(row) != 2 or not row[1].strip() for row in rows):
@@ -440,19 +440,19 @@ def columns_of_list(lines: Sequence[str]) -> Sequence[str]:
 
 
 def are_captions(lines: Sequence[str]) -> bool:
-    """Return whether each line has an image, the number of its caption, and the caption."""
+    """Return whether lines have the form "image#number", tab, caption."""
     return bool(lines) and all(map(_NUMBERED_CAPTION.match, lines[:_ROWS]))
 
 
 def is_list(start: bytes) -> bool:
-    """Return whether a text that begins so has a file and its class or caption a line."""
+    """Return whether `start` begins a list of files with their classes or captions."""
     lines = start.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     lines = lines[:-1] if lines[1:] and not start.endswith(b"\n") else lines
     return bool(columns_of_list(lines)) or are_captions(lines) or _has_header(lines)
 
 
 def _has_header(lines: Sequence[str]) -> bool:
-    """Return whether the first line names a column of images and one of captions."""
+    """Return whether the first line names columns of images and captions."""
     rows = dialect_of(lines, is_tsv=False).rows(lines[:1])
     names = {lowered(name) for row in rows for name in row}
     return not (names.isdisjoint(IMAGE) or names.isdisjoint(CAPTIONS))
@@ -484,9 +484,9 @@ class ReadCsv(ReadTables):
     """Read the rows of CSV or TSV files, one record per row.
 
     Attributes:
-        column_names: The header of files that have none; "" leaves a column out.
-        no_header: Whether files have none, and columns are called "column_1", ….
-        encoding: Python's name of it.
+        column_names: Header for files without one; "" leaves a column out.
+        no_header: Whether files have no header, so that columns are called "column_1", ….
+        encoding: Python's name of the encoding.
     """
 
     suffixes = ("csv", "tsv")

@@ -1,6 +1,6 @@
-"""SQLite databases: the rows of a table or view of one.
+"""Read the rows of a table or view of SQLite databases.
 
-A database is opened for reading only: nothing is locked, and no file is written.
+Databases are opened read-only, without locks and without writing files.
 Format: https://www.sqlite.org/fileformat2.html
 """
 
@@ -37,7 +37,7 @@ _TABLES = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DatabaseTable(Table):
-    """The table of a SQLite database that is called `name`."""
+    """The table `name` of a SQLite database."""
 
     sign = "#"
 
@@ -59,7 +59,7 @@ class DatabaseTable(Table):
 
 @dataclasses.dataclass
 class ReadSqlite(ReadContainers):
-    """The rows of `table` of SQLite databases; "" is the only one."""
+    """Read the rows of `table` of SQLite databases; "" reads the only table."""
 
     suffixes = ("db", "sqlite", "sqlite3")
 
@@ -92,7 +92,7 @@ def _declaration(connection: sqlite3.Connection, table: str, column: str) -> Col
 
 @contextlib.contextmanager
 def _connected(path: str) -> Iterator[sqlite3.Connection]:
-    """Open a database; raise DataError if it is damaged, incomplete or not on this machine."""
+    """Open a database; raise DataError if it is damaged, incomplete or not a local file."""
     if not os.path.isfile(path):
         raise DataError(f"{path} cannot be read: a database has to be a file of this machine")
     for log in (f"{path}-wal", f"{path}-journal"):

@@ -1,4 +1,4 @@
-"""Resolve names of images, audio and arrays, as tables and annotations have them, to files."""
+"""Resolve the names of media files in tables and annotations to files."""
 
 import functools
 import re
@@ -16,10 +16,10 @@ _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
 class FileIndex:
     """Media files of a tree by their names.
 
-    A name may be a path below the tree, a path of another machine (`C:\\data\\cat\\1.jpg`,
-    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, or a stem (an id). It means
-    the file that shares the most folders above it; one with another suffix has to share one,
-    unless all files are in one folder.
+    A name may be a path below the tree, a path from another machine (`C:\\data\\cat\\1.jpg`,
+    `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, or a stem (an id). It matches
+    the file that shares the most parent folders; a file with another suffix must share at least
+    one, unless all files are in one folder.
 
     Args:
         keys: Paths of the files, relative to the tree.
@@ -38,7 +38,7 @@ class FileIndex:
 
     @classmethod
     def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
-        """Index the images, audio and arrays below a folder; once a process."""
+        """Index the images, audio and arrays below a folder, once per process."""
         return _index_of(root, ignored)
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class FileIndex:
 
     @functools.cached_property
     def _in_folders(self) -> Mapping[str, Sequence[str]]:
-        """The files whose stem others have, too, by their last folder and name: "cat/1.jpg"."""
+        """Files that share their stem, by last folder and name: "cat/1.jpg"."""
         files: dict[str, list[str]] = {}
         for keys in self._keys.values():
             for key in keys if isinstance(keys, list) else ():
@@ -64,22 +64,22 @@ class FileIndex:
         return files
 
     def find(self, name: str, split: str = "") -> str | None:
-        """Return the one file that a name means; None if there is none, or several."""
+        """Return the file that a name matches; None unless there is exactly one."""
         matches = self.matches(name, split)
         return matches[0] if len(matches) == 1 else None
 
     def matches(self, name: str, split: str = "") -> Sequence[str]:
-        """Return all files that a name may stand for, relative to the tree.
+        """Return all files that a name may match, relative to the tree.
 
         Args:
-            name: As a table or annotation has it.
-            split: Decides between files that fit alike: the one in a folder of this split.
+            name: Name in a table or annotation.
+            split: In a tie, a file in a folder of this split wins.
         """
         wanted = _normal(name)
         base = wanted.rpartition("/")[2]
         candidates = self._keys.get(stem(base) if media_kind(base) else base, [])
         keys = [candidates] if isinstance(candidates, str) else candidates
-        # Of thousands of folders with a file of this name, one is looked up.
+        # Looks up one of possibly thousands of folders with a file of this name.
         same = self._in_folders.get("/".join(wanted.split("/")[-2:]), ())
         same = same or [key for key in keys if composed(key).rpartition("/")[2] == base]
         must_share = bool(not same and media_kind(base) and not self._is_one_folder)
@@ -88,7 +88,7 @@ class FileIndex:
         return in_split if len(in_split) == 1 else nearest
 
     def _nearest(self, keys: Sequence[str], folders: Sequence[str], least: int) -> Sequence[str]:
-        """Return the files that share the most folders; none if these folders are others."""
+        """Return the files that share the most folders; none if `folders` exist elsewhere."""
         shared = [_num_shared(key.split("/")[:-1], folders) for key in keys]
         most = max(shared, default=0)
         if most < least or (folders and not most and folders[-1] in self._folders):
@@ -113,13 +113,13 @@ def _index_of(root: str, ignored: Ignored) -> FileIndex:
 
 
 def _normal(name: str) -> str:
-    """Return a path without drive, `.` and `..`, and with forward slashes."""
+    """Normalize a path to forward slashes, without drive, `.` and `..`."""
     path = _DRIVE.sub("", composed(name.strip().replace("\\", "/")), count=1)
     return "/".join(part for part in path.split("/") if part not in ("", ".", ".."))
 
 
 def _num_shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count the last folders that two paths have in common."""
+    """Count the trailing folders that two paths share."""
     number = 0
     for mine, theirs in zip(reversed(one), reversed(other), strict=False):
         if mine != theirs:

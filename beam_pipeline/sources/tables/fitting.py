@@ -1,4 +1,4 @@
-"""Convert values of tables to what a user's schema declares."""
+"""Convert values of tables to the features of a user's schema."""
 
 import math
 import re
@@ -29,7 +29,7 @@ from beam_pipeline.sources.tables.types import (
 )
 from tfrecord_dataset.format.feature import Feature
 
-# What is made of a file, by kind.
+# Value class of a file, by kind.
 OF_FILE: dict[str, Callable[..., Value]] = {
     "image": Image,
     "audio": Audio,
@@ -47,18 +47,17 @@ def fit(
     *,
     missing_number: float | None = None,
 ) -> Value:
-    """Convert a text of a CSV or a JSON value to what `feature` declares.
+    """Convert a text of a CSV or a JSON value to the declared `feature`.
 
     Args:
-        feature: What is declared.
+        feature: The declared feature.
         column: The value's column, for messages.
         value: The value.
-        path_of: From a file's name in the manifest to its absolute path or URL.
+        path_of: Resolves a file's name in the manifest to its absolute path or URL.
         missing_number: Replaces a missing float32 scalar, if not None.
 
     Raises:
-        RecordError: "does not fit the schema"; the detail names column, value, and what was
-            expected.
+        RecordError: "does not fit the schema"; the detail names column, value and expectation.
     """
     if feature.is_fraction and missing_number is not None and not is_stated(value):
         return missing_number
@@ -120,7 +119,7 @@ def _checked_array(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array
 
 
 def _parsed(texts: list[str], dtype: str) -> list[Any]:
-    """Parse numbers; Python's own spellings "1_000" and "١" are refused."""
+    """Parse numbers; refuse Python's spellings "1_000" and "١"."""
     joined = "".join(texts)
     if "_" in joined or not joined.isascii():
         raise ValueError
@@ -134,7 +133,7 @@ def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Val
     if not is_stated(value):
         raise ValueError
     if isinstance(value, Array):
-        return value  # what holds of all its values is Inspect's
+        return value  # Inspect checks its values
     if isinstance(value, str):
         text = value.strip()
         if feature.dtype != "string" and suffix(text) in ARRAY_SUFFIXES:
@@ -160,7 +159,7 @@ def _names(text: str) -> list[str]:
 
 
 def _shaped(feature: Feature, count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the declared shape of values, which may be written flat."""
+    """Return the declared shape of values, which may be flat."""
     wanted = feature.shape
     inner = tuple(size for size in wanted if size is not None)
     size: int = math.prod(inner)
@@ -190,7 +189,7 @@ def _class_label(feature: Feature, value: Any, _: Callable[[str], str]) -> Value
 
 
 def _class(feature: Feature, value: Any) -> str:
-    """Return the class of that name, else of that number."""
+    """Return the class with that name, else the class with that number."""
     if isinstance(value, list | dict):
         raise ValueError
     label = named_class(class_name(value), feature.classes)
@@ -203,7 +202,7 @@ def _class(feature: Feature, value: Any) -> str:
 
 
 def value_of_feature(feature: Feature, file: FileRef) -> Value:
-    """Return the value of a file that holds a declared feature."""
+    """Make the value of a declared feature from a file."""
     if feature.kind != "map":
         return OF_FILE[feature.kind](file=file)
     shows = "depth" if feature.dtype == "uint16" else "classes"
@@ -211,7 +210,7 @@ def value_of_feature(feature: Feature, file: FileRef) -> Value:
 
 
 def no_path(name: str) -> str:
-    """Refuse the name of a file."""
+    """Raise ValueError for the name of a file."""
     raise ValueError(f"{name!r} is not a file name")
 
 

@@ -1,4 +1,4 @@
-"""JSON of rows: lines with an object each, or a list of objects, at the top or in an object."""
+"""Read rows of JSON: an object per line, or a list of objects, at the top or in an object."""
 
 import contextlib
 import dataclasses
@@ -32,7 +32,7 @@ from beam_pipeline.sources.tables.table import (
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
-# What the list of rows in an object is called.
+# Names of the list of rows in an object.
 _LISTS = frozenset({"data", "rows", "records", "examples", "samples", "items"})
 _HEAD_BYTES = 1 << 16
 _TWO_LINES = re.compile(rb"\s*(\{.*\})\s*\n\s*\{")
@@ -41,9 +41,9 @@ LINES = "lines"
 
 
 def place_of_rows(path: str) -> str | None:
-    """Return where in a JSON file its rows are, by how it begins.
+    """Locate the rows in a JSON file by its first bytes.
 
-    That is "" of a list, the name of a list in an object, `LINES` of JSON Lines, or None.
+    Returns "" for a list, the name of a list in an object, `LINES` for JSON Lines, or None.
     """
     head = b""
     with contextlib.suppress(RecordError), storage.decompressed(path) as content:
@@ -58,7 +58,7 @@ def place_of_rows(path: str) -> str | None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JsonTable(Table):
-    """One file of JSON Lines, or of JSON with a list of objects, in `place_of_rows`."""
+    """A file of JSON Lines, or of JSON with a list of objects at `place` (`place_of_rows`)."""
 
     place: str = LINES
 
@@ -81,7 +81,7 @@ class JsonTable(Table):
 
 
 def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | str | None]:
-    """Yield the object of each line, or why it has none; None of an empty line."""
+    """Yield each line's object, or the reason why it has none; None for an empty line."""
     with storage.decompressed(path) as content:
         rest = bytes(content.read(len(_BYTE_ORDER_MARK))).removeprefix(_BYTE_ORDER_MARK)
         while data := content.read(BATCH_BYTES >> 3):
@@ -118,7 +118,7 @@ def _object_of(line: bytes) -> dict[str, Any] | str | None:
 
 
 def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | str]:
-    """Yield the objects in a list, or why an item is none."""
+    """Yield the objects in a list, or the reason why an item is not an object."""
     for item in items(path, place):
         yield item if isinstance(item, dict) else f"not a JSON object: {json.dumps(item)[:200]!a}"
 
@@ -127,10 +127,10 @@ def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | str]:
 class ReadJsonl(ReadTables):
     """Read JSON Lines files, or the items of a JSON list: one object per record.
 
-    Lists of numbers are arrays and may be nested, lists of strings tuples. A column `boxes`,
-    `bboxes` or `bbox` may hold all boxes of the image, four numbers each in format "xyxy", with
-    their classes and other values in lists; or `objects` as Hugging Face has it, with `bbox`
-    in format "xywh". Columns of other objects are texts in JSON.
+    Lists of numbers are arrays and may be nested, lists of strings are tuples. A column `boxes`,
+    `bboxes` or `bbox` may hold all boxes of the image, four numbers per box in format "xyxy", next
+    to lists of classes and other values; `objects` is Hugging Face's, with `bbox` in format
+    "xywh". Columns of other objects become JSON text.
     """
 
     suffixes = ("jsonl", "ndjson", "json")

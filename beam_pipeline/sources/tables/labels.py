@@ -1,4 +1,4 @@
-"""Class names of values."""
+"""Convert values to names of classes."""
 
 import math
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from beam_pipeline.sources.tables.types import (
 
 # More distinct numbers with a point, such as 151.0, are not classes.
 _MANY_WRITTEN_SO = 20
-# Python makes no number of thousands of digits.
+# Python refuses to parse numbers with thousands of digits.
 _DIGITS = 20
-# Between the names of classes of which each has a column of its own.
+# Separates the names of classes that have a column each.
 OF_COLUMNS = "\n"
 
 
 def class_name(value: Any) -> str:
-    """Return the class that a value names: 3, 3.0 and "3" are the class "3"; "" for none."""
+    """Return the name of a value's class: 3, 3.0 and "3" are the class "3"; "" for none."""
     if isinstance(value, float) and math.isnan(value):
         return ""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
@@ -33,7 +33,7 @@ def class_name(value: Any) -> str:
 
 
 def named_class(name: str, classes: Sequence[str]) -> str:
-    """Return the class of that name among `classes`, else of that number, else the name itself."""
+    """Return the class called `name` in `classes`, else the one with that number, else `name`."""
     is_number = name.isascii() and name.isdigit() and len(name) < _DIGITS
     if name not in classes and is_number and int(name) < len(classes):
         return classes[int(name)]
@@ -46,7 +46,7 @@ def is_stated(value: Any) -> bool:
 
 
 def label_name(value: Any, column: str) -> str:
-    """Return the class that a label names; raise "missing value" if there is none."""
+    """Return the class of a label; raise "missing value" if there is none."""
     name = class_name(value)
     if not name:
         raise RecordError("missing value", f"column {column!r} is empty here: there is no label")
@@ -61,18 +61,18 @@ def class_label(
     separator: str = "",
     has_several: bool = False,
 ) -> ClassLabel | ClassLabels:
-    """Return the class, or classes, that a text, a number or a list names.
+    """Return the class or classes of a text, a number or a list.
 
     Args:
         value: The value.
-        column: For messages.
-        kind: The column's.
+        column: Column, for messages.
+        kind: Kind of the column.
         classes: Names of classes that are written as numbers.
-        separator: Separates the classes in a text; "" if it is one class.
-        has_several: Whether a record may have several classes, so that a missing value is none.
+        separator: Separates the classes in a text; "" if a text is one class.
+        has_several: Whether a record may have several classes; a missing value then means none.
 
     Raises:
-        RecordError: "missing value": there is none, or a name in the list is missing.
+        RecordError: "missing value": there is no class, or a name in the list is missing.
     """
     if has_several and not is_stated(value):
         return ClassLabels(())
@@ -84,18 +84,18 @@ def class_label(
     if isinstance(value, list):
         return ClassLabels(tuple(named_class(label_name(each, column), classes) for each in value))
     if kind is float and isinstance(value, str) and value.strip():
-        value = float(value)  # "3.0", as pandas writes 3 where others are missing
+        value = float(value)  # pandas writes 3 as "3.0" if other values are missing
     return ClassLabel(named_class(label_name(value, column), classes))
 
 
 def mark_of(value: object) -> str:
-    """Return "1", "0" or "-1", also if it is written 1.0 or true; anything else as it is."""
+    """Return "1", "0" or "-1", also for 1.0 or true; any other value as text."""
     text = str(value).strip().lower().removesuffix(".0")
     return {"true": "1", "false": "0"}.get(text, text)
 
 
 def classes_marked(names: Sequence[str], values: Sequence[object]) -> str:
-    """Return the names of the classes that a row has, as one text; "" if a value says neither."""
+    """Join the names of a row's classes to one text; "" if a value is not 1, 0 or -1."""
     marks = list(map(mark_of, values))
     if not {"1", "0", "-1"}.issuperset(marks):
         return ""
@@ -106,8 +106,8 @@ def classes_marked(names: Sequence[str], values: Sequence[object]) -> str:
 def are_no_classes(values: Sequence[Any]) -> bool:
     """Return whether numbers or lists cannot be classes, whatever their column's name.
 
-    There is a number with a fraction, a list in a list, or a list with a value twice; or many are
-    written as if they had a fraction.
+    This is so for numbers with fractions, nested lists, lists with repeated values, or many numbers
+    written with a point.
     """
     is_written_so = any(not isinstance(value, list) and "." in str(value) for value in values)
     many = len(set(map(str, values))) > _MANY_WRITTEN_SO

@@ -43,11 +43,11 @@ _MEDIA_NAME = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile("[0-9]+")
-# How many tables of a tree are looked into.
+# Number of tables of a tree to look into.
 _TABLES = 20
 # Suffixes of tables with a row per line.
 _OF_LINES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
-# Suffixes of files next to tables that hold all data themselves.
+# Suffixes of files next to tables that hold all data.
 _BESIDE_TABLES = frozenset({
     "", "csv", "tsv", "jsonl", "ndjson", "json", "yaml", "yml", "txt", "md", "rst", "xlsx", "html",
     "pdf", "names",
@@ -56,7 +56,7 @@ _BESIDE_TABLES = frozenset({
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Tables:
-    """The claim of a layout on the tables of a tree that `source` reads."""
+    """Claims the tables of a tree that `source` reads."""
 
     name: str
     source: type[ReadTables]
@@ -64,7 +64,7 @@ class _Tables:
     config: BuildConfig
 
     def claim(self) -> Claim | None:
-        """Return what would be read: tables that name files of the tree, or are all its data."""
+        """Claim tables that name files of the tree, or hold all its data."""
         tree, is_asked = self.tree, self.config.layout == self.name
         if not tree.is_folder:
             is_meant = tree.is_file and (is_asked or self._fits(tree.input))
@@ -74,7 +74,7 @@ class _Tables:
         tables, names = self._tables(), tree.files()
         at_top = [name for name in tables if "/" not in name]
         if tree.only_folder and not at_top:
-            return None  # what is in that folder is claimed
+            return None  # the content of that folder is claimed
         if all(suffix(uncompressed(name)) in _BESIDE_TABLES for name in names):
             return self._claim(at_top or tables)
         naming: list[str] = []
@@ -87,7 +87,7 @@ class _Tables:
         return self._claim(naming)
 
     def _tables(self) -> list[str]:
-        """Return the tables of a folder; submissions only if there is nothing else."""
+        """Return the tables of a folder; submissions only if there is no other data."""
         tree = self.tree
         tables = [name for name in tree.files_of("") if self._fits(tree.path(name))]
         if tables and not tree.has_all_folders and all("/" in name for name in tables):
@@ -100,7 +100,7 @@ class _Tables:
         return tables
 
     def _fits(self, path: str) -> bool:
-        """Return whether a file is such a table by its suffix, and by its start."""
+        """Return whether a file is a table of this layout, by its suffix and first bytes."""
         ending = suffix(uncompressed(unsigned(path)))
         if ending in ("txt", "token"):
             return self.name == "csv" and is_list(head(path))
@@ -119,7 +119,7 @@ class _Tables:
         return files if names_files or not any(map(media_kind, tree.files())) else []
 
     def _naming(self, tables: Sequence[str]) -> list[str]:
-        """Return the tables that name files of the tree; of several the ones with labels."""
+        """Return the tables that name files of the tree, preferably those with labels."""
         tree = self.tree
         if len(tables) > _TABLES and _are_one(tree, tables):
             return [*tables] if self._plan_of(tables[0]) else []
@@ -140,7 +140,7 @@ class _Tables:
     def _larger(self, tables: Sequence[str]) -> list[str]:
         """Return the tables that have more rows than the tree has images, audio and arrays.
 
-        Such a table is as good a claim as the files in folders, so the user decides.
+        Such a table is as good a claim as files in folders, so the user decides.
         """
         num_files = len(self.tree.files_of("image", "audio", "array"))
         return [
@@ -150,9 +150,9 @@ class _Tables:
         ]
 
     def _plan_of(self, name: str) -> TablePlan | None:
-        """Return what a table is read as; None if it cannot be.
+        """Plan a table; None if it cannot be read.
 
-        A schema may lack the column of the files, and the table is the one that names them.
+        Ignores the user's schema, which may lack the column of files.
         """
         try:
             return self._source([name], dataclasses.replace(self.config, schema=())).plan()[0]
@@ -161,7 +161,7 @@ class _Tables:
 
     def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
         tree = self.tree
-        reads = tuple(names) if tree.is_folder else ()  # no folder of the web can be asked
+        reads = tuple(names) if tree.is_folder else ()  # web folders cannot be listed
         path = tree.root if tree.is_folder else tree.input
         claim = Claim(layout=self.name, rank=Rank.TABLE, path=path, reads=reads)
         source = reading(self.source)(claim, config, "")
@@ -189,7 +189,7 @@ class _Tables:
 
 
 def _num_rows(tree: Tree, name: str) -> int:
-    """Estimate the number of rows of a table by its size and first lines; 0 if it has no lines."""
+    """Estimate the number of rows of a table from its size and first lines; 0 without lines."""
     start = tree.head(name)
     if suffix(name) not in _OF_LINES or not start:
         return 0
@@ -197,7 +197,7 @@ def _num_rows(tree: Tree, name: str) -> int:
 
 
 def _covers(tree: Tree, plan: TablePlan) -> bool:
-    """Return whether a table names files in the folders of most files of a tree."""
+    """Return whether a table names files in the folders that hold most of a tree's files."""
     folders: set[str] = set()
     for row in plan.sample.rows:
         with contextlib.suppress(RecordError):  # outside the input: rejected when the row is read
@@ -207,9 +207,9 @@ def _covers(tree: Tree, plan: TablePlan) -> bool:
 
 
 def _are_one(tree: Tree, names: Sequence[str]) -> bool:
-    """Return whether tables are those of splits, or parts of one with the same first line.
+    """Return whether tables are splits, or parts of one table with the same first line.
 
-    Parts are in a folder each, or differ in a number.
+    Parts are in separate folders, or differ in a number.
     """
     files = [*map(name_of, names)]
     if len(splits_of_tables(files)) == len(names) or len(set(files)) == 1:
@@ -220,7 +220,7 @@ def _are_one(tree: Tree, names: Sequence[str]) -> bool:
 
 
 def _planned(claim: Claim, source: ReadTables) -> Claim:
-    """Return the claim with what the tables are read as, or why they cannot be."""
+    """Add the plan of the tables to the claim, or the problem with reading them."""
     try:
         plan, _ = source.plan()
     except ConfigError as error:
@@ -234,7 +234,7 @@ def _planned(claim: Claim, source: ReadTables) -> Claim:
 
 
 def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
-    """Return what was decided by looking, by option; those of the user stay."""
+    """Return the values found in the data by option; the user's options stay."""
     if source.schema:
         return {}
     roles, stated = plan.roles, plan.sample.tables[0].header
@@ -263,7 +263,7 @@ def _container_layout(
     name: str, sign: str, source: type[ReadContainers], magic: bytes = b""
 ) -> Layout:
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
-        """Claim files of its suffixes, except indexes of TFRecord files (docs/format.md)."""
+        """Claim files with the source's suffixes, except TFRecord indexes (docs/format.md)."""
         is_asked = config.layout == name
         files = [
             file

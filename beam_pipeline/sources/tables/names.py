@@ -1,6 +1,6 @@
-"""Usual names of columns, by what such columns hold.
+"""Usual names of columns, by content.
 
-Names are compared without regard to case; of a list the first name that a table has is taken.
+Names are compared ignoring case; the first name of a list that a table has is used.
 """
 
 import difflib
@@ -11,7 +11,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.options import all_options
 
-# Names that say that there is a file, and not what it holds.
+# Names of columns of files of any kind.
 FILE = ("file_name", "filename", "path", "file", "filepath", "file_path", "uri")
 IMAGE = (
     "image", "file_name", "filename", "image_path", "path", "file", "filepath", "file_path",
@@ -24,7 +24,7 @@ AUDIO = (
 )  # fmt: skip
 ARRAY = ("array", *FILE)
 SPLIT = ("split", "set", "subset", "partition", "ml_use")
-# A text of an image that is in several rows, and what numbers such rows.
+# Texts of an image with several rows, and numbers of these rows.
 CAPTIONS = ("caption", "captions", "comment", "sentence", "text", "description")
 NUMBERS = (
     "caption_number", "comment_number", "sentence_number", "caption_id", "comment_id",
@@ -33,7 +33,7 @@ NUMBERS = (
 WIDTH = ("width", "image_width", "img_width")
 HEIGHT = ("height", "image_height", "img_height")
 
-# Four columns that hold one box, and the format that their names state, in pixels.
+# Four columns that hold one box in pixels, by the box format that their names state.
 _CORNERS = {
     "xyxy": (
         "xmin,ymin,xmax,ymax", "x_min,y_min,x_max,y_max", "x1,y1,x2,y2",
@@ -52,19 +52,19 @@ CORNERS = tuple(
     for box_format, several in _CORNERS.items()
     for names in several
 )
-# One column that holds a box, in CSV, too; or, in JSON only, all boxes of an image.
+# One column that holds a box or, in JSON only, all boxes of an image.
 BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
-# One column that holds the run lengths of a mask, as Kaggle's competitions have them; without "_".
+# One column of run lengths of a mask, as in Kaggle's competitions; names without "_".
 RUN_LENGTHS = ("encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle")
 _FEW_NAMES = 20  # in a message
-# The names that this project's boxes use, whatever the manifest calls them.
+# This project's names for attributes of boxes, by column.
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}
 
 
 class LabelNames:
-    """Names of columns and members that hold classes, by what they are the classes of."""
+    """Names of columns and members that hold classes, by the object they describe."""
 
-    # The one class of a record; in a table, whose columns are called in more ways; in lists.
+    # The class of a record; further names in tables; lists of classes.
     of_record = (
         "label", "class", "category", "class_name", "label_name", "category_name", "target",
         "class_label", "labels",
@@ -91,22 +91,22 @@ LABELS = LabelNames()
 
 
 def attribute_name(column: str) -> str:
-    """Return the name of the attribute of boxes in `column`."""
+    """Return the attribute of boxes for `column`."""
     return _ATTRIBUTE_NAMES.get(column, column)
 
 
 def lowered(name: str) -> str:
-    """Return a column's name as the lists above have it."""
+    """Normalize a column's name to the form of the lists above."""
     return name.strip().lower()
 
 
 def first(wanted: Iterable[str], names: Mapping[str, str]) -> str:
-    """Return the first of the names `wanted` that is there, as it is written; else ""."""
+    """Return the first of `wanted` in `names`, as the table writes it, else ""."""
     return next((names[name] for name in wanted if name in names), "")
 
 
 def there_are(wanted: str, names: Collection[str]) -> str:
-    """Return the names that exist, for an error about one that does not."""
+    """List the existing names, for an error about a missing one."""
     near = difflib.get_close_matches(wanted, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     few = ", ".join(map(repr, itertools.islice(names, _FEW_NAMES))) or "none"
@@ -115,7 +115,7 @@ def there_are(wanted: str, names: Collection[str]) -> str:
 
 
 def checked(part: str, name: str, usable: Collection[str]) -> str:
-    """Return the column that a user names for a part; raise ConfigError if it does not exist."""
+    """Return the column that the user names for a part; raise ConfigError if it does not exist."""
     if name and name not in usable:
         option = all_options(BuildConfig)[f"{part}_column"].label
         raise ConfigError(f"{option}: {name!r} is not a column; {there_are(name, usable)}")
@@ -123,7 +123,7 @@ def checked(part: str, name: str, usable: Collection[str]) -> str:
 
 
 def check_ignored(ignored: Iterable[str], names: Collection[str]) -> None:
-    """Raise ConfigError if what a user leaves out does not exist: it may be a typing error."""
+    """Raise ConfigError if a column to leave out does not exist, as after a typo."""
     for name in sorted(ignored):
         if name not in names:
             raise ConfigError(f"--ignore-columns {name!r} is not there; {there_are(name, names)}")

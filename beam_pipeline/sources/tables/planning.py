@@ -1,4 +1,4 @@
-"""Look at the first rows of tables: what each column is, and where the files are that they name."""
+"""Plan tables by their first rows: find the roles of columns, and the files that they name."""
 
 import dataclasses
 import itertools
@@ -27,25 +27,25 @@ from beam_pipeline.sources.tables.roles import (
 from beam_pipeline.sources.tables.sample import Sample
 from beam_pipeline.sources.tables.table import Table
 
-# Columns of these names are files, boxes, classes, splits, or errors.
+# Names of columns that hold files, boxes, classes or splits, or are errors.
 _OF_ROLES = frozenset(
     {*known.BOXES, *known.IMAGE, *known.AUDIO, *known.SPLIT, *known.LABELS.of_record}
 )
-# So many of a column's values must be files: of ids, and of what ends as a file's name.
+# Minimum share of values that must match files, for ids and for names with a suffix.
 _SHARE, _SHARE_OF_NAMES = 0.9, 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """What tables are read as.
+    """Plan for reading tables.
 
     Attributes:
-        tables: The tables, with what becomes of their cells and where their files are.
+        tables: The tables, with the preparation of cells and the resolution of files.
         roles: The role of each column.
         sample: The first rows.
-        understood: The same in words: (role, columns).
-        classes: Those that the tables themselves state.
-        problem: A question that only a user can answer; None if there is none.
+        understood: Summary as (role, columns).
+        classes: Classes that the tables themselves state.
+        problem: A question that only the user can answer; None if there is none.
     """
 
     tables: Sequence[Table]
@@ -57,10 +57,10 @@ class TablePlan:
 
 
 def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
-    """Decide by the first rows of tables, and by options, what is read.
+    """Plan tables by their first rows and by options.
 
     Raises:
-        ConfigError: An option does not fit the tables, or these do not fit one another.
+        ConfigError: An option does not fit the tables, or the tables do not fit together.
     """
     sample = Sample.of(tables)
     if not sample.rows and not tables[0].header:
@@ -87,7 +87,7 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
 
 
 def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:
-    """Return columns of which most values are objects or lists of them, and no boxes."""
+    """Return columns that mostly hold objects or lists of objects, other than boxes."""
     values: dict[str, list[bool]] = {}
     for row in sample.rows:
         for name, value in row.values.items():
@@ -106,17 +106,17 @@ def _holds_object(value: object) -> bool:
 
 
 class _Names(NamedTuple):
-    """A column whose values are names of files elsewhere in the input."""
+    """A column of names of files elsewhere in the input."""
 
     num_files: int
     has_suffixes: bool  # ids have none
     column: str
     kind: str
-    unclear: Sequence[str]  # files that one value may mean
+    unclear: Sequence[str]  # files that the same value matches
 
 
 def _with_files(sample: Sample, options: TableOptions) -> Sample:
-    """Return the sample with tables whose files are resolved by the index, if that is needed."""
+    """Resolve files of the sample's tables with the file index, if needed."""
     has_files = any(each.media and each.exists for each in sample.columns.values())
     files = {feature.name for feature in options.schema if feature.kind in ("image", "audio")}
     if has_files or options.image_template or (options.schema and not files):
@@ -165,7 +165,7 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
         has_suffixes = any(map(media_kind, distinct))
         is_usual = is_id(name) or lowered(name) in (*known.IMAGE, *known.AUDIO) or has_suffixes
         if len(distinct) < len(stated) and not is_usual:
-            continue  # numbers of rooms, or kinds, may be the names of files by chance
+            continue  # numbers of rooms, or kinds, may match names of files by chance
         matches = [index.matches(value, table.file.near) for value in distinct]
         there = [each for each in matches if each]
         if there and len(there) >= (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(matches):
@@ -186,7 +186,7 @@ def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:
 def _check_headers(
     sample: Sample, options: TableOptions, roles: Roles, classes: Collection[str]
 ) -> None:
-    """Raise ConfigError if a table lacks columns that another one has, but the label."""
+    """Raise ConfigError if a table lacks columns of another one, other than label and split."""
     may_lack = {
         *(*options.ignore_columns, *options.labels, *classes),
         *(roles.optional, roles.split, roles.label, ""),
@@ -202,7 +202,7 @@ def _check_headers(
 
 
 def _classes_of_forms(sample: Sample, roles: Roles) -> Iterator[DeclaredClasses]:
-    """Yield the classes of labels and boxes that the tables themselves state."""
+    """Yield the classes that the tables themselves state for labels and boxes."""
     for feature, column in (*roles.labels, ("boxes", roles.boxes.lists)):
         if column in sample.declarations and (classes := sample.declarations[column].classes):
             yield DeclaredClasses(feature=feature, names=dict(enumerate(classes)))

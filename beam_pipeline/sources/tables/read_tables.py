@@ -1,4 +1,4 @@
-"""Read tables: the rows of files of any format, a record each."""
+"""Read tables of any format, one record per row."""
 
 import abc
 import dataclasses
@@ -27,20 +27,20 @@ from tfrecord_dataset.format.split_names import is_split, split_in_name
 class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     """Read the rows of tables, one record per row.
 
-    Yields `Rows`, whose `records()` are the records of many rows, where all values are single
-    numbers, texts or classes; else `Record`; and `Rejected`.
+    Yields `Rows`, whose `records()` are many records, if all values are single numbers, texts or
+    classes; otherwise `Record`; and `Rejected`.
 
-    Columns have roles by options, by their names and by what the first rows hold
-    (docs/tables.md); all others are features under their own name. A row that misses a number, a
-    list or its label is rejected. With a schema only its features are read.
+    Options, names and first rows decide the roles of columns (docs/tables.md); all others are
+    features with their own name. A row that lacks a number, a list or its label is rejected. With
+    a schema, only its features are read.
 
     Attributes:
-        path: The file, or the folder of those called `names`.
+        path: The file, or the folder of the files `names`.
         scratch: A folder that all workers see, for long values and files in tables; "" keeps long
             values in memory.
-        ignored: Files that are left out.
-        names: The files below the folder `path` that are read.
-        suffixes: Of files that are tables, unless others are given; "metadata." and the first is
+        ignored: Files to leave out.
+        names: The files below the folder `path` to read.
+        suffixes: Suffixes of tables, unless files are named; "metadata." with the first one is
             Hugging Face's.
     """
 
@@ -56,10 +56,10 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
     @abc.abstractmethod
     def opened(self, file: TableFile) -> Table:
-        """Look into one file; raise ConfigError or RecordError if it cannot be read."""
+        """Open one file; raise ConfigError or RecordError if it cannot be read."""
 
     def files(self) -> list[TableFile]:
-        """Return the files that are read; raise ConfigError if there are none."""
+        """Return the files to read; raise ConfigError if there are none."""
         path = storage.absolute(self.path).rstrip("/") or "/"
         if self.names and storage.is_directory(path):
             return [
@@ -74,7 +74,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         return [self.table_file(file, parent(path))]
 
     def table_file(self, file: InputFile, root: str) -> TableFile:
-        """Return a table below `root`; its paths are relative to `image_root`, or to its folder."""
+        """Make a table file below `root`; its paths are relative to `image_root` or its folder."""
         images = storage.absolute(self.image_root).rstrip("/") if self.image_root else None
         return TableFile(
             path=file.path,
@@ -88,10 +88,10 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         )
 
     def plan(self) -> tuple[TablePlan, list[Rejected]]:
-        """Return what is to be read, and the files that cannot be.
+        """Return the plan for readable tables, and rejects for the other files.
 
         Raises:
-            ConfigError: There is no table, or none that can be read as asked.
+            ConfigError: There is no table, or none that these options can read.
         """
         tables: list[Table] = []
         rejected: list[Rejected] = []
@@ -105,12 +105,12 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         return plan_tables(tables, self), rejected
 
     def job(self) -> ReadRows:
-        """Return what reads the tables; raises what `plan` does."""
+        """Make the transform that reads the tables; raises as `plan`."""
         plan, rejected = self.plan()
         if plan.problem:
             raise ProblemError(plan.problem)
         tables, roles = plan.tables, plan.roles
-        # The files' folders state the splits, if nothing else does.
+        # The files' folders state the splits if nothing else does.
         is_open = not roles.split and not any(table.file.by_index for table in tables)
         roles = dataclasses.replace(
             roles,
@@ -122,7 +122,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
 
 def _splits_of(names: Sequence[str]) -> dict[str, str | None]:
-    """Return the splits of tables of one folder, or of one name in the folders of splits."""
+    """Return the splits of tables in one folder, or of same-named tables in folders of splits."""
     if len(names) == 1:
         return {names[0]: None}
     folders = [folder(name) for name in names]
@@ -134,12 +134,12 @@ def _splits_of(names: Sequence[str]) -> dict[str, str | None]:
 
 @dataclasses.dataclass
 class ReadContainers(ReadTables):
-    """The rows of files that hold images, audio and other values: `<file>#<row>`, a record each.
+    """Read files that contain images, audio and other values; each row is a record `<file>#<row>`.
 
     Also yields a bad Rejected for a file that cannot be read.
 
     Attributes:
-        path: The file; a folder; or a pattern of files.
+        path: A file, a folder, or a pattern of files.
     """
 
     def files(self) -> list[TableFile]:

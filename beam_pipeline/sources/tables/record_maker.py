@@ -1,4 +1,4 @@
-"""From tables to records: each table is read twice, for what all rows are and for the records."""
+"""Make records from tables in two passes: survey all rows, then make the records."""
 
 import dataclasses
 import functools
@@ -42,33 +42,33 @@ from beam_pipeline.sources.tables.types import is_large, is_whole, merge_kinds
 from tfrecord_dataset.format.inflation import TOO_LARGE
 
 _LOG = logging.getLogger(__name__)
-# What AutoML and Vertex write in their ML_USE column.
+# Values in the ML_USE column of AutoML and Vertex.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
 _UNASSIGNED = "UNASSIGNED"
 _MAX_CAPTIONS = 10_000
-# Whole numbers with so few different values are classes, with so many they are none; between
-# these each class has so many rows.
+# Whole numbers with up to _FEW_CLASSES distinct values are classes, with over _MANY_CLASSES they
+# are not; in between, a class must have _ROWS_OF_A_CLASS rows on average.
 _FEW_CLASSES = 1_000
 _MANY_CLASSES = 100_000
 _ROWS_OF_A_CLASS = 10
 
-# What goes along with tables.
+# Elements that pass unchanged next to tables.
 Other = Rejected | DeclaredClasses | Consumed
 
 
 @dataclasses.dataclass(slots=True)
 class Survey:
-    """What the rows of some tables hold; filled batch by batch.
+    """Statistics over the rows of tables; filled batch by batch.
 
     Attributes:
         kinds: The kind of each column.
         has_several: Whether a row has several, or none, of the classes with columns of their own.
-        num_labels: How many rows state a whole number in `Roles.doubtful`.
-        labels: Its distinct values, or the first few of very many.
-        num_whole: How many whole numbers a column holds.
-        num_large: How many of them need over 64 bits.
-        mixed: The columns that hold other values, too.
-        too_large: Why no row of a table is read, by the path of its file.
+        num_labels: Number of rows with a whole number in `Roles.doubtful`.
+        labels: Distinct values of `Roles.doubtful`, or the first of very many.
+        num_whole: Number of whole numbers by column.
+        num_large: Number of whole numbers over 64 bits by column.
+        mixed: Columns that also hold other values.
+        too_large: Error by path of tables that are not read at all.
     """
 
     kinds: Kinds = dataclasses.field(default_factory=dict)
@@ -81,7 +81,7 @@ class Survey:
     too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
 
     def add(self, other: "Survey") -> "Survey":
-        """Add what other rows hold; return the survey."""
+        """Merge the survey of other rows into this one; return it."""
         self.kinds = merge_kinds([self.kinds, other.kinds])
         self.has_several |= other.has_several
         self.num_labels += other.num_labels
@@ -105,14 +105,14 @@ class Survey:
             self.num_large[name] += 0 if is_int else sum(map(is_large, values))
 
     def are_measures(self, column: str) -> bool:
-        """Return whether a column has too many different whole numbers for classes."""
+        """Return whether a column has too many distinct whole numbers for classes."""
         count = len(self.labels)
         is_few = count <= _FEW_CLASSES or self.num_labels >= _ROWS_OF_A_CLASS * count
         return self.kinds.get(column) is int and (count > _MANY_CLASSES or not is_few)
 
 
 class Overview(NamedTuple):
-    """The roles and the kinds of columns, once all rows of all tables are known."""
+    """Roles and kinds of columns over all rows of all tables."""
 
     roles: Roles
     kinds: Kinds
@@ -120,7 +120,7 @@ class Overview(NamedTuple):
 
 
 def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
-    """Yield what the rows of a table hold, if it can be read."""
+    """Yield the survey of a table's rows."""
     if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
         return
     scratch, part = None, Survey()
@@ -130,7 +130,7 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
     try:
         for batch in table.batches(scratch):
             part.add(_survey_of(table, batch, roles))
-    except RecordError as error:  # it is rejected when it is read
+    except RecordError as error:  # rejected in the second pass
         part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
     yield part
 
@@ -139,7 +139,7 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
     kinds: Kinds = {}
     if not roles.declared or roles.boxes:
         parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
-        # Rows with errors are rejected when they are read.
+        # Rows with errors are rejected in the second pass.
         kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
     labels = []
     if kinds.get(roles.doubtful) is int:
@@ -152,7 +152,7 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
 
 
 def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
-    """Return the roles and kinds of columns over the rows of all tables."""
+    """Derive the final roles and kinds of columns from surveys."""
     survey = functools.reduce(Survey.add, surveys, Survey())
     kinds = dict(survey.kinds)
     if roles.separator == OF_COLUMNS and not survey.has_several:
@@ -177,7 +177,7 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
 
 @fast_pickle
 class JoinedRow(NamedTuple):
-    """A row of an image that is one of its boxes or captions."""
+    """A row with one box or caption of an image."""
 
     file: TableFile
     source: str  # "labels.csv:12"
@@ -185,7 +185,7 @@ class JoinedRow(NamedTuple):
 
 
 class RecordMaker:
-    """Makes records of the rows of one table; puts long values into `scratch` if there is one."""
+    """Makes records from the rows of a table; writes long values to `scratch`, if given."""
 
     def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
         self._table, self._file, self._scratch = table, table.file, scratch
@@ -194,7 +194,7 @@ class RecordMaker:
         self._others = other_columns(table, self._roles, self._kinds)
 
     def rows(self, batch: Batch) -> Iterator[Rows | Record | Rejected]:
-        """Yield the rows that can be records together, or a record or reject for each."""
+        """Yield rows together if possible, otherwise a record or reject per row."""
         return self._elements(batch, _rows_or_records)
 
     def _elements(self, batch: Batch, made_of: Callable[..., Iterable[Any]]) -> Iterator[Any]:
@@ -205,11 +205,11 @@ class RecordMaker:
                 yield from made_of(*columns)
 
     def reject(self, line: int, error: RecordError) -> Rejected:
-        """Return what becomes of a row that cannot be used."""
+        """Make the reject of an unusable row."""
         return Rejected.of(self._table.row(line), error)
 
     def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
-        """Yield the rows, keyed by their main file: to be joined as they are, or as elements."""
+        """Yield entries keyed by main file: rows to join, or elements."""
         joins = self._roles.joins_rows
         elements = self._joined(batch) if joins else self._elements(batch, _records)
         names = batch.columns.get(self._roles.key) or [None] * len(batch)
@@ -227,7 +227,7 @@ class RecordMaker:
 
     def _key(self, name: Any, line: int) -> str:
         """Return the path of the record's main file, or its place in the table."""
-        if self._roles.key and not self._roles.declared:  # else the schema refuses it
+        if self._roles.key and not self._roles.declared:  # the schema checks declared ones
             path_text(name, self._roles.key)
         if isinstance(name, str) and name.strip():
             return self._file.key_of(name)
@@ -250,7 +250,7 @@ class RecordMaker:
         if self._table.is_typed and not roles.declared and not self._table.has_values:
             if columns.keys() <= self._kinds.keys() | roles.taken:
                 check_forms(columns, roles)
-            else:  # no row with such a column can be used
+            else:  # raises, since a row with another column is unusable
                 kinds_of(self._table, batch, roles)
         features |= converted(self._others, batch, self._scratch)
         splits: Sequence[str | None] = [self._file.split] * len(keys)
@@ -281,7 +281,7 @@ def _rows_or_records(*columns: Any) -> Iterable[Rows | Record]:
 
 
 def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
-    """Return the split of the row, else its table's, else its folder's; None leaves it open."""
+    """Return the split of the row, else of its table, else of its folder; None if there is none."""
     split = "" if stated is None else str(stated).strip()
     if split == _UNASSIGNED:
         return None
@@ -292,7 +292,7 @@ def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | 
 def read_rows(
     table: Table | Other, all_rows: Overview, scratch_folder: str = ""
 ) -> Iterator[Entry | Element | Rows]:
-    """Yield the rows of a table: entries by their main file; records, if they go by their line."""
+    """Yield a table's rows as entries keyed by main file, or as records if keyed by line."""
     if not isinstance(table, Table):
         yield table
         return
@@ -313,10 +313,10 @@ def read_rows(
 
 
 def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kinds) -> Record:
-    """Return the record of one image from its rows, a box or a caption each.
+    """Make the record of an image from its rows, one per box or caption.
 
     Raises:
-        RecordError: A value cannot be used, or the rows contradict one another.
+        RecordError: A value is unusable, or the rows contradict each other.
     """
     first, values = rows[0], [row.values for row in rows]
     stated = (row.get(roles.split) for row in values)
@@ -341,7 +341,7 @@ def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kind
 def _shared_features(
     file: TableFile, rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Kinds
 ) -> dict[str, Value]:
-    """Return the features of the image itself, in which its rows must be alike."""
+    """Make the features of the image itself, in which its rows must agree."""
     alike = {column for _, column in (*roles.declared, *roles.labels)}
     features: dict[str, Value] = {}
     for feature, column, convert, _ in main_columns(file, roles, kinds):
@@ -356,7 +356,7 @@ def _shared_features(
 
 
 def _captions(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the texts of an image; rows without one add none."""
+    """Return the captions of an image, skipping rows without one."""
     if len(values) > _MAX_CAPTIONS:
         raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
     return tuple(str(value) for value in values if is_stated(value))
@@ -365,7 +365,7 @@ def _captions(values: Sequence[Any]) -> tuple[str, ...]:
 def join_rows(
     key: str, rows: Sequence[JoinedRow], all_rows: Overview
 ) -> Iterator[Record | Rejected]:
-    """Yield the record of one image from its rows, or why it can be none."""
+    """Yield the record of an image from its rows, or a reject."""
     try:
         yield joined_record(key, rows, all_rows.roles, all_rows.kinds)
     except RecordError as error:
@@ -373,7 +373,7 @@ def join_rows(
 
 
 def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
-    """Yield what the rows of one key became, with the keys "path", "path#2", …."""
+    """Yield the elements of one key, with the keys "path", "path#2", …."""
     for number, element in enumerate(elements, start=1):
         if number > 1 and isinstance(element, Record):
             element = dataclasses.replace(element, key=f"{key}#{number}")
@@ -382,13 +382,13 @@ def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record
 
 @dataclasses.dataclass
 class ReadRows(beam.PTransform):
-    """Reads tables twice: for what all rows are, then for the records.
+    """Read tables in two passes: survey all rows, then make the records.
 
     Attributes:
         tables: The tables.
         roles: The role of each column.
         scratch: The folder for long values; "" keeps them in the records.
-        others: What cannot be read; classes that the tables state; the files that are read.
+        others: Rejects, classes that the tables state, and the files that are read.
     """
 
     tables: Sequence[Table]

@@ -1,6 +1,6 @@
-"""Decide which column is image, label, box, split or feature: a pure function of a sample.
+"""Decide which column is image, label, box, split or feature, as a pure function of a sample.
 
-Options come first, then usual names of columns, then what the first rows hold.
+Options come first, then usual names of columns, then values of the first rows.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from beam_pipeline.sources.tables.sample import ColumnSample, Sample
 from beam_pipeline.sources.tables.types import list_of_text
 from tfrecord_dataset.format.feature import Feature
 
-# The features that find their column by the usual names; every other has one of its own name.
+# Features whose columns have usual names; other features have a column of their own name.
 _USUAL = {
     ("image", "image"): known.IMAGE,
     ("audio", "audio"): known.AUDIO,
@@ -29,17 +29,17 @@ _USUAL = {
     ("array", "sequence"): known.ARRAY,
     ("label", "class_label"): known.LABELS.lists_of_record,
 }
-# Columns that are called so hold several words a row more likely than one class of several words.
+# In columns with these names, several words in a row are more likely several classes than one.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
 _SEPARATORS = ",; "
-_MAX_SPACES = 2  # in a class's name, on average
+_MAX_SPACES = 2  # in the name of a class, on average
 _MANY_NUMBERS = 20
-_LARGE_NUMBER = 1000  # larger than the number of a class
+_LARGE_NUMBER = 1000  # too large for the number of a class
 _TEXTS = frozenset({*known.CAPTIONS, "transcript", "transcription"})
 _NO_CLASSES = _TEXTS | {"partition", "fold", "width", "height"}
-# Classes only if the user asks for them.
+# Classes only on request.
 _ASIDE = frozenset({"age", "sex"})
-# Of a column of classes so many rows have each value, on average.
+# Minimum rows per class, on average.
 _ROWS_OF_A_CLASS = 2
 
 
@@ -48,13 +48,13 @@ class BoxColumns:
     """The columns of an image's boxes; empty if no column has a role.
 
     Attributes:
-        corners: Four numbers of one box, or one list of them; an image's boxes are then several
-            rows.
-        has_runs: Whether that one is run lengths of a mask, which is an object of the image.
+        corners: Four columns of one box, or one column of lists of four; an image's boxes are then
+            in several rows.
+        has_runs: Whether `corners` is a column of run lengths of a mask.
         lists: All boxes of the image.
         labels: The class of the box, or a list of classes next to the list of boxes.
-        per_box: Lists of JSON with a value for each box of the list of boxes.
-        format: One of `kinds.boxes.FORMATS`; "" leaves it to the names.
+        per_box: Lists of JSON with one value per box in `lists`.
+        format: One of `kinds.boxes.FORMATS`; "" if names of columns state it.
         size: The image's width and height in pixels.
     """
 
@@ -76,7 +76,7 @@ class BoxColumns:
 
 
 class Media(NamedTuple):
-    """A feature of files, the column of their paths, and "image", "audio" or "array"."""
+    """A feature of files, the column of paths, and the kind "image", "audio" or "array"."""
 
     feature: str
     column: str
@@ -85,27 +85,27 @@ class Media(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Roles:
-    """The role of each column; empty where no column has it.
+    """Columns by role; empty if no column has the role.
 
     Attributes:
-        key: The paths that name the records; "" if they go by their line.
+        key: The column of paths that identify records; "" if line numbers do.
         media: Columns of paths.
         labels: (feature, column) of the record's classes.
-        separator: What is between the classes of a record in the text of its label; "" if a text
-            is one class.
-        classes: The user's names of classes, for labels that are their numbers.
-        unlabelled: Tables, by their relative path, whose records may lack classes.
-        split: The split.
-        split_folders: Whether folders with splits' names state it.
+        separator: Separates the classes of a record in the text of its label; "" if a text is one
+            class.
+        classes: The user's names of classes, for labels that are numbers.
+        unlabelled: Tables, by relative path, whose records may lack classes.
+        split: The column of splits.
+        split_folders: Whether folders named after splits state the split.
         boxes: Columns of boxes and of the image's size.
-        captions: A text of the image, which has several rows.
+        captions: The column of captions of images with several rows.
         numbers: Columns that number these rows, and are not kept.
-        forms: "list" or "plain" by other columns of JSON, as most of the first rows are.
-        declared: (feature, column), if a user declared what is read; the rest is left out.
+        forms: "list" or "plain" by other columns of JSON, as in most of the first rows.
+        declared: (feature, column) of a user's schema; other columns are left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: Replaces a missing number; None rejects the row.
-        optional: A number to predict, which is NaN in the tables that lack its column.
-        doubtful: The column of classes, if it may be a number to predict instead.
+        optional: A column of numbers to predict, NaN in tables that lack it.
+        doubtful: The column of classes, if it may hold numbers to predict instead.
     """
 
     key: str = ""
@@ -128,7 +128,7 @@ class Roles:
 
     @functools.cached_property
     def taken(self) -> frozenset[str]:
-        """The columns that are not features of their own name."""
+        """The columns that are not features with their own name."""
         return self.ignored.union(
             (media.column for media in self.media),
             (column for _, column in (*self.labels, *self.declared)),
@@ -139,7 +139,7 @@ class Roles:
 
     @property
     def joins_rows(self) -> bool:
-        """Whether the rows of an image make one record: a box or a caption each."""
+        """Whether the rows of an image, one per box or caption, make one record."""
         return bool(self.boxes.corners or self.captions)
 
     @property
@@ -149,7 +149,7 @@ class Roles:
 
     @property
     def label(self) -> str:
-        """The column of the one class of a record; "" if there is none, or several."""
+        """The only column of classes; "" if there is none, or several."""
         return self.labels[0][1] if len(self.labels) == 1 else ""
 
     @property
@@ -163,8 +163,8 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
     """Decide the role of every column.
 
     Raises:
-        ConfigError: An option or the schema names a column that does not exist, or a column would
-            take the place of a feature, or all files of one are outside the input.
+        ConfigError: An option or the schema names a missing column, a column has the name of
+            another feature, or all files of a column are outside the input.
     """
     if options.box_format and options.box_format not in FORMATS:
         raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
@@ -198,7 +198,7 @@ class _Chooser:
         # By name in lower case, as the lists of usual names have it.
         self._by_name = {lowered(name): name for name in self._usable}
         self._plain = self._where(lambda column: not column.is_nested)
-        # The column that takes the place of columns of one class each.
+        # The column that replaces columns of one class each.
         self._made_label = next(filter(None, (each.cells.label for each in sample.tables)), "")
 
     def _where(
@@ -224,7 +224,7 @@ class _Chooser:
         roles = self._with_captions(self._with_labels(roles, free), free)
         if not self._options.box_format and (stated := _box_format(roles.boxes, self._sample)):
             roles = _with_boxes(roles, format=stated)
-        if roles.boxes.corners and self._sample.found:  # ids of images are not attributes of boxes
+        if roles.boxes.corners and self._sample.found:  # image ids are not attributes of boxes
             roles = dataclasses.replace(roles, ignored=roles.ignored | _in_template(self._sample))
         _check_clashes(self._usable, roles)
         return roles
@@ -234,7 +234,7 @@ class _Chooser:
         return checked(part, getattr(self._options, f"{part}_column", ""), self._usable)
 
     def _split(self, free: Mapping[str, str]) -> str:
-        """Return the column of splits by option or name; ask if it has numbers: 0, 1 and 2."""
+        """Return the column of splits by option or name; ask the user if it holds numbers."""
         if stated := self._stated("split"):
             return stated
         name = first(known.SPLIT, free)
@@ -246,7 +246,7 @@ class _Chooser:
         return name
 
     def _media(self) -> tuple[Media, ...]:
-        """Return the columns of paths: main image, audio and array first, if there are such."""
+        """Return the columns of paths, with main image, audio and array first."""
         audios = self._where(lambda column: column.media == "audio")
         audio = self._stated("audio") or first(known.AUDIO, audios)
         array = first(known.ARRAY, self._where(lambda column: column.media == "array"))
@@ -268,7 +268,7 @@ class _Chooser:
         )
 
     def _image(self, *, alone: bool) -> str:
-        """Return the column of images by its name; next to audio, "path" needs their suffixes."""
+        """Find the column of images by name; next to audio, "path" needs images' suffixes."""
         possible = {
             key: name
             for key, name in self._plain.items()
@@ -281,7 +281,7 @@ class _Chooser:
         return first(known.IMAGE, sure) or (first(known.IMAGE, possible) if alone else "")
 
     def _with_labels(self, roles: Roles, free: Mapping[str, str]) -> Roles:
-        """Decide the columns of the record's classes, or of the boxes'."""
+        """Decide the columns of classes of the record or of its boxes."""
         options, optional = self._options, ""
         if options.label_column in self._usable:
             names = [options.label_column]
@@ -309,7 +309,7 @@ class _Chooser:
         return dataclasses.replace(roles, labels=labels, separator=separator, optional=optional)
 
     def _label(self, roles: Roles, free: Mapping[str, str]) -> tuple[list[str], str]:
-        """Return the column of classes by its name or values, and an optional number to predict."""
+        """Find the column of classes by name or values, or an optional number to predict."""
         if self._made_label:
             return [self._made_label], ""
         possible = self._where(lambda column: not column.are_no_classes, free)
@@ -330,7 +330,7 @@ class _Chooser:
         return (others if is_label and not _is_amount(self._column(others[0])) else []), ""
 
     def _with_captions(self, roles: Roles, free: Mapping[str, str]) -> Roles:
-        """Take the texts of images that have several rows, which differ in nothing else."""
+        """Find the captions of images whose several rows differ in nothing else."""
         if roles.boxes or not self._column(roles.key).repeats:
             return roles
         others = {key: name for key, name in self._by_name.items() if name not in roles.taken}
@@ -342,7 +342,7 @@ class _Chooser:
         return dataclasses.replace(roles, captions=name, numbers=frozenset(numbers))
 
     def _boxes(self, free: Mapping[str, str]) -> BoxColumns:
-        """Find the columns of boxes by their names; `free` hold neither lists nor paths."""
+        """Find the columns of boxes by name; `free` columns hold neither lists nor paths."""
         lists = self._where(lambda column: column.is_nested)
         corners: tuple[str, ...] = ()
         box_format, boxes, runs = self._options.box_format, "", ""
@@ -375,9 +375,9 @@ class _Chooser:
         )
 
     def declared(self) -> Roles:
-        """Take the column of every declared feature; all others are left out."""
+        """Find the column of every declared feature; leave out all others."""
         schema = self._options.schema
-        # Made of the texts, by `tokenizer`.
+        # Made from the texts by `tokenizer`.
         tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
         declared = tuple(
             (feature, self._declared_column(feature))
@@ -404,7 +404,7 @@ class _Chooser:
         return dataclasses.replace(roles, ignored=ignored)
 
     def _declared_column(self, feature: Feature) -> str:
-        """Return the column that a user names for the feature, or of its or a usual name."""
+        """Find a feature's column: named by the user, or called like it or a usual name."""
         usual = _USUAL.get((feature.name, feature.kind), ())
         stated = self._stated(feature.name)
         if usual and stated:
@@ -444,7 +444,7 @@ class _Chooser:
 
 
 def _may_be_images(key: str, column: ColumnSample) -> bool:
-    """Return whether a column of this name in lower case may hold paths of images."""
+    """Return whether the column with this lower-case name may hold paths of images."""
     if column.media not in ("", "image") or column.is_list:
         return False
     is_absent = not column.media and not column.exists and column.values
@@ -457,9 +457,9 @@ def _with_boxes(roles: Roles, **changes: object) -> Roles:
 
 
 def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]:
-    """Return the columns next to files of which each is a class that a row has (1) or not (0, -1).
+    """Return the columns next to files that mark one class each with 1, and 0 or -1.
 
-    Some tables may lack these columns.
+    Tables may lack these columns.
     """
     if options.schema or options.label_column or not sample.tables[0].header:
         return ()
@@ -478,10 +478,10 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
 
 
 def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
-    """Return the open question which of several columns is the label of a file, if any.
+    """Ask which column is the label of a file, if there are several candidates.
 
-    Values of possible labels are few and repeat. There is no question if a column is called like a
-    text of the record, such as a caption.
+    Candidates have few values, which repeat. There is no question if a column is named like a text
+    of the record, such as a caption.
     """
     is_decided = roles.has_target or roles.optional or options.schema or options.label_column
     names = _without_role(sample.names, roles, sample)
@@ -499,13 +499,13 @@ def _in_template(sample: Sample) -> set[str]:
 
 
 def _without_role(names: Iterable[str], roles: Roles, sample: Sample) -> list[str]:
-    """Return the columns that have no role, and of which no path is made."""
+    """Return the columns without a role that are not part of a path template."""
     taken = roles.taken | _in_template(sample)
     return [name for name in names if name not in taken]
 
 
 def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
-    """Raise ConfigError for a column whose name a feature from other columns has."""
+    """Raise ConfigError for a column named like a feature from other columns."""
     features = {media.feature: media.column for media in roles.media} | dict(roles.labels)
     if boxes := roles.boxes.lists or ", ".join(roles.boxes.corners):
         features["boxes"] = boxes
@@ -519,7 +519,7 @@ def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
 
 
 def _with_forms(roles: Roles, sample: Sample) -> Roles:
-    """Decide which columns of JSON hold lists, and which of these go with the list of boxes."""
+    """Decide which columns of JSON hold lists, and which lists belong to the list of boxes."""
     columns = {name: column for name, column in sample.columns.items() if name not in roles.taken}
     lists = [name for name, column in columns.items() if column.form == "list"]
     boxes = roles.boxes
@@ -586,7 +586,7 @@ def _shown(names: Collection[str]) -> str:
 
 
 def is_id(name: str) -> bool:
-    """Return whether a column's name says that it has ids."""
+    """Return whether a column has the name of ids."""
     return lowered(name).endswith("id")
 
 
@@ -595,7 +595,7 @@ def _is_only_label(names: Sequence[str], sample: Sample) -> bool:
 
 
 def _may_be_classes(name: str, sample: Sample) -> bool:
-    """Return whether a column has neither sentences nor URLs, ids or many numbers."""
+    """Return whether a column has no sentences, URLs, ids or many numbers."""
     texts = sample.column(name).texts
     is_other = lowered(name) in _NO_CLASSES or is_id(name) or any("://" in text for text in texts)
     has_sentences = sum(text.count(" ") for text in texts) > _MAX_SPACES * len(texts)
@@ -603,7 +603,7 @@ def _may_be_classes(name: str, sample: Sample) -> bool:
 
 
 def _has_classes(name: str, sample: Sample) -> bool:
-    """Return whether the values of a column may be classes, and repeat."""
+    """Return whether the values of a column repeat and may be classes."""
     column = sample.column(name)
     number = sum(is_stated(row.values.get(name)) for row in sample.rows)
     repeat = 1 < len(column.texts) <= number // _ROWS_OF_A_CLASS
@@ -611,21 +611,21 @@ def _has_classes(name: str, sample: Sample) -> bool:
 
 
 def _is_amount(column: ColumnSample) -> bool:
-    """Return whether a column holds numbers to predict by its first rows, and not classes."""
+    """Return whether the first rows of a column are numbers to predict, not classes."""
     return column.are_no_classes or (column.is_numeric and _are_many(column.texts))
 
 
 def _are_many(values: Sequence[str]) -> bool:
-    """Return whether numbers are too many, or too large, for those of classes."""
+    """Return whether numbers are too many, or too large, for numbers of classes."""
     numbers = [int(value) for value in values if value.isdecimal() and value.isascii()]
     return len(numbers) > _MANY_NUMBERS or max(numbers, default=0) >= _LARGE_NUMBER
 
 
 def _separator_of(name: str, values: Sequence[str]) -> str:
-    """Return what is between classes in the texts of a column; "" if each is one class.
+    """Return the separator of classes in the texts of a column; "" if a text is one class.
 
-    A bar always is. Blanks and other signs are in a column with a name in the plural, if words
-    that some values combine occur in others, and values have more or fewer of them.
+    A bar always separates. Spaces and other signs separate in columns with plural names, if values
+    share words and differ in their number of words.
     """
     if any("|" in value for value in values):
         return "|"
@@ -640,7 +640,7 @@ def _separator_of(name: str, values: Sequence[str]) -> str:
 
 
 def _column_of_some(headers: Mapping[str, Sequence[str]]) -> str:
-    """Return the one column that some tables have and others lack, as those of a test; or ""."""
+    """Return the only column that some tables, such as a test set, lack; "" unless just one."""
     counts = Counter(name for header in headers.values() for name in header if name)
     some = [name for name, count in counts.items() if count < len(headers)]
     return some[0] if len(some) == 1 else ""
@@ -655,10 +655,10 @@ def _corners(names: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
 
 
 def _box_format(columns: BoxColumns, sample: Sample) -> str:
-    """Return the format of boxes that names of columns do not say; "" if they do.
+    """Return the format of boxes if names of columns do not state it, else "".
 
-    Open Images states fractions. Lists of four numbers are corners, unless most of them can be
-    none, since the third number is not above the first, or the fourth not above the second.
+    Open Images has fractions. Lists of four numbers are corners, unless most cannot be: the third
+    number is not above the first, or the fourth not above the second.
     """
     if len(columns.corners) == 4 and {"imageid", "labelname"} <= set(map(lowered, sample.names)):
         return "rel_xyxy"
@@ -678,7 +678,7 @@ def _numbers(value: Any) -> list[float]:
 
 
 def _are_per_box(boxes: Any, values: Any) -> bool:
-    """Return whether `values` may be lists of a value for each box of the list `boxes`."""
+    """Return whether `values` may be a list with one value per box in `boxes`."""
     return (
         isinstance(boxes, list)
         and isinstance(values, list)
@@ -689,7 +689,7 @@ def _are_per_box(boxes: Any, values: Any) -> bool:
 
 
 def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what `ignore_columns` may name of a row: columns, and attributes of its boxes."""
+    """Yield the names that `ignore_columns` may contain: a row's columns and box attributes."""
     yield from values
     for column, value in values.items():
         if lowered(column) in known.BOXES and isinstance(value, list | dict):

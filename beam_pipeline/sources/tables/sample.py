@@ -1,4 +1,4 @@
-"""The first rows of tables, and what they show of each column."""
+"""First rows of tables, with statistics of each column."""
 
 import contextlib
 import dataclasses
@@ -25,15 +25,15 @@ from beam_pipeline.sources.tables.types import (
 from tfrecord_dataset.format.split_names import split_of_folders
 
 _ROWS = 100
-# How many of a column's files are looked for, until one exists.
+# Maximum number of a column's files to look for.
 _FILES = 10
 _TEXTS = 100
-# Numbers and text; lists of these; objects, lists of objects, and whatever else no feature holds.
+# Numbers and text; lists of these; objects, lists of objects, and all other values.
 _FORMS = ("plain", "list", "object")
 
 
 class FirstRow(NamedTuple):
-    """One of the first rows of a table: its file, and its values by column."""
+    """One of the first rows of a table: the table's file, and values by column."""
 
     file: TableFile
     values: dict[str, Any]
@@ -41,15 +41,15 @@ class FirstRow(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ColumnSample:
-    """What the first rows show of a column.
+    """Values of a column in the first rows.
 
-    Values of the most frequent form count: rows with others are rejected when they are read.
+    Only values of the most frequent form count; rows with others are rejected later.
 
     Attributes:
-        values: The values that are stated.
-        kinds: The kinds of the values; None of one that no feature can hold.
-        form: "plain", "list", or "object" for all else.
-        media: The kind of the files that all values name or are; "" if they are not files.
+        values: The values, without missing ones.
+        kinds: The kinds of the values; None for one that no feature can hold.
+        form: "plain", "list", or "object" for all others.
+        media: The kind of files that all values name or are; "" if they are not files.
         exists: Whether one of these files exists.
         texts: The distinct texts and whole numbers, or the first few.
     """
@@ -63,7 +63,7 @@ class ColumnSample:
 
     @property
     def is_nested(self) -> bool:
-        """Whether values are lists or objects of JSON."""
+        """Whether values are JSON lists or objects."""
         return self.form != "plain"
 
     @property
@@ -79,12 +79,12 @@ class ColumnSample:
 
     @property
     def repeats(self) -> bool:
-        """Whether files are in several rows."""
+        """Whether a file occurs in several rows."""
         return bool(self.media) and len(set(self.values)) < len(self.values)
 
     @property
     def are_fours(self) -> bool:
-        """Whether most lists that hold something hold four numbers, as of one box."""
+        """Whether most lists that are not empty hold four numbers, as for one box."""
         if not self.is_list:
             return False
         lists = [list_of_text(value) if isinstance(value, str) else value for value in self.values]
@@ -110,8 +110,8 @@ class Sample:
 
     Attributes:
         tables: The tables.
-        raw: The first rows of each, as they are.
-        found: The kind of the files of columns that the index resolves.
+        raw: The first rows of each table, unprepared.
+        found: The kind of files, by column that the file index resolves.
     """
 
     tables: Sequence[Table]
@@ -124,7 +124,7 @@ class Sample:
         return cls(tables, [_first_rows(table) for table in tables])
 
     def with_cells(self, **changes: Any) -> "Sample":
-        """Return the same rows, with cells that are prepared in another way."""
+        """Return the same rows with another preparation of cells."""
         tables = [
             dataclasses.replace(table, cells=dataclasses.replace(table.cells, **changes))
             for table in self.tables
@@ -133,7 +133,7 @@ class Sample:
 
     @functools.cached_property
     def rows(self) -> Sequence[FirstRow]:
-        """The rows, with their cells prepared."""
+        """The rows with prepared cells."""
         rows = []
         for table, raw in zip(self.tables, self.raw, strict=True):
             columns = dict(raw.columns)
@@ -144,14 +144,14 @@ class Sample:
 
     @functools.cached_property
     def names(self) -> Mapping[str, None]:
-        """The columns that the tables state, or else that the rows have."""
+        """The columns in the tables' headers, else in the rows."""
         tables = (table for table in self.tables if table.header)
         stated = {name: None for table in tables for name in table.cells.names(table.header)}
         return stated or {name: None for row in self.rows for name in row.values if name}
 
     @functools.cached_property
     def declarations(self) -> Mapping[str, ColumnDeclaration]:
-        """What the tables themselves say of columns; the first table that has one decides."""
+        """Declarations of columns by the tables themselves; the first table with one decides."""
         return {
             name: declared
             for table in reversed(self.tables)
@@ -159,12 +159,12 @@ class Sample:
         }
 
     def column(self, name: str) -> ColumnSample:
-        """Return what the rows show of a column, which may be empty."""
+        """Return the sample of a column, which may be empty."""
         return self.columns.get(name, _NOTHING)
 
     @functools.cached_property
     def columns(self) -> Mapping[str, ColumnSample]:
-        """The columns with any value; a few of their files are looked for."""
+        """Samples of columns with any value; looks for a few of their files."""
         kind_of = kind_of_json if self.tables[0].is_typed else kind_of_text
         stated: dict[str, list[tuple[TableFile, Any]]] = {}
         for file, values in self.rows:
@@ -182,7 +182,7 @@ class Sample:
     ) -> ColumnSample:
         kinds = [_kind(value, kind_of) for _, value in stated]
         forms = [_form(value, kind) for (_, value), kind in zip(stated, kinds, strict=True)]
-        form = max(_FORMS, key=forms.count)  # in doubt the first of them
+        form = max(_FORMS, key=forms.count)  # in a tie, the first one
         is_usual = [each == form for each in forms]
         usual = [*itertools.compress(stated, is_usual)]
         held = self.declarations[name].media if name in self.declarations else ""
@@ -203,11 +203,11 @@ class Sample:
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
-        """The header of each table that has one, by the table's path."""
+        """Headers of the tables that have one, by path."""
         return {table.file.relative: table.header for table in self.tables if table.header}
 
     def unlabelled(self, columns: Collection[str]) -> frozenset[str]:
-        """Return the tables that have nothing in columns of labels, if others have something."""
+        """Return the tables without values in columns of labels, if others have some."""
         labelled = {
             file.relative
             for file, values in self.rows
@@ -217,16 +217,16 @@ class Sample:
         return without if labelled else frozenset()
 
     def are_in_split_folders(self, column: str) -> bool:
-        """Return whether all files of a column are in folders of splits, and no table has one."""
+        """Return whether all files of a column are in folders of splits, and tables have none."""
         splits: set[str | None] = set()
         for file, values in self.rows:
             if isinstance(name := values.get(column), str) and name.strip():
-                with contextlib.suppress(RecordError):  # it is rejected when the row is read
+                with contextlib.suppress(RecordError):  # rejected when the row is read
                     splits.add(split_folder(file.key_of(name)))
         return bool(splits) and None not in splits and not any(row.file.split for row in self.rows)
 
     def check_inside(self, columns: Iterable[str]) -> None:
-        """Raise ConfigError if all files that one of these columns names are outside the input."""
+        """Raise ConfigError if all files of one of these columns are outside the input."""
         for column in columns:
             values = ((file, _text(values.get(column))) for file, values in self.rows)
             names = [(file, name) for file, name in values if name]
@@ -244,7 +244,7 @@ def _first_rows(table: Table) -> Batch:
 
 
 def split_folder(key: str) -> str | None:
-    """Return the split that the folders of a file below the input state; None for one elsewhere."""
+    """Return the split in the folders of a file; None outside the input."""
     elsewhere = key.startswith(("/", "../")) or storage.is_remote(key)
     return None if elsewhere else split_of_folders(key)
 
@@ -264,17 +264,17 @@ def _error_of(file: TableFile, name: str) -> RecordError | None:
 
 
 def _is_there(path: str) -> bool:
-    """Return whether a file exists; one that may not be looked for does not."""
+    """Return whether a file exists; False if it must not be looked up."""
     try:
         return storage.exists(path)
-    except (PermissionError, ConfigError):  # such as a scheme that nothing here opens
+    except (PermissionError, ConfigError):  # such as an unsupported scheme
         return False
 
 
 def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
     try:
         return kind_of(value)
-    except RecordError:  # it is rejected when it is read
+    except RecordError:  # rejected when the row is read
         return None
 
 

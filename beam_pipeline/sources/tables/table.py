@@ -1,6 +1,6 @@
-"""A table: one file of rows, which come in batches of columns.
+"""A table: one file of rows, read in batches of columns.
 
-A further kind of table is a subclass of `Table`, and one of `read_tables.ReadTables` that opens it.
+To add a kind of table, subclass `Table`, and `read_tables.ReadTables` to open it.
 """
 
 import abc
@@ -24,7 +24,7 @@ from beam_pipeline.sources.tables.names import there_are
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 
-# Rows whose columns are looked at together, and the bytes that they should have at most.
+# Maximum rows of a batch, and its target size.
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20
 
@@ -33,13 +33,13 @@ _T = TypeVar("_T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile(NamingFile):
-    """One file of rows.
+    """A file of rows.
 
     Attributes:
-        folder: What the paths in it are relative to.
-        by_index: Whether names in it are resolved by the index of the files below `root`.
-        near: The split whose folders are preferred then; "" for none.
-        ignored: What of `root` is left out then.
+        folder: The folder that paths in the table are relative to.
+        by_index: Whether names in the table are resolved by an index of the files below `root`.
+        near: The split whose folders the index prefers; "" for none.
+        ignored: Files that the index leaves out.
     """
 
     folder: str
@@ -48,11 +48,11 @@ class TableFile(NamingFile):
     ignored: Ignored = NOTHING
 
     def key_of(self, name: str) -> str:
-        """Return the key of the file that the table calls `name`; raises what `locate` does."""
+        """Return the key of the file that the table calls `name`; raises as `locate`."""
         return self._located(name)[0]
 
     def path_of(self, name: str) -> str:
-        """Return the path of the file that the table calls `name`; raises what `locate` does."""
+        """Return the path of the file that the table calls `name`; raises as `locate`."""
         return self._located(name)[1]
 
     def _located(self, name: str) -> tuple[str, str]:
@@ -64,7 +64,7 @@ class TableFile(NamingFile):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that cannot be read, by its number as in `Batch.lines`, and why."""
+    """An unreadable row: its number as in `Batch.lines`, and the reason."""
 
     line: int
     detail: str
@@ -72,14 +72,14 @@ class BadRow:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows that follow one another, as columns.
+    """Consecutive rows, as columns.
 
     Attributes:
-        columns: By name what each row has: text in CSV, any JSON value in others, a FileRef of a
-            file in the table, None if it has nothing.
-        lines: The number of the line or row of each, as in messages.
-        bad: Rows among them that cannot be read, and are in no column.
-        is_uneven: Whether not every row states all columns.
+        columns: Values by name: text in CSV, any JSON value in other tables, a FileRef for a file
+            in the table, None for a missing value.
+        lines: Line or row number of each row, for messages.
+        bad: Unreadable rows among them, which are in no column.
+        is_uneven: Whether rows may lack columns.
     """
 
     columns: dict[str, list[Any]]
@@ -91,7 +91,7 @@ class Batch:
         return len(self.lines)
 
     def after(self, line: int) -> "Batch":
-        """Return what comes after a line."""
+        """Return the rows after a line."""
         if not line:
             return self
         rows = self.part(bisect.bisect_right(self.lines, line), len(self))
@@ -99,7 +99,7 @@ class Batch:
         return dataclasses.replace(rows, bad=bad)
 
     def attempts(self, make: Callable[["Batch"], _T]) -> Iterator[tuple["Batch", _T | RecordError]]:
-        """Yield rows with what `make` returns for them; a row that it refuses with its error."""
+        """Yield rows with the result of `make`, and each row that it refuses with its error."""
         if not len(self):
             return
         try:
@@ -113,7 +113,7 @@ class Batch:
             yield from self.part(middle, len(self)).attempts(make)
 
     def part(self, start: int, stop: int) -> "Batch":
-        """Return some of the rows, with the columns that they state."""
+        """Return a range of the rows, with the columns that they state."""
         columns = {name: column[start:stop] for name, column in self.columns.items()}
         if self.is_uneven:
             columns = {
@@ -134,7 +134,7 @@ class Batch:
 def batch_of_rows(
     rows: Sequence[Mapping[str, Any]], lines: Sequence[int], bad: Sequence[BadRow] = ()
 ) -> Batch:
-    """Return a batch of objects, of which each states its own columns.
+    """Make a batch of objects that may have different columns.
 
     Raises:
         DataError: There are too many columns.
@@ -148,27 +148,27 @@ def batch_of_rows(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDeclaration:
-    """What a table itself says of a column."""
+    """Declaration of a column by the table itself."""
 
     media: str = ""  # "image" or "audio" if it holds files
     classes: tuple[str, ...] = ()  # by number
-    # Makes values of what Arrow has.
+    # Converts an Arrow array to values.
     convert: Callable[[Any], list[Any]] = operator.methodcaller("to_pylist")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table(abc.ABC):
-    """One file of rows, whatever form it has.
+    """A file of rows in any format.
 
     Attributes:
         file: The file.
-        header: The names of its columns, "" for one that is left out; empty if rows state them.
-        cells: What becomes of values before anything else is made of them.
-        declarations: What the table itself says of columns, by name.
-        sign: What is between the file and the number of a row in what the row is called: "#" if
-            records have this name, and need not say again which row they come from.
-        is_typed: Whether values have types; else all of them are texts.
-        has_values: Whether its values are those of features already.
+        header: Names of columns, "" for one to leave out; empty if rows state them.
+        cells: Preparation of values before conversion.
+        declarations: Declarations of columns by the table itself, by name.
+        sign: Separates file and number in the name of a row: "#" if rows' names are also the keys
+            of records.
+        is_typed: Whether values have types; otherwise all are texts.
+        has_values: Whether values already are values of features.
     """
 
     is_typed: ClassVar[bool] = True
@@ -182,21 +182,21 @@ class Table(abc.ABC):
 
     @abc.abstractmethod
     def rows(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
-        """Read the rows as they are; files in them are put into `scratch`, or None without.
+        """Read the rows unprepared; files in them go into `scratch`, or become None without it.
 
         Raises:
             ConfigError, DataError, RecordError: The file cannot be read.
         """
 
     def without(self, columns: Collection[str]) -> "Table":
-        """Return the table without some columns, if that is faster to read."""
+        """Return the table without `columns`, if that is faster to read."""
         return self
 
     def batches(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
-        """Read the rows, with their cells prepared.
+        """Read the rows with prepared cells.
 
         Raises:
-            RecordError: As `rows`; "file too large", with far more rows than its size allows.
+            RecordError: As `rows`; "file too large": far more rows than its size allows.
         """
         number = 0
         for batch in self.rows(scratch):
@@ -208,16 +208,16 @@ class Table(abc.ABC):
 
     @property
     def missing(self) -> str | None:
-        """What a cell without a value is."""
+        """Value of a missing cell."""
         return None if self.is_typed else ""
 
     def row(self, line: int) -> str:
-        """Return the name of a row, for messages, and for a record that nothing else names."""
+        """Return the name of a row, for messages, and as key of a record without another key."""
         return f"{self.file.relative}{self.sign}{line}"
 
 
 class Scratch:
-    """Files of long values of a table at `path` in a scratch folder, one per batch; made once."""
+    """Writes long values of a table at `path` to a scratch folder, one file per batch."""
 
     def __init__(self, path: str, folder: str) -> None:
         self._path, self.folder = path, folder
@@ -228,7 +228,7 @@ class Scratch:
         self._place, self._parts, self._num_bytes = place, list[Any](), 0
 
     def put(self, data: Any) -> FileRef:
-        """Add bytes to the file of this batch, which `flush` writes."""
+        """Add bytes to this batch's file, which `flush` writes."""
         if not self._place:
             self._place = place_of(self._path, f"values {self._number}", self.folder)
         file = FileRef(path=self._place, offset=self._num_bytes, length=len(data))
@@ -237,7 +237,7 @@ class Scratch:
         return file
 
     def flush(self) -> None:
-        """Write the file of this batch; every run writes the same."""
+        """Write this batch's file unless it exists; every run writes the same content."""
         self._number += 1
         if self._place and not storage.exists(self._place):
             with storage.writing(self._place) as handle:
@@ -246,7 +246,7 @@ class Scratch:
 
 
 def files_of(values: Sequence[Any], scratch: Scratch | None) -> list[FileRef | str | None]:
-    """Put bytes of a column into the scratch folder; paths stay as they are."""
+    """Put bytes of a column into the scratch folder; paths stay unchanged."""
     if not scratch:
         return [None] * len(values)
     pairs = (
@@ -257,7 +257,7 @@ def files_of(values: Sequence[Any], scratch: Scratch | None) -> list[FileRef | s
 
 
 def chosen_table(path: str, noun: str, names: Collection[str], stated: str) -> str:
-    """Return which of the tables in a file is read; raise ConfigError if that is not clear."""
+    """Choose the table of a file to read; raise ConfigError if that is not clear."""
     if stated and stated not in names:
         raise ConfigError(f"--table: {path} has no {noun} {stated!r}; {there_are(stated, names)}")
     if not names:

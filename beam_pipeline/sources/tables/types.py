@@ -1,7 +1,7 @@
-"""Types of columns: whole numbers, numbers, text, or lists of one of these.
+"""Kinds of columns: whole numbers, numbers, text, or lists of one of these.
 
-The kind of a column is the narrowest that holds all of its values: int < float < text. Texts keep
-what a number would lose: leading zeros, and digits beyond 64 bits.
+The kind of a column is the narrowest that holds all its values: int < float < text. Texts preserve
+leading zeros, and digits beyond 64 bits.
 """
 
 import contextlib
@@ -36,13 +36,13 @@ _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
 _NAMES = {
     "None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity",
 }  # fmt: skip
-# A text in single or double quotes, to the end if it is not closed (in linear time), or a name.
+# A name, or a text in quotes, up to the end if unclosed (matched in linear time).
 _PYTHON = re.compile(r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?|\b[A-Za-z]+\b", re.DOTALL)
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
 _TRUTHS = {"true": 1, "false": 0}
 _SEPARATORS = re.compile("[\x1c-\x1f]")
-# The most that NumPy can hold, and that the trainer reads.
+# Limit of NumPy and of the trainer.
 _MAX_AXES = 32
 
 
@@ -50,9 +50,9 @@ class ListOf(NamedTuple):
     """The kind of lists.
 
     Attributes:
-        element: The kind of their values; None while all lists are empty.
-        inner: The largest sizes of lists in them, by axis.
-        spaced: Whether they are texts of numbers with spaces between them.
+        element: Kind of the elements; None while all lists are empty.
+        inner: Largest sizes of nested lists, by axis.
+        spaced: Whether lists are texts of numbers separated by spaces.
     """
 
     element: Scalar | None
@@ -64,7 +64,7 @@ Kind = Scalar | ListOf
 
 
 def unsupported(detail: str) -> RecordError:
-    """Return the error of a column, or a value of one, that no feature can be made of."""
+    """Return the error for a column or value that no feature can hold."""
     return RecordError(
         "unsupported column", f"{detail}; change it, or leave the column out with --ignore-columns"
     )
@@ -96,12 +96,12 @@ def kind_of_text(text: str) -> Kind | None:
 
 
 def truth_as_number(text: str) -> int | str:
-    """Return 1 for "True" and 0 for "false", in any case; other texts as they are."""
+    """Return 1 for "True" and 0 for "false", in any case; other texts unchanged."""
     return _TRUTHS.get(text.strip().lower(), text)
 
 
 def parse_list(text: str) -> list[Any]:
-    """Parse a list in JSON, or as Python writes lists: ['a', None]; refuse anything else."""
+    """Parse a list written as JSON or in Python, such as ['a', None]; refuse anything else."""
     try:
         value = None if is_deep(text) else _parse(text)
     except (ValueError, RecursionError) as error:
@@ -115,7 +115,7 @@ def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        # Not Python's own parser, to which 'a' 'b' is one text, as NumPy's arrays have two.
+        # Python's own parser would join 'a' 'b', two texts of a NumPy array.
         return json.loads(_PYTHON.sub(_token_as_json, text))
 
 
@@ -128,7 +128,7 @@ def _token_as_json(token: re.Match[str]) -> str:
 
 
 def listed(text: str, kind: ListOf) -> list[Any]:
-    """Parse a text of a column of such lists; raises what `parse_list` does."""
+    """Parse a text as a list of this kind; raises as `parse_list`."""
     if not kind.spaced:
         return parse_list(text)
     number = float if kind.element is float else int
@@ -136,7 +136,7 @@ def listed(text: str, kind: ListOf) -> list[Any]:
 
 
 def list_of_text(text: str) -> list[Any]:
-    """Parse a text as a list; one item if it is none."""
+    """Parse a text as a list; any other text is a list of one."""
     kind = kind_of_text(text)
     return listed(text, kind) if isinstance(kind, ListOf) else [text]
 
@@ -145,7 +145,7 @@ def kind_of_json(value: Any) -> Kind | None:
     """Return the kind of a JSON value: int (also true and false), float, str, a list, or None.
 
     Raises:
-        RecordError: It is an object, or a list with objects, or of lists that differ.
+        RecordError: It is an object, a list with objects, or a list of unequal lists.
     """
     match value:
         case None:
@@ -183,13 +183,13 @@ def is_whole(value: Any) -> bool:
 
 def is_large(whole: int | str) -> bool:
     """Return whether a whole number needs over 64 bits."""
-    if isinstance(whole, str) and len(whole) > _MOST_DIGITS:  # Python does not convert thousands
+    if isinstance(whole, str) and len(whole) > _MOST_DIGITS:  # Python refuses to convert thousands
         return True
     return not -(2**63) <= int(whole) < 2**63
 
 
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
-    """Return the kind of each column that holds all its values; None if all are missing."""
+    """Return the kind that holds all values of a column, by column; None if all are missing."""
     merged: dict[str, Kind | None] = {}
     for kinds in several:
         for name, kind in kinds.items():
@@ -199,9 +199,9 @@ def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind 
 
 
 def wider(one: Kind | None, other: Kind | None) -> Kind | None:
-    """Return the kind that holds the values of both: int < float < str, also of lists' elements.
+    """Return the kind that holds values of both: int < float < str, also for elements of lists.
 
-    A number among spaced lists is a list of one. Other lists among other values are text.
+    A number among spaced lists is a list of one. Other mixtures of lists and values are text.
     """
     if one == other or one is None or other is None:
         return one or other
@@ -226,7 +226,7 @@ def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
     return max(one, other, key=_WIDTH.__getitem__)
 
 
-# Of so few digits that 64 bits hold each; the rest of `kind_of_text` is left to that.
+# Only numbers with few enough digits for 64 bits; `kind_of_text` handles the rest.
 _INTEGERS = r"\A[+-]?(0|[1-9][0-9]{0,17})\z"
 _FRACTIONS = (
     r"\A[+-]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
@@ -235,8 +235,8 @@ _FRACTIONS = (
 
 
 def kind_of_texts(texts: Sequence[str]) -> Kind | None:
-    """Return what holds all fields of a column of a CSV: the widest `kind_of_text`."""
-    if texts and kind_of_text(texts[0]) is str:  # which holds all
+    """Return the kind that holds all fields of a column of a CSV: the widest `kind_of_text`."""
+    if texts and kind_of_text(texts[0]) is str:  # holds all others
         return str
     column = pyarrow.array(texts, pyarrow.string())
     is_integer = compute.match_substring_regex(column, _INTEGERS)
@@ -255,7 +255,7 @@ def kind_of_texts(texts: Sequence[str]) -> Kind | None:
 
 
 def kind_of_values(values: Sequence[Any]) -> Kind | None:
-    """Return what holds all values of a column of JSON: the widest `kind_of_json`."""
+    """Return the kind that holds all values of a column of JSON: the widest `kind_of_json`."""
     types = set(map(type, values)) - {type(None)}
     if not types:
         return None
@@ -271,7 +271,7 @@ def kind_of_values(values: Sequence[Any]) -> Kind | None:
 def convert_column(
     values: Sequence[Any], name: str, kind: Kind | None, missing_number: float | None
 ) -> list[Value | None]:
-    """Convert each value of a column; raises what `convert` does."""
+    """Convert each value of a column; raises as `convert`."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         if kind is int:
             return list(map(int, values))
@@ -288,18 +288,18 @@ def convert(
     """Convert a CSV's text or a JSON value to its column's kind; a missing text is "".
 
     Args:
-        name: For messages.
+        name: Column, for messages.
         value: The value.
-        kind: The column's.
+        kind: Kind of the column.
         missing_number: Replaces a missing number, if not None.
 
     Returns:
-        An int, float or str; of a list an `Array` of int64 or float32, or a tuple of str.
+        An int, float or str; for a list, an `Array` of int64 or float32, or a tuple of str.
 
     Raises:
         RecordError: "missing value": a number or a list is missing; "unsupported column": a
-            list or object where other rows have none; "malformed annotation", "value out of
-            range": a list cannot be used.
+            list or object in a column of other values; "malformed annotation", "value out of
+            range": an unusable list.
     """
     if (kind is int or kind is float) and (number := _number(name, value, kind)) is not None:
         return number
@@ -330,7 +330,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
         if math.isinf(number) and isinstance(value, str) and "inf" not in value.lower():
             raise OverflowError
         return number
-    except OverflowError:  # also of a whole number of hundreds of digits
+    except OverflowError:  # also for a whole number with hundreds of digits
         raise RecordError(
             "value out of range",
             f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
@@ -349,11 +349,11 @@ def _listed(value: Any, kind: ListOf) -> Value:
 
 
 def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """Return the values of nested lists in C order, and the lists' sizes by axis.
+    """Return the values of nested lists in C order, and the sizes by axis.
 
     Raises:
-        RecordError: "malformed annotation": lists of one axis differ in length, or hold lists
-            and other values, or there are too many axes.
+        RecordError: "malformed annotation": lists of one axis differ in length or mix lists and
+            other values, or there are too many axes.
     """
     flat, shape = value, [len(value)]
     while list in (types := set(map(type, flat))):
@@ -368,7 +368,7 @@ def flatten(value: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
 
 
 def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> Array:
-    """Convert nested lists of numbers; an empty one has the sizes `inner` of the other axes.
+    """Convert nested lists of numbers; an empty list gets the sizes `inner` for further axes.
 
     Raises:
         RecordError: As `flatten`; "missing value": a null; "value out of range": a number that
@@ -387,7 +387,7 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
 
     Raises:
         RecordError: "value out of range": a number that the type cannot hold; "malformed
-            annotation": an array without values along an axis that is not the first.
+            annotation": an array that is empty along an axis other than the first.
     """
     if 0 in shape[1:]:
         raise malformed("there are empty lists in the list")
@@ -409,7 +409,7 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def listed_texts(value: list[Any]) -> tuple[str, ...]:
-    """Return the texts of a list, with numbers as text and null as ""; refuse nested ones."""
+    """Return the texts of a list, with numbers as text and null as ""; refuse nested lists."""
     if nested := [each for each in value if isinstance(each, list | dict)]:
         raise unsupported(f"a list of texts holds {str(nested[0])[:100]}")
     return tuple("" if each is None else str(each) for each in value)

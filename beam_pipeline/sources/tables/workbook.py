@@ -1,6 +1,6 @@
-"""Workbooks (.xlsx): a sheet is a table, whose first row names the columns.
+"""Read workbooks (.xlsx) with python-calamine: a sheet is a table with a header.
 
-python-calamine reads it. Format: ECMA-376.
+Format: ECMA-376.
 """
 
 import dataclasses
@@ -40,12 +40,12 @@ _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SheetTable(Table):
-    """The sheet of a workbook that is called `sheet`."""
+    """The sheet `sheet` of a workbook."""
 
     sheet: str
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        """Read the rows as they are; rows without any value are skipped."""
+        """Read the rows unprepared; rows without any value are skipped."""
         found = _rows(self.file.path, _opened(self.file.path), self.sheet)
         for start in range(1, len(found), BATCH_ROWS):
             some = enumerate(found[start : start + BATCH_ROWS], start + 1)
@@ -59,7 +59,7 @@ class SheetTable(Table):
 
 @dataclasses.dataclass
 class ReadXlsx(ReadTables):
-    """The rows of a sheet of workbooks, `table`; "" is the only one that holds anything."""
+    """Read the rows of the sheet `table` of workbooks; "" reads the only sheet with content."""
 
     suffixes = ("xlsx",)
 
@@ -82,7 +82,7 @@ class ReadXlsx(ReadTables):
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell as JSON has it: dates are texts, and whole numbers of a sheet are fractions."""
+    """Convert a cell to a JSON value: dates to text, whole floats to int."""
     if cell == "":
         return None
     if isinstance(cell, float):
@@ -95,7 +95,7 @@ def _rows(path: str, workbook: Any, sheet: str, number: int | None = None) -> li
         rows: list[list[Any]] = workbook.get_sheet_by_name(sheet).to_python(
             skip_empty_area=False, nrows=number
         )
-    except Exception as error:  # XML may be broken anywhere
+    except Exception as error:  # broken XML may raise anything
         raise _damaged(path, error) from error
     return rows
 
@@ -129,9 +129,9 @@ def _check_sizes(path: str, data: bytes) -> None:
 
 
 def _num_cells(text: bytes) -> int:
-    """Return the cells of the rectangle that a sheet's XML spans from A1.
+    """Count the cells of the rectangle that a sheet's XML spans from A1.
 
-    A cell that does not say where it is may be anywhere in a row.
+    A cell without a reference may be anywhere in a row.
     """
     places = _PLACE.findall(text)
     rows = max((int(digits.lstrip(b"0")[:_MAX_DIGITS] or b"0") for _, digits in places), default=0)
