@@ -1,4 +1,4 @@
-"""Where credentials of stores come from, and what is said where there are none."""
+"""Sources of stores' credentials, and the error if there are none."""
 
 import functools
 import os
@@ -18,7 +18,7 @@ from tfrecord_dataset.store import clients
 
 @pytest.fixture
 def nothing_is_set(monkeypatch, tmp_path):
-    """No variables, no files below the home folder, no cloud around this machine."""
+    """Remove environment variables, files in the home folder, and cloud metadata."""
     for name in os.environ:
         if name.startswith(("AWS_", "GOOGLE_", "AZURE_", "STORAGE_")):
             monkeypatch.delenv(name)
@@ -31,7 +31,7 @@ def nothing_is_set(monkeypatch, tmp_path):
 
 @pytest.fixture
 def public(bucket, nothing_is_set, monkeypatch):
-    """A bucket that may be read without credentials, and the store."""
+    """A bucket that allows reads without credentials, and its store."""
     url, store = bucket
     monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")

@@ -1,4 +1,4 @@
-"""Compressed files of every kind: whole, or a named reject; never far larger than they are."""
+"""Compressed files of every kind: read whole or rejected, with a limit on the unpacked size."""
 
 import bz2
 import gzip
@@ -24,7 +24,7 @@ PACK = {
 
 @pytest.fixture(params=PACK)
 def written(request, tmp_path):
-    """written(change of what is packed) -> the path of a file of two streams."""
+    """written(change of the packed bytes) -> the path of a file of two streams."""
 
     def write(change=lambda data: data, content=CONTENT):
         pack = PACK[request.param]
@@ -71,7 +71,7 @@ def test_what_is_far_larger_than_its_file_is_refused(written, monkeypatch):
 
 
 def test_xz_that_asks_for_gigabytes_is_refused(tmp_path):
-    """The byte behind the filter's number and size is its dictionary's size; 39 is 3 GiB."""
+    """The byte after the filter's number and size is the dictionary's size; 39 is 3 GiB."""
     data = bytearray(lzma.compress(b"x" * 100))
     assert data[14:16] == b"\x21\x01"
     data[16] = 39

@@ -1,4 +1,4 @@
-"""Faults of local files: some pass, some are the file's own, the others fail the job."""
+"""Faults of local files: retried if transient, a reject if the file's own, else the job fails."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import faults, storage
 from beam_pipeline.records import FileRef
 
-# Reads a file while this process may open no more, for 0.3 seconds or for ever.
+# Reads a file while the process may not open another one, for 0.3 seconds or forever.
 TOO_MANY_OPEN_FILES = """
 import os, resource, sys, threading
 from beam_pipeline.files import faults, storage

@@ -1,4 +1,4 @@
-"""Content that is far larger than its compressed file is refused, before memory or disk is full."""
+"""Content far larger than its compressed file is refused before memory or disk is full."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Files of an object store, over HTTP, from a server on this machine."""
+"""Files of an object store over HTTP, from a local server."""
 
 import itertools
 
@@ -17,7 +17,7 @@ first_scheme = pytest.mark.parametrize("folder", first_quick(SCHEMES), indirect=
 
 @pytest.fixture(params=SCHEMES)
 def folder(request, bucket):
-    """A URL of each scheme, and the store behind it."""
+    """A URL of each scheme, and its store."""
     url, store = bucket
     return f"{request.param}{url.removeprefix('s3')}/in", store
 
@@ -123,7 +123,7 @@ def test_what_may_not_be_read_is_a_reject_at_once(folder):
     ):
         with pytest.raises(RecordError, match=r"^unreadable file: secret\.jpg"):
             read()
-    assert store.calls["get"] == 1  # it was not tried again
+    assert store.calls["get"] == 1  # without retries
 
 
 def test_a_bucket_that_is_not_there(folder):
@@ -152,7 +152,7 @@ def test_a_bucket_is_written_out():
 
 @pytest.fixture
 def web(bucket):
-    """The URL of a folder of a web server, and the store behind it."""
+    """The URL of a folder of a web server, and its store."""
     url, store = bucket
     return f"{store.endpoint}/{url.removeprefix('s3://')}", url, store
 
@@ -213,7 +213,7 @@ def test_a_listing_is_streamed(folder):
 
 @pytest.mark.slow
 def test_a_long_listing_is_never_held(bucket):
-    """Eight times the keys take no more memory; a million took one megabyte."""
+    """Eight times as many keys take no more memory; a million keys took one megabyte."""
     url, store = bucket
     counts = (4_000, 32_000)
     for count in counts:
@@ -267,7 +267,7 @@ def test_a_new_object_replaces_none(folder, tmp_path, num_bytes):
     url, store = folder
     file = tmp_path / "x"
     file.write_bytes(bytes(num_bytes))
-    for _ in range(2):  # one of the same content is as good
+    for _ in range(2):  # an existing object with the same content is accepted
         storage.put_new(str(file), f"{url}/x")
     assert store.calls["put"] == 2
     file.write_bytes(bytes(num_bytes - 1) + b"1")
@@ -283,7 +283,7 @@ def test_a_new_object_replaces_none(folder, tmp_path, num_bytes):
 
 def test_many_objects_are_measured_and_deleted_at_once(folder):
     url, store = folder
-    store.latency_s = 0.2  # much longer than to ask, also on a busy machine
+    store.latency_s = 0.2  # much longer than sending a request, even on a busy machine
     urls = [f"{url}/{number}" for number in range(70)]
     for number, each in enumerate(urls):
         store.put(each, bytes(number))

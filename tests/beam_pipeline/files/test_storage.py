@@ -1,4 +1,4 @@
-"""Files by path: listed, read, written whole, moved and deleted."""
+"""Files by path: list, read, write atomically, move and delete."""
 
 import contextlib
 import errno
@@ -95,11 +95,11 @@ def test_a_link_that_leads_nowhere_is_listed_and_not_read(tmp_path, target, reas
 
 @pytest.mark.slow
 def test_a_file_that_is_missing_leaves_nothing_in_memory(tmp_path):
-    """Its error would be held by its own traceback, and with it all that the callers hold."""
+    """Otherwise its traceback would keep the error and all objects of the callers alive."""
     missing = FileRef(path=str(tmp_path / "nowhere"))
     with contextlib.suppress(RecordError):
         storage.read_bytes(missing)
-    while gc.collect():  # what other tests have left takes several rounds
+    while gc.collect():  # garbage of other tests takes several rounds
         pass
     gc.disable()
     try:

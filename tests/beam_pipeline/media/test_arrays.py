@@ -1,4 +1,4 @@
-"""Arrays from .npy and .npz files, held against NumPy."""
+"""Arrays from .npy and .npz files, compared with NumPy."""
 
 import hashlib
 import math
@@ -24,7 +24,7 @@ def npz(save=np.savez, **arrays):
 
 
 def store(data):
-    """(array, stored bytes) of an array's file."""
+    """Return (array, stored bytes) of an array file."""
     array, part = inspect_array(data)
     place = array.file
     assert part == data[place.offset : place.offset + place.length]

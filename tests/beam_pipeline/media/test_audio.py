@@ -1,4 +1,4 @@
-"""How audio is stored, compared with libsndfile and TensorFlow."""
+"""Stored audio, compared with libsndfile and TensorFlow."""
 
 import io
 
@@ -26,7 +26,7 @@ def read(data):
 
 
 def store(data, options):
-    """(audio, stored bytes); inspection knows their number up to a header."""
+    """Return (audio, stored bytes); inspection predicts their number up to a header."""
     audio, num_bytes = inspect_audio(data, options)
     stored = encode_audio(data, audio)
     assert abs(num_bytes - len(stored)) <= (16 if audio.conversions else 0)
@@ -77,7 +77,7 @@ def test_converted(container, encoding, options, reasons):
 
 
 def square_wave(encoding):
-    """Full scale: resampling overshoots it."""
+    """A square wave at full scale, which resampling overshoots."""
     samples = np.where(np.arange(2000) // 20 % 2, 0.999, -0.999)
     return sound_bytes(samples, "WAV", subtype=encoding)
 

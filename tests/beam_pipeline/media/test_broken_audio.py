@@ -1,4 +1,4 @@
-"""Which audio is rejected, and why; accepted files decode in the trainer's libraries."""
+"""Broken audio is rejected with a reason; accepted files decode in the trainer's libraries."""
 
 import random
 import struct
@@ -18,7 +18,7 @@ def refusal(data: bytes) -> RecordError:
 
 
 def reason(data: bytes) -> str | None:
-    """Why `data` is refused; None when it passes."""
+    """Return why `data` is refused; None if it passes."""
     try:
         inspect_audio(data, AudioOptions())
     except RecordError as error:
@@ -119,7 +119,7 @@ def test_headers(data, expected):
     [
         ("WAV", "PCM_16", {"truncated audio"}),
         ("WAV", "FLOAT", {"truncated audio"}),
-        ("FLAC", "PCM_16", {"damaged audio"}),  # libsndfile tells the two not apart
+        ("FLAC", "PCM_16", {"damaged audio"}),  # libsndfile does not distinguish the two
         ("OGG", "VORBIS", {"truncated audio"}),
         ("OGG", "OPUS", {"truncated audio"}),
     ],

@@ -1,4 +1,4 @@
-"""What is refused, and for which reason; nothing broken may pass, whatever its kind."""
+"""Broken images of every format are refused with a reason."""
 
 import contextlib
 import random
@@ -15,7 +15,7 @@ from beam_pipeline.media.images import inspect_image
 
 
 def reason(data: bytes) -> str | None:
-    """Why `data` is refused; None when it passes."""
+    """Return why `data` is refused; None if it passes."""
     try:
         inspect_image(data, ImageOptions())
     except RecordError as error:
@@ -63,7 +63,7 @@ def test_not_a_usable_image(data, expected):
 def test_a_file_cut_anywhere_is_refused(file_format, mode, save):
     data = encode(file_format, mode, **save)
     if file_format == "JPEG2000":
-        data = data[:-2]  # openjpeg does without the end marker
+        data = data[:-2]  # openjpeg does not need the end marker
     cuts = {*range(1, 40), *range(40, len(data), 17), *range(len(data) - 20, len(data))}
 
     assert reason(data) is None or file_format == "JPEG2000"
@@ -98,7 +98,7 @@ def test_changed_bytes_raise_record_errors_only(file_format, changes):
     ],
 )
 def test_damage_that_passes_is_harmless(file_format, mode, save):
-    """Each random change is refused, or TensorFlow decodes the image all the same."""
+    """Each random change is refused, or TensorFlow still decodes the image."""
     original = encode(file_format, mode, **save)
     chance = random.Random(5)
     passed = 0
@@ -117,4 +117,4 @@ def test_damage_that_passes_is_harmless(file_format, mode, save):
         with contextlib.suppress(RecordError):
             store(bytes(data), ImageOptions(max_pixels=1_000_000))
             passed += 1
-    assert passed > 0 or file_format == "PNG"  # whose checksums find everything
+    assert passed > 0 or file_format == "PNG"  # PNG's checksums detect every change

@@ -1,4 +1,4 @@
-"""Small files that would take gigabytes or hours: refused before, or read in bounded memory."""
+"""Small files that would take gigabytes or hours are refused, or read in bounded memory."""
 
 import json
 
@@ -13,7 +13,7 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from beam_pipeline.records import Array, Audio, FileRef, Image, Record
 
-# What may be taken beside the file's own bytes, on the way from them to an Example.
+# Limit on memory for turning a file into an Example, in addition to the file's own bytes.
 _MAX_GROWTH_BYTES = 1 << 30
 
 
@@ -80,7 +80,7 @@ for name, path in json.loads(sys.argv[1]).items():
 
 @pytest.mark.slow
 def test_each_takes_bounded_memory(tmp_path, pytestconfig):
-    """Each in a process of its own: what it takes is never less than it was once."""
+    """Each file gets its own process, since peak memory never decreases."""
     paths = {}
     for number, (name, hostile) in enumerate(FILES.items()):
         paths[name] = tmp_path / str(number) / hostile.name

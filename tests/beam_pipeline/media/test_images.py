@@ -1,4 +1,4 @@
-"""What is stored of each kind of image, in the size and format that a user asks for."""
+"""Stored images of each kind, in the requested size and format."""
 
 import warnings
 
@@ -16,7 +16,7 @@ from beam_pipeline.media.images import decode_rgb, inspect_image
 CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}
 
 
-# Format, mode and options of `Image.save` of a file, and its channels.
+# A file's format, mode, options of `Image.save`, and channels.
 KEPT = [
     ("JPEG", "RGB", {}, 3),
     ("JPEG", "RGB", {"progressive": True}, 3),
@@ -56,7 +56,7 @@ def test_jpeg_and_png_are_stored_as_they_are(file_format, mode, save, channels):
     assert found == (image, (16, 24), 1, len(data))
 
 
-# Format, mode and options of a file; the mode and reasons of what is stored.
+# A file's format, mode and options; mode and conversions of the stored image.
 TO_PNG = [
     ("BMP", "RGB", {}, "RGB", ("format bmp",)),
     ("BMP", "P", {}, "P", ("format bmp",)),
@@ -119,7 +119,7 @@ def on_white(image):
     ],
 )
 def test_what_is_encoded_again(asked, file_format, mode, save, stored_mode, conversions):
-    data = encode(file_format, mode, size=(23, 16), **save)  # BMP's rows end within four bytes
+    data = encode(file_format, mode, size=(23, 16), **save)  # BMP pads rows of this width
 
     found, stored = store(data, ImageOptions(format=asked, jpeg_quality=100))
 
@@ -186,7 +186,7 @@ def test_a_turned_image_is_stored_upright(file_format, stored_format, mode, orie
 
 
 def test_what_is_encoded_again_keeps_its_colour_profile_and_no_other_metadata():
-    profile = b"profile " * 20_000  # of three segments
+    profile = b"profile " * 20_000  # three segments
     data = encode("JPEG", orientation=6, icc_profile=profile, comment=b"private", xmp=b"<private/>")
 
     _, stored = store(data)
@@ -217,7 +217,7 @@ def test_sizes(options, size, expected, file_format):
 
 
 def test_a_large_jpeg_is_shrunk_like_its_pixels():
-    """It is decoded at a part of its size, which must not show."""
+    """Decoding at a fraction of the size must not be visible."""
     _, stored = store(encode("JPEG", size=(400, 300), quality=95), ImageOptions(max_side=50))
 
     meant = make_image(size=(400, 300)).resize((50, 38), Image.Resampling.LANCZOS)
@@ -284,7 +284,7 @@ def test_options_that_cannot_be_used(options):
 
 
 def test_bombs_are_refused_by_their_header_and_without_pillows_warning():
-    """100 megapixels stated in a small file: Pillow warns, at 400 it raises."""
+    """A small file states 100 megapixels: Pillow warns, and raises from 400 on."""
     data = encode("GIF", "P")
     for side, options in ((20_000, {}), (10_000, {"max_pixels": 10_000_000})):
         stated = data[:6] + side.to_bytes(2, "little") * 2 + data[10:]

@@ -9,7 +9,7 @@ ANY_SIZE = 2**31
 
 
 def patched(data: bytes, marker: int, offset: int, new: bytes) -> bytes:
-    """`data` with `new` in place of the bytes `offset` after a marker's second byte."""
+    """Replace bytes of `data` by `new`, `offset` bytes after a marker's second byte."""
     start = data.index(bytes([0xFF, marker])) + 2 + offset
     return data[:start] + new + data[start + len(new) :]
 

@@ -1,4 +1,4 @@
-"""Maps: numbers from any file that has them, refused where pixels are something else."""
+"""Maps: numbers from files of any format; files of other pixels are refused."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def a_map(**stated):
 
 
 def stored(data, value):
-    """The numbers that are stored of a file, and why they are encoded again."""
+    """Return the stored numbers of a file, and the reasons to encode it again."""
     checked = inspect_map(data, value, MAX_PIXELS)
     return read_numbers(encode_map(data, checked, MAX_PIXELS), MAX_PIXELS), checked.conversions
 

@@ -1,4 +1,4 @@
-"""MP3: what is read of it is all that it holds."""
+"""MP3: files are read completely."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ ID3 = b"ID3\4\0\0\0\0\1\0" + bytes(128)
 
 def encoded(rate=16_000, channels=1, seconds=3, **options):
     noise = np.random.default_rng(0).normal(size=(rate * seconds, channels))
-    samples = 0.1 * noise * np.linspace(0, 1, rate * seconds)[:, None]  # needs more bits by and by
+    samples = 0.1 * noise * np.linspace(0, 1, rate * seconds)[:, None]  # needs more and more bits
     return sound_bytes(samples, "MP3", rate, **options)
 
 
 def without_length(data):
-    """Without the first frame, which states the length."""
+    """Remove the first frame, which states the length."""
     return data[data.index(data[:2], 2) :]
 
 

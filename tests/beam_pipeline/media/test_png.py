@@ -41,7 +41,7 @@ def test_a_flipped_bit_anywhere():
 
 
 def repacked(data: bytes) -> bytes:
-    """Pixel data that unpacks to many rows beyond the last."""
+    """Pixel data that unpacks to many rows after the last one."""
     return png_chunk(b"IDAT", zlib.compress(zlib.decompress(data) + bytes(20 << 20)))
 
 

@@ -13,7 +13,7 @@ from beam_pipeline.sources.tables.read_tables import ReadTables
 
 @pytest.fixture
 def make_tree(tmp_path: Path) -> Callable[[Mapping[str, str]], str]:
-    """Writes files with these texts by their path below a new folder; returns the folder."""
+    """Write texts to files by path below a new folder; return the folder."""
 
     def make(texts: Mapping[str, str]) -> str:
         root = tmp_path / "input"
@@ -28,7 +28,7 @@ def make_tree(tmp_path: Path) -> Callable[[Mapping[str, str]], str]:
 
 @pytest.fixture(scope="session")
 def by_name() -> Callable[[list[Any]], tuple[dict[str, Record], dict[str, Rejected]]]:
-    """What a source yielded: (records by key, rejects by source)."""
+    """Divide a source's output into (records by key, rejects by source)."""
 
     def sort(elements: list[Any]) -> tuple[dict[str, Record], dict[str, Rejected]]:
         elements = [each for each in by_record(elements) if not isinstance(each, Consumed)]
@@ -42,5 +42,5 @@ def by_name() -> Callable[[list[Any]], tuple[dict[str, Record], dict[str, Reject
 
 @pytest.fixture(scope="session")
 def read_tables() -> Callable[[ReadTables], list[Any]]:
-    """read_tables(source) -> what a source of tables yields, without Beam's runner."""
+    """read_tables(source) -> output of a source of tables, without Beam's runner."""
     return yielded

@@ -1,4 +1,4 @@
-"""The layout of single files and patterns; and how little of a tree is looked at to find one."""
+"""Detect the layout of single files and patterns; limits on listing a tree to detect one."""
 
 import gzip
 import os
@@ -82,7 +82,7 @@ def test_a_large_remote_folder_is_not_listed_whole(bucket):
     for number in range(150):
         for file in range(30):
             store.put(f"{url}/{number:03d}/{file}.jpg", b"1")
-    store.latency_s = 0.3  # long enough for all threads to be there
+    store.latency_s = 0.3  # long enough for all threads to overlap
     assert Tree(url).walked
     assert store.calls["list"] == 2 + 40  # a page of the top, its folders, 40 of them
     assert store.most_at_once > 20

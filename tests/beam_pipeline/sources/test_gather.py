@@ -1,4 +1,4 @@
-"""Entries of one key meet again, in order, whatever batches they travelled in."""
+"""Entries of one key are grouped in order, however they were batched."""
 
 import random
 
@@ -79,7 +79,7 @@ def test_batches_are_bounded_and_of_one_bucket(monkeypatch):
 
 @pytest.mark.parametrize("at_once", [2, 4, 5, 100])
 def test_no_more_values_of_a_key_are_held_than_can_be_used(monkeypatch, at_once):
-    """Nor does it show in what parts a bucket is sorted."""
+    """The size of the sorted parts of a bucket does not matter."""
     monkeypatch.setattr(gather, "_ENTRIES_AT_ONCE", at_once)
     monkeypatch.setattr(buckets, "_BLOCK", 2)
     few, many = (

@@ -1,4 +1,4 @@
-"""Which files a path means, and which split each is."""
+"""Files that a path matches, with their splits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON files item by item: what is found, in however small parts, and what is not JSON."""
+"""JSON files item by item: items from parts of any size, and invalid JSON."""
 
 import json
 

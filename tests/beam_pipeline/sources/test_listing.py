@@ -1,4 +1,4 @@
-"""Names of files cross to workers in packed batches, and to the bucket of their name."""
+"""Names of files travel to workers in packed batches, and to buckets by name."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""Names of images lead to a key and a path, local or remote."""
+"""Names of images are resolved to a key and a path, local or remote."""
 
 import pytest
 

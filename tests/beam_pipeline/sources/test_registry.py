@@ -1,4 +1,4 @@
-"""Layouts that other packages register, and what is said of those that cannot be used."""
+"""Layouts that other packages register, and errors for unusable ones."""
 
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ def detected(path, layout="auto"):
 
 @pytest.fixture
 def register(tmp_path, monkeypatch):
-    """register(entry points, module): installs a package that registers layouts."""
+    """register(entry points, module): install a package that registers layouts."""
 
     def install(entries, module=MODULE):
         site = tmp_path / "site"
@@ -76,7 +76,7 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
         "pgn: 2 files (test/b.PGN, train/a.pgn) in test, train"
     )
     assert detected(f"{root}/**/*.pgn").layout == "pgn"
-    # Of two layouts of one suffix, what a file begins with decides; annotations win over tables.
+    # The first bytes decide between layouts of one suffix; annotations win over tables.
     assert detected(f"{root}/x.csv").layout == "csv"
     assert detected(f"{root}/notes.csv").layout == "notes"
 

@@ -1,4 +1,4 @@
-"""What a split is called, wherever its name stands."""
+"""Names of splits in folders, lists, keys, files and arrays."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tfrecord_dataset.format.split_names import (
     splits_of_files,
 )
 
-# What every folder, list, key and name of a file or an array has in common.
+# Names that mean a split everywhere.
 NAMES = (
     *("train", "training", "trainval", "val", "valid", "validation", "minival"),
     *("test", "testing", "dev", "eval", "evaluation"),
@@ -33,7 +33,7 @@ def test_is_split():
     assert [*filter(is_split, names + others)] == names
 
 
-# Path, the split in its folders and the one in its name.
+# Path, split in its folders, split in its name.
 PATHS = """
 train2017/1.jpg train2017 None
 Val/train/1.jpg Val None

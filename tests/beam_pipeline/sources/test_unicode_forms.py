@@ -1,4 +1,4 @@
-"""Unicode's forms NFC and NFD of a name are one name."""
+"""The Unicode forms NFC and NFD of a name are treated as equal."""
 
 import json
 
@@ -23,7 +23,7 @@ def coco(name):
 
 
 YOLO_BOX = "0 0.5 0.5 0.1 0.1\n"
-# {s} is the name as the annotation states it, {t} as it is there: (layout, files, key).
+# (layout, files, key); {s} is the name in the annotation, {t} the name on disk.
 ANNOTATIONS = {
     "csv": ("csv", {"rows.csv": "image,label\n{s}.jpg,a\n"}, "{t}.jpg"),
     "coco": ("coco", {"labels.json": coco("{s}")}, "{t}.jpg"),

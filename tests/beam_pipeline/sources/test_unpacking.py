@@ -1,4 +1,4 @@
-"""Compressed inputs are unpacked once, whole or not at all."""
+"""Compressed inputs are unpacked once, completely or not at all."""
 
 import gzip
 import os
@@ -44,7 +44,7 @@ def test_damaged_gzip_leaves_nothing(packed, tmp_path):
 
 
 def test_a_full_disk_is_not_a_fault_of_the_input(packed, tmp_path):
-    """A limit on the size of files stands for it."""
+    """A limit on file sizes simulates it."""
     script = (
         "import resource, signal, sys\n"
         "from beam_pipeline.sources.unpacking import unpack_gzip\n"

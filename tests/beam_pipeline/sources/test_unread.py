@@ -1,4 +1,4 @@
-"""What no record, annotation or reject accounts for is rejected, once, wherever it is."""
+"""Files that no record, annotation or reject accounts for are rejected once."""
 
 import apache_beam as beam
 from apache_beam.pipeline import PipelineVisitor

@@ -1,4 +1,4 @@
-"""Files in zips and tars, by path: what is read, and what is refused by name."""
+"""Files in zips and tars by path: reading, and errors that name the file."""
 
 import io
 import itertools
@@ -46,7 +46,7 @@ def commented(data):
 
 
 def large():
-    """Zip64, as of members of unknown size."""
+    """A zip with Zip64 fields, as for members of unknown size."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in CONTENTS.items():
@@ -67,7 +67,7 @@ class Pipe(io.BytesIO):
 
 
 def streamed():
-    """With sizes behind the members, as written into a pipe."""
+    """A zip with sizes after the members, as written to a pipe."""
     buffer = Pipe()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in CONTENTS.items():
@@ -160,7 +160,7 @@ def zip_with(*members):
 
 
 def encrypted():
-    """What zipfile cannot write: the flag of a member that is encrypted, in both headers."""
+    """A zip with the flag of an encrypted member in both headers, which zipfile cannot write."""
     data = bytearray(zip_bytes({"a": b"12"}))
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
@@ -168,12 +168,12 @@ def encrypted():
 
 
 def renamed(name):
-    """A zip with a name that zipfile would mend."""
+    """A zip with a name that zipfile would repair."""
     return zip_bytes({"x" * len(name): b"1"}).replace(b"x" * len(name), name.encode())
 
 
 def overlapping():
-    """Two members in the same place: of each byte, the archive may unpack any number."""
+    """A zip whose two members share their bytes, so that it could unpack to any size."""
     data = bytearray(zip_bytes({"aa": b"1" * 99, "bb": b"1" * 99}))
     first, second = (match.start() for match in re.finditer(b"PK\x01\x02", bytes(data)))
     data[second + 42 : second + 46] = data[first + 42 : first + 46]
@@ -221,7 +221,7 @@ REFUSED = {
 
 
 def changed(offset, form, value):
-    """A zip whose index states another value."""
+    """A zip with a wrong value in its index."""
     data = bytearray(zip_bytes({"a": b"1" * 99}))
     struct.pack_into(form, data, data.index(b"PK\x01\x02") + offset, value)
     return bytes(data)

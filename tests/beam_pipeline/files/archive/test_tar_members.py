@@ -1,4 +1,4 @@
-"""Tars of all formats are listed as byte ranges; hostile and damaged ones are named."""
+"""Tars of all formats are listed as byte ranges; hostile and damaged ones are rejected."""
 
 import gzip
 import io
@@ -22,7 +22,7 @@ def info_of(name, **facts):
 
 
 def tar_of(*members, form=tarfile.GNU_FORMAT):
-    """The bytes of a tar; a member is (TarInfo or name, content)."""
+    """Return the bytes of a tar of members (TarInfo or name, content)."""
     return tar_bytes(members, form)
 
 
@@ -31,7 +31,7 @@ def content_of(name):
 
 
 def listed(data):
-    """(members, the reason of the error at the end) of a tar."""
+    """Return a tar's members, and the reason of the error at its end."""
     members = []
     try:
         members.extend(read_members(io.BytesIO(data)))
@@ -59,7 +59,7 @@ def test_every_format(form, names):
 
 
 def test_a_size_and_a_name_in_pax_headers():
-    """As writers do for files of 8 GiB and more; and other headers between."""
+    """Written for files of 8 GiB or more; other headers come in between."""
     content = b"x" * 1000
     info = info_of("short", pax_headers={"size": "1000", "path": "dir/1.txt", "comment": "c"})
     data = tar_of((info, content), ("2.txt", b"2"), form=tarfile.PAX_FORMAT)
@@ -141,7 +141,7 @@ def changed(data, at, new):
 
 
 def with_header(data, at, **fields):
-    """The header at byte `at` with other bytes in a field, and its checksum right again."""
+    """Replace fields of the header at byte `at`, and correct its checksum."""
     places = {"size": (124, 12), "type": (156, 1)}
     header = bytearray(data[at : at + 512])
     for field, value in fields.items():
@@ -154,7 +154,7 @@ def with_header(data, at, **fields):
 
 WHOLE = tar_of(("1.txt", b"1" * 600), ("2.txt", b"2" * 600))  # headers at 0 and 1536
 NEGATIVE, GREAT = b"\xff" * 11 + b"\x01", b"77777777777"  # sizes; the latter is 8 GiB
-# The second member's name takes a header and its block, from 1536 on; its own header is at 2560.
+# The second member's long name has a header and a block from 1536 on; its own header is at 2560.
 LONG = tar_of(("1.txt", b"1" * 600), ("2" * 120 + ".txt", b"2"), form=tarfile.GNU_FORMAT)
 
 
@@ -192,7 +192,7 @@ def test_damaged_tars(data, names, reason):
 
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_mutation_crashes_or_hangs(step):
-    """Whatever a byte of the headers becomes: members inside the file, or an error of ours."""
+    """Any changed byte of a header gives members inside the file, or a RecordError."""
     long = tar_of((NAMES[4], b"1"), ("2.txt", b"22"), form=tarfile.PAX_FORMAT)
     for at in range(0, 3072, step):
         for new in (b"\0", b"\xff", b"9", b"x"):

@@ -1,4 +1,4 @@
-"""Files of arrays, and what the source makes of them."""
+"""Files of arrays, and the records and rejects that the source makes of them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ Found = tuple[dict[str, Record], dict[str, Rejected]]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
-    """Writes arrays by file name, several of them as an .npz; returns the folder."""
+    """Write arrays by file name, several arrays as an .npz; return the folder."""
 
     def run(files: Mapping[str, Any]) -> str:
         root = tmp_path / "in"
@@ -39,7 +39,7 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
 def read(
     write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found], tmp_path: Path
 ) -> Callable[..., Found]:
-    """What `ReadArrays` yields: (records by key, rejects by source)."""
+    """Run `ReadArrays`; return (records by key, rejects by source)."""
 
     def run(files: Mapping[str, Any], path: str = "", **options: Any) -> Found:
         source = ReadArrays(f"{write(files)}/{path}", str(tmp_path / "scratch"), **options)

@@ -1,4 +1,4 @@
-"""HDF5 files: their arrays are the columns of a table, as those of an .npz file are."""
+"""HDF5 files: arrays are the columns of a table, as in .npz files."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Rows of arrays become records: values, labels and what a user declares; and damaged files."""
+"""Rows of arrays become records: values, labels, declared features; and damaged files."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_ignored_columns_of_files_that_cannot_be_read(write):
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_rows(write, read, tmp_path, save):
-    """Small ones travel along; large ones are ranges, of the file itself where that can be."""
+    """Small rows travel inline; large ones are ranges, of the original file if possible."""
     columns = {
         "x": X,
         "large": LARGE,
@@ -107,7 +107,7 @@ def test_rows(write, read, tmp_path, save):
 
 
 def test_numbers_of_many_values_are_not_classes(read, monkeypatch, caplog):
-    """Over all files."""
+    """Values are counted over all files."""
     monkeypatch.setattr("beam_pipeline.sources.tables.record_maker._FEW_CLASSES", 3)
     records, _ = read({"a.npz": {"y": Y}, "b.npz": {"y": Y}})
     assert records["a.npz#1"].features == {"label": ClassLabel("1")}
@@ -143,7 +143,7 @@ def test_a_declared_schema(read):
 
 @pytest.mark.parametrize("rows", [1, 4, 100])
 def test_the_transform_in_batches(read, write, run_transform, tmp_path, monkeypatch, rows, by_name):
-    """Batches of any size make the same of it."""
+    """Batches of any size give the same records."""
     files = {"a.npz": {"x_train": LARGE, "y_train": Y, "x_test": LARGE[1:3], "y_test": Y[1:3]}}
     expected = read(files)
     monkeypatch.setattr(read_arrays, "BATCH_ROWS", rows)

@@ -1,4 +1,4 @@
-"""What `--path-pattern` finds in paths, and what cannot be a pattern."""
+"""Values that `--path-pattern` finds in paths, and invalid patterns."""
 
 import re
 

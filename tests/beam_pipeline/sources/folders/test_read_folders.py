@@ -1,4 +1,4 @@
-"""Class folders as they are listed: relative roots, links and remote folders."""
+"""Listing of class folders: relative roots, links and remote folders."""
 
 from pathlib import Path
 
@@ -47,5 +47,5 @@ def test_a_remote_folder_is_listed_in_parts(bucket):
         element.source: element.reason for element in elements if isinstance(element, Rejected)
     }
     assert rejects == {"4.jpg": "no class folder"}
-    # Whether it is a folder; its own level; train and test: each file is listed once.
+    # Each file is listed once: is_directory, the top level, train and test.
     assert store.calls["list"] <= 4

@@ -1,4 +1,4 @@
-"""What folders of files stand for: splits, classes or neither."""
+"""Roles of folders: splits, classes or neither."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def structure_of(paths):
     return main_structure(found)
 
 
-# Files; whether their first folders are splits; the class folders.
+# Files | whether their first folders are splits | class folders.
 TREES = """
 cat/1.jpg dog/1.jpg | False | cat dog
 left/1.jpg right/1.jpg | False | left right

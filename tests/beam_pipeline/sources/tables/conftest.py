@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str | bytes], str]:
-    """Writes a file of the input; returns its path."""
+    """Write a file of the input; return its path."""
 
     def run(name: str, text: str | bytes) -> str:
         path = tmp_path / "input" / name

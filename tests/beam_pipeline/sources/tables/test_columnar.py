@@ -1,4 +1,4 @@
-"""Tables that unpack to far more than they are, or that are cut."""
+"""Tables that unpack to far more than their size, or are truncated."""
 
 import gzip
 import itertools
@@ -23,7 +23,7 @@ def read_all(read):
 
 
 def written(path, values, **options):
-    """The path of a table of one column, `x`."""
+    """Write a table of one column, `x`; return its path."""
     table = pa.table({"x": values})
     if path.suffix == ".parquet":
         pq.write_table(table, path, compression="zstd", **options)

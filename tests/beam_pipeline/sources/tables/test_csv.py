@@ -1,4 +1,4 @@
-"""CSV: dialects, headers, and rows with the lines that they begin on."""
+"""CSV: dialects, headers, and rows with the numbers of their first lines."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from beam_pipeline.sources.tables.csv import Dialect, ReadCsv, data_in, dialect_
 
 
 def rows_of(path, **options):
-    """(line, values, or why there are none) of each row."""
+    """Return (line, values or the reason of the reject) of each row."""
     plan, _ = ReadCsv(path, **options).plan()
     rows = []
     for batch in plan.tables[0].batches():

@@ -44,5 +44,5 @@ def test_files_of_a_folder_without_what_is_ignored(make_tree):
 
 def test_a_name_that_thousands_of_folders_have_is_looked_up_by_its_folder():
     index = FileIndex(f"scene_{number}/rgb.png" for number in range(20_000))
-    for number in range(20_000):  # takes minutes if each is compared with each
+    for number in range(20_000):  # takes minutes if every pair is compared
         assert index.find(f"/data/scene_{number}/rgb.png") == f"scene_{number}/rgb.png"

@@ -1,4 +1,4 @@
-"""Values become what a schema declares, or are refused with column, value and expectation."""
+"""Values are converted as a schema declares, or refused with column, value and expectation."""
 
 import math
 
@@ -34,7 +34,7 @@ def labels(*classes):
 
 
 def fitted(declared, value):
-    """What fits, as plain values: of an array its numbers, or its shape if it has none."""
+    """Convert a value to plain values: for an array its numbers, or its shape if it is empty."""
     (feature,) = parse_schema([{"name": "f", **declared}])
     made = fit(feature, "col", value, lambda name: f"/in/{name}")
     match made:

@@ -1,4 +1,4 @@
-"""Records of tables of every format: long values, files in tables, labels of all rows."""
+"""Records from tables of every format: long values, files in tables, labels of all rows."""
 
 import contextlib
 import csv
@@ -65,7 +65,7 @@ FORMATS = [
 
 
 def resolved(record):
-    """The values of a record, all inline, and the names of those that were not."""
+    """Return a record's values, all inline, and the names of those that were references."""
     record = pickle.loads(pickle.dumps(record))
     values = {
         name: value.read(storage.read_bytes(value.file)) if isinstance(value, Deferred) else value
@@ -80,7 +80,7 @@ def test_long_values_go_to_scratch_and_are_the_same(
 ):
     path = write(name, write_rows(ROWS))
     inline = read_tables(read(path))
-    for _ in range(2):  # a worker that tries again finds the files
+    for _ in range(2):  # a retried worker finds the files
         spilled = read_tables(read(path, scratch=str(tmp_path / "scratch")))
         assert [resolved(record) for record in spilled] == [
             (record.features, set(LONG)) for record in inline
@@ -217,7 +217,7 @@ def test_a_column_without_a_name_is_left_out(write, read_tables, read, data):
 
 
 def test_changes_next_to_a_database_are_not_lost(write, read_tables):
-    """Opened as it is, the file has none of them; the refusal says what brings them in."""
+    """The file itself lacks them, so it is refused with the remedy."""
     path = write("a.db", database([None]))
     writer = sqlite3.connect(path, isolation_level=None)
     writer.execute("PRAGMA journal_mode=WAL")

@@ -1,4 +1,4 @@
-"""Which column has which role: by options, by its name, or by what the first rows hold."""
+"""Roles of columns, by options, names, or values of the first rows."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def roles_of(make_tree, text, read=ReadCsv, **options):
     return read(f"{root}/t.csv", **options).plan()[0].roles
 
 
-# `columns|rows -> role=column …`; of files img/1.jpg, img/2.jpg and img/s.wav exist.
+# `columns|rows -> role=column …`; the files img/1.jpg, img/2.jpg and img/s.wav exist.
 BY_NAME = """
 image,label|img/1.jpg,cat -> image=image label=label
 Path,Class,SET|img/1.jpg,cat,train -> image=Path label=Class split=SET

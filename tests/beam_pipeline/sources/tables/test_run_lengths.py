@@ -15,7 +15,7 @@ SIZE = ImageSize(height=3, width=4)
 
 
 def as_kaggle_writes(pixels):
-    """As Kaggle's notebooks do: where runs of 1 begin, column by column, and their lengths."""
+    """Encode runs of 1 as Kaggle's notebooks do: starts and lengths, column by column."""
     column = np.concatenate([[0], pixels.T.ravel(), [0]])
     changes = np.flatnonzero(column[1:] != column[:-1]) + 1
     changes[1::2] -= changes[::2]

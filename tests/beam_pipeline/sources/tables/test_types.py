@@ -1,4 +1,4 @@
-"""Types of columns, and their values converted."""
+"""Kinds of columns, and conversion of their values."""
 
 import functools
 import json
@@ -73,7 +73,7 @@ def kind_of(values, kind):
 
 
 def shown(value):
-    """A value; of an array its type and its numbers."""
+    """Return a value, or the dtype and numbers of an array."""
     return (value.dtype, values_of(value).tolist()) if isinstance(value, Array) else value
 
 
@@ -127,7 +127,7 @@ NO_LISTS = {
     ],
 )
 def test_columns_of_texts(texts, expected):
-    """In any order of the rows."""
+    """The order of rows does not matter."""
     for kind in (kind_of(texts, kind_of_text), kind_of(texts[::-1], kind_of_text)):
         assert repr([shown(convert("x", text, kind)) for text in texts]) == repr(expected)
 

@@ -1,4 +1,4 @@
-"""Workbooks that would not fit into memory are refused by name."""
+"""Workbooks that would not fit into memory are refused with their name."""
 
 import zipfile
 

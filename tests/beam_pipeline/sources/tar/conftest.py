@@ -1,4 +1,4 @@
-"""Tars of a few members, and what the source makes of them."""
+"""Small tars, and the records and rejects that the source makes of them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -29,13 +29,13 @@ def _write_tar(path: Path, members: Members) -> Path:
 
 @pytest.fixture(scope="session")
 def write_tar() -> Callable[[Path, Members], Path]:
-    """Writes a tar; members are content by name; what is not bytes is written as JSON."""
+    """Write a tar of members by name; content other than bytes is written as JSON."""
     return _write_tar
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
-    """Writes tars, given as members or bytes by path below the input; returns the input."""
+    """Write tars, as members or bytes by path below the input; return the input."""
 
     def run(tars: Mapping[str, Any]) -> str:
         for name, members in tars.items():
@@ -54,7 +54,7 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
 def read(
     write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found]
 ) -> Callable[..., Found]:
-    """What `ReadTar` yields of such tars: (records by key, rejects by source)."""
+    """Run `ReadTar` on tars; return (records by key, rejects by source)."""
 
     def run(tars: Mapping[str, Any], path: str = "", **options: Any) -> Found:
         return by_name(yielded(ReadTar(f"{write(tars)}/{path}", **options)))

@@ -1,4 +1,4 @@
-"""Long texts stay in their tar, and are the same when they are read from there."""
+"""Long texts stay in their tar, and have the same value when read from there."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""The members of one name are one record; what cannot be used costs its record or what follows."""
+"""Members with one name are one record; bad members lose only their record or the rest."""
 
 import tarfile
 
@@ -81,7 +81,7 @@ def test_features(read, members, expected):
     ],
 )
 def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
-    """Over tars, too."""
+    """This also holds across tars."""
     tars = {f"{n}.tar": {"0.json": {"x": value}} for n, value in enumerate(contents)}
     records, rejects = read(tars)
     assert rejects == {}

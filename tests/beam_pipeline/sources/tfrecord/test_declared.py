@@ -1,4 +1,4 @@
-"""A declared schema finds the keys that other people's Examples have."""
+"""A declared schema matches the keys in Examples of other programs."""
 
 import re
 
@@ -28,8 +28,8 @@ def only(entry):
 
 
 SIDES = "image/object/bbox/xmin"
-# `declared; keys of the first records -> the key that is read`, bare or, with all that this
-# project's writer puts beside an image, not.
+# `declared; keys of the first records -> the key to read`, bare unless it has all further keys of
+# this project's images.
 KEYS = """
 {name: image, kind: image}; image -> bare image
 {name: image, kind: image, key: image_raw}; image_raw image -> bare image_raw
@@ -89,7 +89,7 @@ def test_conversions_are_refused(option, asked):
 
 @pytest.fixture
 def pets(tmp_path):
-    """A dataset of a table."""
+    """A dataset built from a table."""
     (tmp_path / "pets.csv").write_text("size,label,split\n1,cat,train\n2,dog,train\n3,cat,test\n")
     return beam_pipeline.build(input=str(tmp_path / "pets.csv"), output=str(tmp_path / "data"))
 
@@ -120,7 +120,7 @@ def test_a_dataset_below_other_data_is_not_what_is_read(pets, tmp_path):
 
 def test_adopted_files_are_read_with_their_features(tmp_path):
     (tmp_path / "in").mkdir()
-    for split in ("test", "train"):  # names that no TFRecord file has to have
+    for split in ("test", "train"):  # not usual names of TFRecord files
         data = b"".join(framed(encode({"label": [number % 2]})) for number in range(4))
         (tmp_path / f"in/{split}-00000-of-00001").write_bytes(data)
     adopted = beam_pipeline.adopt(tmp_path / "in", classes=("cat", "dog"))

@@ -1,4 +1,4 @@
-"""Every whole frame of a TFRecord file becomes a record; what is not whole is rejected."""
+"""Every whole frame of a TFRecord file becomes a record; incomplete data is rejected."""
 
 import contextlib
 import gzip
@@ -21,7 +21,7 @@ WHOLE = b"".join(map(framed, PAYLOADS))
 
 @pytest.fixture
 def listed(tmp_path):
-    """Lists the records of a file of such bytes: their payloads, and the rejects."""
+    """List the records of a file with given bytes: payloads and rejects."""
 
     def listing(data, compressed=False):
         path = tmp_path / "a.tfrecord"
@@ -61,7 +61,7 @@ def test_whole_records_before_the_damage_are_used(listed, data, reason, detail, 
     assert detail in rejected.detail
 
 
-# Random bytes do not compress: each byte of the gzip file has about one of the content.
+# Random bytes do not compress, so that each byte of the gzip file holds about one of the content.
 _LONG = [encode({"x": [np.random.default_rng(number).bytes(3000)]}) for number in range(5)]
 _PACKED = gzip.compress(b"".join(map(framed, _LONG)), mtime=0)
 _COMPRESSIBLE = [encode({"x": [f"text {number} ".encode() * 500]}) for number in range(5)]

@@ -1,4 +1,4 @@
-"""TFRecord files are recognised by their first bytes, their splits by their names."""
+"""TFRecord files are recognised by their first bytes, and their splits by their names."""
 
 import gzip
 import zlib
@@ -16,7 +16,7 @@ from beam_pipeline.sources.tfrecord.record_files import (
 from tfrecord_dataset.format.frames import framed
 
 FILE = framed(b"one") + framed(b"two")
-# The first length is 35,615: the two bytes that gzip files begin with.
+# The first length is 35,615, whose bytes are the magic of gzip.
 LIKE_GZIP = framed(bytes(0x8B1F))
 
 
@@ -62,7 +62,7 @@ def test_the_name_that_tfds_gave():
 
 @pytest.fixture
 def folder(tmp_path):
-    """Writes files by their names; returns their folder."""
+    """Write files by name; return their folder."""
 
     def write(files):
         for name, data in files.items():
