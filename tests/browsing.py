@@ -1,4 +1,4 @@
-"""Pages in Chromium, as fixtures."""
+"""Fixtures that open pages in Chromium."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ CHROMIUM = shutil.which("chromium")
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, without a window."""
+    """Headless Chromium."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     from playwright.sync_api import sync_playwright
@@ -24,7 +24,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a page in a window; what it logs or asks others for fails the test."""
+    """Opens a page; the test fails if it logs anything or makes external requests."""
     said: list[str] = []
     pages = []
 

@@ -1,4 +1,4 @@
-"""Fixtures that several test folders share, and how the suite runs in two processes."""
+"""Fixtures shared by several test folders, and the order of tests in two processes."""
 
 import gc
 import hashlib
@@ -18,14 +18,14 @@ import hypothesis
 import pytest
 from fake_store import FakeStore
 
-# Keras imports scikit-learn, and with it SciPy's statistics, where it is: a fifth of its import.
-# Tests that want it have `scikit_learn`.
+# Keras imports scikit-learn, if installed, and SciPy's statistics: a fifth of its import time.
+# Tests that need it use `scikit_learn`.
 sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
 
-# A shell lets what it starts in the background ignore Ctrl-C: tests interrupt commands.
+# Shells make background processes ignore Ctrl-C, but tests interrupt commands.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine takes longer than any limit for an example; that is no fault of the code.
+# On a busy machine examples may exceed any deadline.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100)
 hypothesis.settings.load_profile("quick")
@@ -33,7 +33,7 @@ hypothesis.settings.load_profile("quick")
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
-    """The s3:// URL of an empty bucket, and the store on this machine that holds it."""
+    """The s3:// URL of an empty bucket, and the local store that has it."""
     store = FakeStore()
     for name, value in store.environment().items():
         monkeypatch.setenv(name, value)
@@ -42,7 +42,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, FakeStore]]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--until`, for a run that has to end in time; `--regenerate`, for what cases expect."""
+    """`--until`: when the run must end; `--regenerate`: rewrite expected results."""
     parser.addoption(
         "--until",
         type=float,
@@ -59,19 +59,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Before a test's fixtures are made, which may take minutes."""
+    """Runs before a test's fixtures, which may take minutes."""
     if time.time() > item.config.getoption("--until"):
         pytest.fail("not reached: no time was left", pytrace=False)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _temporary() -> Iterator[None]:
-    """What tests and the processes that they end leave behind goes with a folder of their own.
+    """A temporary folder for everything that tests and killed processes leave behind.
 
-    Each build looks through the system's, which would have thousands. The path of a socket is
+    Each build scans the system's, which would have thousands of entries. Socket paths must be
     short: pytest's folders are too deep.
     """
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # pytest's stay there
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # pytest's own stay there
     with (
         tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -83,9 +83,9 @@ def _temporary() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _draw_page() -> Iterator[Callable[[Any], None] | None]:
-    """What draws the page of a build; builds of tests draw none, but for those of `pages`.
+    """The function that draws a build's page, disabled except with the fixture `pages`.
 
-    There are hundreds of them.
+    Tests run hundreds of builds.
     """
     pipeline = sys.modules.get("beam_pipeline.pipeline")
     with pytest.MonkeyPatch.context() as patch:
@@ -97,24 +97,24 @@ def _draw_page() -> Iterator[Callable[[Any], None] | None]:
 
 @pytest.fixture
 def pages(_draw_page: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds of this test draw their page."""
+    """Makes builds of this test draw their page."""
     monkeypatch.setattr("beam_pipeline.pipeline.draw_page", _draw_page)
 
 
-gc.disable()  # until all tests are collected, and all modules imported
+gc.disable()  # until all tests are collected and all modules imported
 
-# Their files take seconds each, for some of which they wait; all others take far less.
+# These files take seconds each, partly waiting; all others take far less.
 _LONG = (
     *("tests/beam_pipeline/files", "tests/beam_pipeline/running", "tests/beam_pipeline/write"),
     *("tests/cases", "tests/end_to_end", "tests/test_", "tests/tfrecord_dataset/store"),
     "tests/trainer",
 )
-# Folders all of whose tests need what their marker names.
+# All tests in these folders get a marker of the same name.
 _MARKED = ("dataflow", "flink", "runners")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files first: at the end, short ones keep both processes busy."""
+    """Runs long files first, so that short ones keep both processes busy at the end."""
     items.sort(key=lambda item: not item.nodeid.startswith(_LONG))
     for item in items:
         folder = item.nodeid.split("/")[1]
@@ -123,9 +123,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collects garbage less often: TensorFlow's and Beam's modules are a million objects.
+    """Collects garbage less often: TensorFlow's and Beam's modules have a million objects.
 
-    Going through them again and again took a fifth of the suite's CPU time.
+    Traversing them repeatedly took a fifth of the suite's CPU time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
@@ -134,7 +134,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def scikit_learn() -> Any:
-    """The library, with its `datasets` and `metrics`."""
+    """scikit-learn, with its `datasets` and `metrics`."""
     sys.modules.pop("sklearn", None)
     import sklearn.datasets
     import sklearn.metrics
@@ -144,7 +144,7 @@ def scikit_learn() -> Any:
 
 @pytest.fixture
 def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
-    """Runs a root PTransform on the local runner; returns what it yields, in no order."""
+    """Runs a root PTransform on the local runner; returns its outputs, in no order."""
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -169,7 +169,7 @@ def run_transform(tmp_path: Path) -> Callable[[Any], list[Any]]:
 
 @pytest.fixture(scope="session")
 def write_image() -> Callable[..., Path]:
-    """Writes a small image of coloured blocks, another one for every seed."""
+    """Writes a small image of coloured blocks, different for each seed."""
 
     def write(path: Path, seed: int = 0, size: tuple[int, int] = (12, 9), **save: Any) -> Path:
         import numpy as np
@@ -185,7 +185,7 @@ def write_image() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def class_folders(write_image: Callable[..., Path]) -> Callable[..., Path]:
-    """Writes `<root>/<class>/<number>.jpg`, so many of each class; returns the root."""
+    """Writes `<root>/<class>/<number>.jpg`, a number of each class; returns the root."""
 
     def write(root: Path, classes: tuple[str, ...] = ("cat", "dog"), each: int = 8) -> Path:
         for number in range(each * len(classes)):
@@ -198,9 +198,9 @@ def class_folders(write_image: Callable[..., Path]) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def digests() -> Callable[[Path], dict[str, str]]:
-    """The sha256 of every file below a folder, hidden ones too, but what is no part of a dataset.
+    """The sha256 of every file below a folder, including hidden ones.
 
-    That is build.json and the page.
+    Except build.json and the page, which are not part of a dataset.
     """
     others = ("build.json", "report.html", "report.json")
 
@@ -216,7 +216,7 @@ def digests() -> Callable[[Path], dict[str, str]]:
 
 @pytest.fixture
 def worker_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """worker_module(name, code) -> a new module, which worker processes import, too."""
+    """worker_module(name, code) -> a new module, which worker processes can import."""
     from beam_pipeline.running import parallel
 
     def make(name: str, code: str) -> Any:

@@ -1,4 +1,4 @@
-"""What disks, kills and strangers do to a file."""
+"""Ways to damage a file, as disks, kills and attackers do."""
 
 import os
 from collections.abc import Callable
@@ -8,46 +8,46 @@ Damage = Callable[[Path], None]
 
 
 def flip(file: Path) -> None:
-    """One bit, in the middle."""
+    """Flip a bit in the middle."""
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
 
 
 def cut(file: Path) -> None:
-    """The last bytes are missing."""
+    """Remove the last bytes."""
     file.write_bytes(file.read_bytes()[:-10])
 
 
 def empty(file: Path) -> None:
-    """No byte is left."""
+    """Remove all bytes."""
     file.write_bytes(b"")
 
 
 def zero(file: Path) -> None:
-    """Its size is right, and its bytes are not there."""
+    """Replace all bytes with zeros."""
     file.write_bytes(bytes(file.stat().st_size))
 
 
 def remove(file: Path) -> None:
-    """It is gone."""
+    """Delete the file."""
     file.unlink()
 
 
 def make_folder(file: Path) -> None:
-    """A folder has its name."""
+    """Replace it with a folder."""
     file.unlink()
     file.mkdir()
 
 
 def make_pipe(file: Path) -> None:
-    """A pipe that nobody writes to has its name."""
+    """Replace it with a pipe without a writer."""
     file.unlink()
     os.mkfifo(file)
 
 
 def make_link_to_itself(file: Path) -> None:
-    """A link that leads nowhere has its name."""
+    """Replace it with a link to itself."""
     file.unlink()
     file.symlink_to(file)
 

@@ -1,7 +1,7 @@
-"""Runs a pipeline's transforms on lists, in this process: what they yield, in some milliseconds.
+"""Runs a pipeline's transforms on lists, in this process, in milliseconds.
 
-Beam's own runners take most of a second for any pipeline. What only they show (coders, bundles,
-many at once) is for tests that run them.
+Beam's own runners take most of a second for any pipeline. Coders, bundles and concurrency need
+tests that use them.
 """
 
 import collections
@@ -24,8 +24,8 @@ from beam_pipeline.running.local_runner import local_runner
 
 Values = list[WindowedValue]
 
-local_runner()  # what it changes of Beam saves more than half of the time
-# Nor do functions have state, for which Beam looks through all methods of what wraps them.
+local_runner()  # its changes to Beam save more than half of the time
+# Functions have no state either, for which Beam searches all methods of their wrappers.
 _specs = userstate.get_dofn_specs
 userstate.get_dofn_specs = lambda dofn: (
     (set(), set()) if isinstance(dofn, core.CallableWrapperDoFn) else _specs(dofn)
@@ -34,7 +34,7 @@ _OPTIONS = PipelineOptions([])
 
 
 def yielded(transform: beam.PTransform) -> list[Any]:
-    """All that a build gets of a root transform: without `Consumed`."""
+    """Return a root transform's outputs as a build gets them: without `Consumed`."""
     found = EagerPipeline() | transform
     collections = found if isinstance(found, tuple) else (found,)
     values = (value.value for collection in collections for value in collection.values)
@@ -42,7 +42,7 @@ def yielded(transform: beam.PTransform) -> list[Any]:
 
 
 def by_record(elements: Iterable[Any]) -> Iterator[Any]:
-    """Elements, with a record for each of their rows."""
+    """Yield elements, with rows split into records."""
     for element in elements:
         yield from element.records() if isinstance(element, Rows) else [element]
 
@@ -54,7 +54,7 @@ class _Values(beam.PCollection):
 
 
 class EagerPipeline(beam.Pipeline):
-    """Each transform at once, as it is applied, on all that its inputs hold, as one bundle."""
+    """Runs each transform when it is applied, with all elements in one bundle."""
 
     def __init__(self) -> None:
         self.runner = None
@@ -111,7 +111,7 @@ class EagerPipeline(beam.Pipeline):
 
 
 class _Received(Receiver):  # type: ignore[misc]
-    """Keeps what a transform yields."""
+    """Collects a transform's outputs."""
 
     def __init__(self) -> None:
         self.values: Values = []

@@ -1,4 +1,4 @@
-"""An environment that holds one package and what it declares to need, made in a second."""
+"""Environments with one package and its declared dependencies, made in a second."""
 
 import importlib.metadata
 import subprocess
@@ -10,12 +10,12 @@ from packaging.requirements import Requirement
 
 
 def make_environment(folder: Path, package: Path) -> Path:
-    """The Python of a new environment with a source distribution.
+    """Make an environment with a source distribution, and return its Python.
 
-    What this needs is linked from the environment of the tests: with pip it would take minutes.
+    Dependencies are linked from the tests' environment, since pip would take minutes.
 
     Raises:
-        PackageNotFoundError: The package needs what the tests' environment lacks.
+        PackageNotFoundError: The tests' environment lacks a dependency.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin/python"
@@ -33,7 +33,7 @@ def make_environment(folder: Path, package: Path) -> Path:
 
 
 def _needed(requirements: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
-    """The distributions that these requirements ask for, and those that they need themselves."""
+    """Yield the distributions of these requirements and their dependencies."""
     seen: set[str] = set()
     waiting = list(map(Requirement, requirements))
     while waiting:

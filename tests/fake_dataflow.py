@@ -1,6 +1,6 @@
-"""Google Cloud on this machine: Cloud Storage by both of its APIs, and a Dataflow that runs jobs.
+"""Local Google Cloud: Cloud Storage with both of its APIs, and a Dataflow that runs jobs.
 
-Beam stages files by the JSON API; beam_pipeline reads and writes by the XML API of `fake_store`.
+Beam stages files through the JSON API; beam_pipeline uses the XML API of `fake_store`.
 """
 
 import base64
@@ -22,14 +22,14 @@ _ENDED = frozenset({"JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLING"
 
 @dataclasses.dataclass
 class Job:
-    """A job as it was submitted.
+    """A submitted job.
 
     Attributes:
-        id: The service's name for it.
-        project, location: Where it was submitted to.
+        id: Identifier in the service.
+        project, location: Project and location of the job.
         request: The submission's JSON.
-        state: As Dataflow names it.
-        error: What its workers failed with.
+        state: Dataflow's name of the state.
+        error: Error of its workers.
     """
 
     id: str
@@ -41,23 +41,23 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The user's name for it."""
+        """The job's name, chosen by the user."""
         return str(self.request["name"])
 
     @property
     def options(self) -> dict[str, Any]:
-        """The pipeline's options, as its workers get them."""
+        """Pipeline options as the workers get them."""
         options: dict[str, Any] = self.request["environment"]["sdkPipelineOptions"]["options"]
         return options
 
     @property
     def workers(self) -> dict[str, Any]:
-        """What is asked of the workers' machines."""
+        """Requested machines of the workers."""
         (pool,) = self.request["environment"]["workerPools"]
         return dict(pool)
 
     def described(self) -> dict[str, Any]:
-        """The service's answer to who asks for it."""
+        """The service's response to a status request."""
         return {
             "id": self.id,
             "name": self.name,
@@ -70,18 +70,18 @@ class Job:
 
 
 class FakeDataflow(FakeStore):
-    """A store that is Cloud Storage, too, and a Dataflow service at the same port.
+    """Cloud Storage and a Dataflow service at the same port.
 
     Attributes:
-        run_job: Does a job's work; returns what it failed with, or "".
-        jobs: What was submitted, in order.
-        gate: Jobs begin their work once it is set.
-        refusal: What it answers to all about jobs, with status 403; "" for nothing.
+        run_job: Runs a job; returns its error, or "".
+        jobs: Submitted jobs in order.
+        gate: Jobs start once it is set.
+        refusal: Message for every request about jobs, with status 403; "" to accept them.
     """
 
     def __init__(self, run_job: Callable[[Job], str]):
         super().__init__(_GoogleHandler)
-        # Beam talks HTTP without TLS to "localhost" alone.
+        # Beam uses HTTP without TLS only for "localhost".
         self.endpoint = self.endpoint.replace("127.0.0.1", "localhost")
         self.run_job = run_job
         self.jobs: list[Job] = []
@@ -91,7 +91,7 @@ class FakeDataflow(FakeStore):
         self._threads: dict[str, threading.Thread] = {}
 
     def submit(self, project: str, location: str, request: dict[str, Any]) -> Job:
-        """Takes a job, and starts it."""
+        """Accept a job, and start it."""
         active = [job for job in self.jobs if job.state not in _ENDED]
         for job in active:
             if job.name == request["name"]:
@@ -104,7 +104,7 @@ class FakeDataflow(FakeStore):
         return job
 
     def wait(self, job: Job) -> None:
-        """Waits for a job's end."""
+        """Wait for the end of a job."""
         self._threads[job.id].join()
 
     def _run(self, job: Job) -> None:
@@ -172,7 +172,7 @@ class _GoogleHandler(Handler):
                 return {"jobMessages": []}
             case ["metrics"]:
                 return {"metrics": []}
-        if self.command == "PUT":  # it takes the service minutes
+        if self.command == "PUT":  # the real service takes minutes
             assert json.loads(self.body)["requestedState"] == "JOB_STATE_CANCELLED"
             job.state = "JOB_STATE_CANCELLING"
         return job.described()

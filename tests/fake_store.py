@@ -1,6 +1,6 @@
-"""An object store in memory, behind a real HTTP server on this machine.
+"""An object store in memory, behind a real local HTTP server.
 
-It speaks enough of the protocols of S3, Google Cloud Storage (which are alike) and Azure: one
+Implements enough of the protocols of S3, Google Cloud Storage (which are similar) and Azure: one
 server serves s3://, gs:// and az://.
 """
 
@@ -24,17 +24,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# The ways of a store to be out: it answers a status, closes connections without an answer, resets
-# them, refuses new ones, or leaves requests without an answer for as long as that takes.
+# Kinds of outages: the store responds with a status, closes connections without a response, resets
+# them, refuses new ones, or does not respond until the outage ends.
 OUTAGES = ("503", "429", "500", "silent", "reset", "refused", "stalled")
-# Azure's operations, by the query's "comp".
+# Azure's operations by the query's "comp".
 _AZURE = {"list": "azure_list", "block": "block", "blocklist": "blocklist", "batch": "batch"}
 _NAMES = {"azure_list": "list", "block": "part", "blocklist": "finish", "batch": "delete_many"}
 
 
 @dataclasses.dataclass(kw_only=True)
 class _Fault:
-    """What requests meet: so often, or from the first one on for so many seconds."""
+    """A fault of a number of requests, or for some seconds from the first one."""
 
     kind: str
     path: str
@@ -47,24 +47,24 @@ class _Fault:
 
 
 class FakeStore:
-    """Buckets of objects, what was asked of them, and the faults they answer with.
+    """Buckets of objects, a log of requests, and planned faults.
 
     Attributes:
         endpoint: The server's URL.
         objects: "bucket/key" → bytes.
-        calls: Requests by operation: get, head, list, put, delete, delete_many, and of a
-            multipart upload start, part, finish, abort. A request that meets a fault counts, too.
-        requests: (operation, "bucket/key") of each, in their order.
-        fetched_bytes: Bytes of objects that were sent in answers to get.
-        received_bytes: Bytes that were sent in requests.
-        most_at_once: The most requests that were under way at one time.
-        date: When all objects were changed last.
-        latency_s: How long each answer takes.
-        query: The last request's.
-        signed: The signature of the last request; empty, if it had none.
-        blocks, uploads: What was uploaded of Azure's blocks and of multipart uploads.
+        calls: Number of requests by operation: get, head, list, put, delete, delete_many, and for
+            multipart uploads start, part, finish, abort. Requests with a fault are included.
+        requests: (operation, "bucket/key") of each request, in order.
+        fetched_bytes: Bytes of objects in responses to get.
+        received_bytes: Bytes in requests.
+        most_at_once: Maximal number of concurrent requests.
+        date: Modification time of all objects.
+        latency_s: Time until each response.
+        query: Query of the last request.
+        signed: Signature of the last request; empty if it had none.
+        blocks, uploads: Content of Azure's blocks and of multipart uploads.
         out: Set once an outage has begun.
-        turned_away: Requests that met an outage; those that were refused are not known here.
+        turned_away: Number of requests during outages, without refused ones.
     """
 
     def __init__(self, handler: "type[Handler] | None" = None) -> None:
@@ -98,12 +98,12 @@ class FakeStore:
         return server
 
     def close(self) -> None:
-        """Stops the server."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
 
     def environment(self) -> dict[str, str]:
-        """The environment variables that lead s3://, gs:// and az:// here."""
+        """Return environment variables that direct s3://, gs:// and az:// here."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ALLOW_HTTP": "true",
@@ -118,28 +118,28 @@ class FakeStore:
         }
 
     def put(self, url: str, data: bytes = b"") -> None:
-        """Lays an object into the store."""
+        """Store an object."""
         self.objects[_place(url)] = data
 
     def put_folder(self, url: str, folder: Path) -> str:
-        """Lays all files below a folder into the store; returns the URL."""
+        """Store all files below a folder, and return the URL."""
         for path in filter(Path.is_file, folder.rglob("*")):
             self.put(f"{url}/{path.relative_to(folder)}", path.read_bytes())
         return url
 
     def keys(self, url: str) -> list[str]:
-        """The keys of the objects below a URL, without the bucket, sorted."""
+        """Return the sorted keys of the objects below a URL, without the bucket."""
         below = [place for place in self.objects if place.startswith(_place(url))]
         return sorted(place.partition("/")[2] for place in below)
 
     def new_bucket(self) -> str:
-        """Makes a bucket of a name that none had: a process keeps its client of a bucket."""
+        """Make a bucket with a new name, since a process keeps the client of a bucket."""
         name = f"bucket-{uuid.uuid4().hex[:12]}"
         self.buckets.add(name)
         return name
 
     def forget(self) -> None:
-        """Sets the counts to 0."""
+        """Reset the counts to 0."""
         with self.lock:
             self.calls.clear()
             self.requests.clear()
@@ -148,19 +148,19 @@ class FakeStore:
     def fail(
         self, path: str, status: int, times: float = float("inf"), operation: str = ""
     ) -> None:
-        """Makes the next requests fail.
+        """Make the next requests fail.
 
         Args:
-            path: "s3://bucket/key", or its beginning.
-            status: Of the answer; 0 closes the connection without one, 1 in the midst of one.
-            times: How often.
-            operation: As in `calls`; any, if empty.
+            path: "s3://bucket/key", or a prefix of it.
+            status: HTTP status; 0 closes the connection without a response, 1 during one.
+            times: Number of requests.
+            operation: As in `calls`; empty for any.
         """
         kind = {0: "silent", 1: "half"}.get(status, str(status))
         self._faults.append(_Fault(kind=kind, path=_place(path), operation=operation, times=times))
 
     def fail_after(self, path: str, times: int, operation: str = "put") -> None:
-        """Does what the next requests ask, and closes their connections without an answer."""
+        """Execute the next requests, but close their connections without a response."""
         self._faults.append(
             _Fault(kind="done", path=_place(path), operation=operation, times=times)
         )
@@ -175,16 +175,16 @@ class FakeStore:
         path: str = "",
         of: str = "",
     ) -> None:
-        """Is out for a time.
+        """Plan an outage.
 
         Args:
             kind: One of OUTAGES.
-            seconds: For how long, from its beginning.
-            after: Requests of that operation that are answered before it begins.
-            operation: As in `calls`: it begins with such a request; any, if empty.
-            path: "s3://bucket/key", or its beginning: other requests are answered as always, but
-                where the store refuses connections.
-            of: The same for requests that are signed by another key.
+            seconds: Duration.
+            after: Number of requests of that operation that succeed before it begins.
+            operation: As in `calls`: the outage begins with such a request; empty for any.
+            path: "s3://bucket/key", or a prefix of it: other requests succeed, unless the store
+                refuses connections.
+            of: Signing key: requests signed by other keys succeed as well.
         """
         self.out.clear()
         self._faults = [fault for fault in self._faults if not fault.seconds]
@@ -200,11 +200,11 @@ class FakeStore:
         )
 
     def mend(self) -> None:
-        """Ends all faults."""
+        """End all faults."""
         self._faults.clear()
 
     def fault(self, path: str, operation: str, signed: str) -> _Fault | None:
-        """The fault that a request meets."""
+        """Return the fault of a request."""
         with self.lock:
             return next(
                 (each for each in self._faults if self._is_met(each, path, operation, signed)), None
@@ -231,7 +231,7 @@ class FakeStore:
         return is_out
 
     def _refuse(self, end: float) -> None:
-        """Has no server until then: nobody listens at its port."""
+        """Close the port until then."""
         self.close()
         self._server.hang_up()
         time.sleep(max(0.0, end - time.monotonic()))
@@ -239,7 +239,7 @@ class FakeStore:
 
     @contextlib.contextmanager
     def counted(self, operation: str) -> Iterator[None]:
-        """Counts one request."""
+        """Count a request."""
         with self.lock:
             self.calls[operation] += 1
             self._at_once += 1
@@ -252,7 +252,7 @@ class FakeStore:
                 self._at_once -= 1
 
     def unfinished_uploads(self) -> int:
-        """How many multipart uploads were neither finished nor given up."""
+        """Number of multipart uploads that were neither finished nor aborted."""
         return len(self.uploads)
 
 
@@ -266,37 +266,37 @@ class _Server(http.server.ThreadingHTTPServer):
         super().__init__(*args)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Remembers the connection."""
+        """Register the connection."""
         self._connections.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Closes the connection, which resets it where that is to be."""
+        """Close the connection, or reset it if that is planned."""
         self._connections.discard(request)
         self.close_request(request)
 
     def hang_up(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         for connection in list(self._connections):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Tells of this module's own mistakes; a connection that the client closed is none."""
+        """Report errors of this module, but not connections that the client closed."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers one connection's requests."""
+    """Handles the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
-    is_silent = False  # what is asked is done, and not answered
+    is_silent = False  # executes requests without a response
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def _serve(self) -> None:
         url = urllib.parse.urlsplit(self.path)
@@ -336,7 +336,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault.kind == "half":
             self._get(store, share=0.5)
         elif fault.kind == "reset":
-            linger = struct.pack("ii", 1, 0)  # closing it then resets it
+            linger = struct.pack("ii", 1, 0)  # makes closing reset it
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         elif fault.kind == "stalled":
             time.sleep(max(0.0, fault.end - time.monotonic()))
@@ -403,7 +403,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(200, **{**_facts(store, data), "Content_Length": str(len(data))})
 
     def _page(self, store: FakeStore, after: str) -> tuple[list[str], list[str], str]:
-        """Folders, keys and, where there is more, the token of the next page."""
+        """Return folders, keys, and the token of the next page, if any."""
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
         begin = f"{self.bucket}/{prefix}"
         with store.lock:
@@ -418,7 +418,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if len(folders) + len(keys) == 1000:
                 return folders, keys, after
             (folders if folder else keys).append(folder or key)
-            # The next page begins behind all of a folder.
+            # The next page begins after everything in a folder.
             after = f"{folder}\U0010ffff" if folder else key
         return folders, keys, ""
 
@@ -442,7 +442,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def _azure_list(self, store: FakeStore) -> None:
         after = self.query.get("marker", "")
-        if start := self.query.get("startFrom"):  # itself included
+        if start := self.query.get("startFrom"):  # inclusive
             after = max(after, start[:-1] + chr(ord(start[-1]) - 1) + "\U0010ffff")
         folders, keys, token = self._page(store, after)
         entries = [f"<BlobPrefix><Name>{_escape(name)}</Name></BlobPrefix>" for name in folders]
@@ -502,7 +502,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(status, ETag=_tag(self.body), x_goog_generation=_generation(self.body))
 
     def _is_condition_met(self, there: bytes | None) -> bool:
-        """Whether the request allows what is there to be replaced."""
+        """Whether the request's conditions allow replacing the existing object."""
         tag, version = self.headers.get("if-match"), self.headers.get("x-goog-if-generation-match")
         if self.headers.get("if-none-match") == "*" or version == "0":
             return there is None
@@ -513,7 +513,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _delete(self, store: FakeStore) -> None:
         with store.lock:
             there = store.objects.pop(self.place, None)
-        # Google says what was not there, Amazon does not.
+        # Google reports missing objects, Amazon does not.
         missing = there is None and "x-amz-date" not in self.headers
         self._answer(404 if missing else 204)
 
@@ -571,7 +571,7 @@ def _tag(data: bytes) -> str:
 
 
 def _generation(data: bytes) -> str:
-    """Google's number of an object's version."""
+    """Return Google's version number of an object."""
     return str(1 + int(hashlib.md5(data).hexdigest()[:12], 16))
 
 

@@ -1,4 +1,4 @@
-"""The bytes of files as libraries write them: images, arrays, sounds, tables, zips and tars."""
+"""Files written by libraries, as bytes: images, arrays, audio, tables, zips and tars."""
 
 import io
 import json
@@ -17,47 +17,47 @@ from PIL import Image
 
 
 def written(write: Callable[..., Any], *more: Any, **options: Any) -> bytes:
-    """What `write` writes into the file that it takes first."""
+    """Return what `write` writes to the file that is its first argument."""
     file = io.BytesIO()
     write(file, *more, **options)
     return file.getvalue()
 
 
 def image_bytes(image: Image.Image | np.ndarray, file_format: str = "PNG", **options: Any) -> bytes:
-    """A file of an image, or of pixels; options as Pillow's `save`."""
+    """Encode an image or pixels, with options of Pillow's `save`."""
     image = Image.fromarray(image) if isinstance(image, np.ndarray) else image
     return written(image.save, file_format, **options)
 
 
 def exif_of(orientation: int) -> Image.Exif:
-    """What an image is saved with to be shown turned."""
+    """Make Exif data with an orientation."""
     exif = Image.Exif()
     exif[0x0112] = orientation
     return exif
 
 
 def png_chunk(kind: bytes, body: bytes) -> bytes:
-    """A chunk of a PNG, with its length and checksum."""
+    """Make a chunk of a PNG, with its length and checksum."""
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def array_bytes(array: np.ndarray) -> bytes:
-    """A .npy file."""
+    """Make a .npy file."""
     return written(np.save, array)
 
 
 def sound_bytes(samples: np.ndarray, file_format: str, rate: int = 8000, **options: Any) -> bytes:
-    """A file of a sound; options as soundfile's `write`."""
+    """Encode audio, with options of soundfile's `write`."""
     return written(soundfile.write, samples, rate, format=file_format, **options)
 
 
 def photograph(seed: int) -> bytes:
-    """A small PNG of noise."""
+    """Make a small PNG of noise."""
     return image_bytes(np.random.default_rng(seed).integers(0, 255, (12, 16, 3), np.uint8))
 
 
 def photographs(count: int, first: int = 0) -> pa.Table:
-    """Photographs in a table as Hugging Face's are, of three classes in no order."""
+    """Make a table of photographs like Hugging Face's, of three classes in no order."""
     names = ["zebra", "ant", "cat"]
     told = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": names}}
     file = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
@@ -68,12 +68,12 @@ def photographs(count: int, first: int = 0) -> pa.Table:
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
-    """A Parquet file; options as pyarrow's `write_table`."""
+    """Make a Parquet file, with options of pyarrow's `write_table`."""
     return written(lambda file: pa.parquet.write_table(table, file, **options))
 
 
 def arrow_bytes(table: pa.Table, new: Any = pa.ipc.new_stream, **options: Any) -> bytes:
-    """A stream of Arrow, or a file by `pyarrow.ipc.new_file`, with two rows in a batch."""
+    """Make an Arrow stream, or a file with `pyarrow.ipc.new_file`, with two rows per batch."""
     file = io.BytesIO()
     with new(file, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as out:
         out.write_table(table, max_chunksize=2)
@@ -89,7 +89,7 @@ def _pairs(members: Members) -> Iterable[tuple[Any, bytes]]:
 
 
 def zip_bytes(members: Members, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A zip; names with no time beside them have a fixed one, that equal members be equal bytes."""
+    """Make a zip; names without a time get a fixed one, so that equal members give equal bytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for member, content in _pairs(members):
@@ -99,7 +99,7 @@ def zip_bytes(members: Members, method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def tar_bytes(members: Members, form: int = tarfile.DEFAULT_FORMAT) -> bytes:
-    """A tar; a `TarInfo` that states a size keeps it."""
+    """Make a tar; a `TarInfo` with a size keeps it."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w", format=form) as archive:
         for member, content in _pairs(members):

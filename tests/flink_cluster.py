@@ -1,4 +1,4 @@
-"""A Flink cluster on this machine, of real processes: `make test-flink` has fetched its parts."""
+"""A local Flink cluster of real processes, downloaded by `make test-flink`."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
-    """What `condition` gives once it is true."""
+    """Wait until `condition` is true, and return its value."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
@@ -42,12 +42,12 @@ def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any
 
 
 class Cluster:
-    """One JobManager and its TaskManagers, each a process group that `stop` ends.
+    """One JobManager and its TaskManagers, all process groups that `stop` ends.
 
     Args:
-        folder: Of its files.
-        available: Whether a JobManager that is lost is replaced with its jobs: ZooKeeper, which
-            Flink brings along, keeps them.
+        folder: Folder of its files.
+        available: Whether a lost JobManager is replaced and continues its jobs, kept by the
+            ZooKeeper that Flink contains.
     """
 
     def __init__(self, folder: Path, *, available: bool = False):
@@ -89,7 +89,7 @@ class Cluster:
             "FLINK_CONF_DIR": str(folder / "conf"),
             "FLINK_LOG_DIR": str(folder / "log"),
             "FLINK_PID_DIR": str(folder),
-            "PYTHONPATH": str(ROOT),  # of the workers that a TaskManager starts
+            "PYTHONPATH": str(ROOT),  # for the workers of a TaskManager
         }
 
     def start(self, task_managers: int) -> None:
@@ -126,12 +126,12 @@ class Cluster:
         )
 
     def kill_job_manager(self) -> None:
-        """Kills it with -9."""
+        """Kill it with -9."""
         assert self._job_manager
         _kill(self._job_manager)
 
     def kill_task_manager(self) -> None:
-        """Kills the oldest one with -9, and the workers that it has started."""
+        """Kill the oldest one and its workers with -9."""
         _kill(self._task_managers.pop(0))
 
     def stop(self) -> None:
@@ -144,17 +144,17 @@ class Cluster:
             return json.load(response)
 
     def jobs(self) -> list[dict[str, Any]]:
-        """All jobs, the newest first."""
+        """Return all jobs, the newest first."""
         jobs: list[dict[str, Any]] = self.get("/jobs/overview")["jobs"]
         return sorted(jobs, key=lambda job: -job["start-time"])
 
     def failures(self, job: dict[str, Any]) -> list[Any]:
-        """What failed in a job so that it was tried again."""
+        """Return the failures of a job that led to retries."""
         entries = self.get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]["entries"]
         return list(entries)
 
     def records_by_slot(self, job: dict[str, Any], stage: str) -> list[int]:
-        """How many records each slot has taken in the stage of that name."""
+        """Return the number of records of each slot in the stage of that name."""
         vertices = self.get(f"/jobs/{job['jid']}")["vertices"]
         [vertex] = [each["id"] for each in vertices if stage in each["name"]]
         subtasks = self.get(f"/jobs/{job['jid']}/vertices/{vertex}")["subtasks"]
@@ -163,7 +163,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(folder: Path, *, task_managers: int, available: bool = False) -> Iterator[Cluster]:
-    """A cluster that is stopped at the end."""
+    """Run a cluster until the context exits."""
     cluster = Cluster(folder, available=available)
     try:
         cluster.start(task_managers)
@@ -173,7 +173,7 @@ def running(folder: Path, *, task_managers: int, available: bool = False) -> Ite
 
 
 def wait_for_stage(output: Path, stage: str) -> None:
-    """Returns once the stage of a build has begun, by what it leaves where it writes."""
+    """Wait until a stage of a build has begun, judged by its output files."""
     patterns = {
         "submit": "data/.job-1.0.0/job.json",
         "read": "data/.job-1.0.0/progress/read-*",
@@ -191,14 +191,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 @dataclasses.dataclass
 class Launcher:
-    """A build's command, as its user starts it."""
+    """A build's command as a user starts it."""
 
     process: subprocess.Popen[str]
     mark: str
     output: Path
 
     def finish(self) -> tuple[int, str]:
-        """(exit code, stderr) once it has ended; no process of its own may be left."""
+        """Wait for (exit code, stderr), and check that no process is left."""
         code = self.process.wait(TEST_S)
         wait_until(lambda: not self.processes(), 20, "processes of the launcher are left")
         return code, self.text()
@@ -207,7 +207,7 @@ class Launcher:
         return self.output.read_text()
 
     def processes(self) -> list[str]:
-        """The command lines of all that it has started, the job server above all."""
+        """Return the command lines of its child processes, such as the job server."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):

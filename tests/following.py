@@ -1,4 +1,4 @@
-"""What follows a training loop in tests."""
+"""A follower of training loops for tests."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from trainer.training.loop import metric_names
 
 
 class Follower:
-    """Notes the metrics of each epoch."""
+    """Collects the metrics of each epoch."""
 
     is_asked_to_end = False
     sees_steps = False

@@ -1,4 +1,4 @@
-"""Programs in a Python of their own."""
+"""Runs programs in a new Python process."""
 
 import subprocess
 import sys
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def printed(program: str, *arguments: object, **options: Any) -> str:
-    """What a program prints, which ends well.
+    """Run a program, which must succeed, and return what it prints.
 
     Args:
-        program: Its text.
-        arguments: Of its command line.
-        options: Of `subprocess.run`.
+        program: Python code.
+        arguments: Command-line arguments.
+        options: Options of `subprocess.run`.
     """
     command = [sys.executable, "-c", program, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
@@ -20,6 +20,6 @@ def printed(program: str, *arguments: object, **options: Any) -> str:
 
 
 def modules_after(script: str, *, may_warn: bool = False) -> set[str]:
-    """The modules that are loaded after a script."""
+    """Return the modules that a script has loaded at its end."""
     before = "" if may_warn else "import warnings; warnings.simplefilter('error'); "
     return set(printed(f"{before}{script}\nimport sys; print(*sys.modules)").split())

@@ -1,4 +1,4 @@
-"""Small files that would take all memory or time of who believes them, made at run time."""
+"""Small files that exhaust memory or time of readers that trust them, made at run time."""
 
 import struct
 import zlib
@@ -15,13 +15,13 @@ from beam_pipeline.media.image_options import ImageOptions
 
 
 class Hostile(NamedTuple):
-    """A file, and what becomes of it.
+    """A file, and the expected result.
 
     Attributes:
-        name: Of the file, with the suffix of its kind.
-        make: Its bytes.
-        reason: Of its reject; "" where it is accepted, within bounds.
-        options: How images or audio are stored.
+        name: File name, with the suffix of its kind.
+        make: Makes the content.
+        reason: Reason of the reject; "" if it is accepted, within bounds.
+        options: Options for storing images or audio.
         large: Whether making it takes a second, or much memory.
     """
 
@@ -33,13 +33,13 @@ class Hostile(NamedTuple):
 
 
 def saved(mode: str, side: int, file_format: str, **options: Any) -> bytes:
-    """An image of one colour."""
+    """Make an image of one colour."""
     colour = 90 if mode in ("L", "P") else (90,) * len(mode)
     return image_bytes(Image.new(mode, (side, side), colour), file_format, **options)
 
 
 def resized_jpeg(side: int, **options: Any) -> bytes:
-    """A JPEG whose header states another size than it has."""
+    """Make a JPEG whose header states a wrong size."""
     data = bytearray(saved("RGB", 16, "JPEG", **options))
     frame = next(data.index(mark) for mark in (b"\xff\xc2", b"\xff\xc0") if mark in data)
     struct.pack_into(">HH", data, frame + 5, side, side)
@@ -47,14 +47,14 @@ def resized_jpeg(side: int, **options: Any) -> bytes:
 
 
 def jpeg_of_scans(number: int) -> bytes:
-    """A progressive JPEG whose last scan comes again and again."""
+    """Make a progressive JPEG that repeats its last scan."""
     data = saved("L", 2000, "JPEG", progressive=True)
     last = data[data.rindex(b"\xff\xda") : -2]
     return data[:-2] + last * number + data[-2:]
 
 
 def turned(data: bytes) -> bytes:
-    """A JPEG whose EXIF says that it lies on its side."""
+    """Add an EXIF rotation by 90 degrees to a JPEG."""
     exif = Image.Exif()
     exif[0x0112] = 6
     body = exif.tobytes()
@@ -63,7 +63,7 @@ def turned(data: bytes) -> bytes:
 
 
 def webp(kind: bytes, side: int) -> bytes:
-    """The start of a WebP, which states its size."""
+    """Make the start of a WebP, with its size."""
     body = {
         b"VP8X": bytes(4) + (side - 1).to_bytes(3, "little") * 2,
         b"VP8L": b"\x2f" + struct.pack("<I", (side - 1) | (side - 1) << 14),
@@ -74,7 +74,7 @@ def webp(kind: bytes, side: int) -> bytes:
 
 
 def tiff(*tags: tuple[int, int, int, int], more: bytes = b"", order: str = "<") -> bytes:
-    """A TIFF of such tags: (tag, kind, number of values, value or offset)."""
+    """Make a TIFF from tags (tag, kind, number of values, value or offset)."""
     entries = b"".join(struct.pack(f"{order}HHII", *tag) for tag in tags)
     head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(f"{order}I", 8 + len(more))
     return head + more + struct.pack(f"{order}H", len(tags)) + entries + bytes(4)
@@ -84,7 +84,7 @@ _SIZE = ((256, 3, 1, 10), (257, 3, 1, 10))
 
 
 def zipped(content: bytes, stated: int, more: int = 0, members: int = 1) -> bytes:
-    """An .npz whose index states `stated` bytes of members with `more` zeros behind theirs."""
+    """Make an .npz whose index states `stated` bytes per member, which has `more` zeros more."""
     packing = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packing.compress(content) + packing.flush(zlib.Z_FULL_FLUSH)
     zeros = packing.compress(bytes(1 << 20)) + packing.flush(zlib.Z_FULL_FLUSH)
@@ -101,12 +101,12 @@ def zipped(content: bytes, stated: int, more: int = 0, members: int = 1) -> byte
 
 
 def npz(values: np.ndarray) -> bytes:
-    """A compressed array's file."""
+    """Make a file with a compressed array."""
     return zip_bytes({"x.npy": array_bytes(values)})
 
 
 def audio(rate: int, num_samples: int) -> bytes:
-    """A WAV of silence."""
+    """Make a WAV of silence."""
     return wav.header("PCM_16", rate, num_samples, 1) + bytes(2 * num_samples)
 
 

@@ -1,7 +1,7 @@
-"""What both packages infer of the keys of other people's Examples, by the rules of docs/format.md.
+"""Features that both packages infer from keys of foreign Examples (rules: docs/format.md).
 
-A record has a list of values of one kind under the key; None is a list of no kind, MISSING a record
-without the key.
+A record has a list of values of one kind under the key. None is a list without a kind, MISSING a
+record without the key.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ MISSING: Any = object()
 
 
 def case(name: str, key: str, records: list[Any], expected: str) -> Any:
-    """Parameters `key`, `records`, `expected`: kind, dtype, shape, format and default in words."""
+    """Make parameters `key`, `records`, `expected` (kind, dtype, shape, format, default)."""
     return pytest.param(key, records, expected, id=name)
 
 
@@ -75,7 +75,7 @@ CASES = [
 
 
 def in_words(feature: Any) -> str:
-    """A feature of either package, as in `CASES`."""
+    """Describe a feature of either package, as in `CASES`."""
     parts = [feature.kind, feature.dtype, *feature.shape, feature.format]
     if feature.default is not None:
         parts += ["default", feature.default]

@@ -1,4 +1,4 @@
-"""What Inspect makes of a record, and the schema that follows from inspected ones."""
+"""Inspects records as the stage Inspect does, and combines them to a schema."""
 
 import dataclasses
 
@@ -10,10 +10,10 @@ from beam_pipeline.schema.inference import infer
 
 
 def inspect_record(record, *arguments):
-    """The record with what its files tell, given rules and how files are read.
+    """Inspect a record's files, given rules and a reader.
 
     Raises:
-        RecordError: Why it is rejected.
+        RecordError: The record is rejected.
     """
     [result] = inspect_elements([record], *arguments)
     if isinstance(result, Rejected):
@@ -22,17 +22,17 @@ def inspect_record(record, *arguments):
 
 
 def schema_of(*records, **declared):
-    """The schema of inspected records; `declared` are names of classes by feature."""
+    """Return the schema of inspected records; `declared` are class names by feature."""
     return infer(observe(records), num_records=len(records), declared=declared)
 
 
 def counted(observed):
-    """All that `observed` has counted, comparable."""
+    """Return all counts of `observed` in comparable form."""
     made = {field.name: getattr(observed, field.name) for field in dataclasses.fields(observed)}
     return made | {"columns": [column.facts() for column in observed.columns or ()]}
 
 
 def inline(array):
-    """The values of a NumPy array as a source gives them, without a file."""
+    """Convert a NumPy array to values as from a source, without a file."""
     little = array.astype(array.dtype.newbyteorder("<"))
     return Array(dtype=array.dtype.name, shape=array.shape, data=little.tobytes())

@@ -1,10 +1,10 @@
-"""Programs in one process, stopped before every call that others see, and resumed by a schedule.
+"""Programs in one process, stopped before every externally visible call, run by a schedule.
 
-Each program is a thread, of which one runs at a time. It stops in `stop`, which stands before
-calls to the operating system or a store; whoever explores says for how many calls it goes on. A
-program that is killed makes no further call, in its clean-up neither, but what it has open is
-closed, as the operating system does. So a run is decided by its schedule alone, and can be
-repeated (the method of FoundationDB's simulation).
+Programs are threads, and one runs at a time. `stop` stops a program before each call to the
+operating system or a store, and the schedule tells how many calls it makes next. A killed program
+makes no further call, not even to clean up, but its open files are closed, as the operating
+system does. The schedule alone determines a run, so it can be repeated (FoundationDB's
+simulation uses the same method).
 
     first, second = Program(build), Program(build)
     first.go(17)      # 17 calls
@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-# Before a look (`stat`) alone nothing stops: what follows it, does.
+# Programs do not stop before a mere `stat`, but before the call after it.
 _CALLS = (
     *("open", "scandir", "mkdir", "rmdir", "unlink", "remove", "rename", "replace"),
     *("link", "chmod"),
@@ -31,14 +31,14 @@ _here = threading.local()
 
 
 class Killed(BaseException):
-    """The program is gone; nothing catches it."""
+    """Ends a killed program; nothing catches it."""
 
 
 class Program:
-    """A program that is stopped until it is told to go on.
+    """A program that waits for `go`.
 
     Attributes:
-        calls: What it has called, or is about to.
+        calls: Calls that it has made, and the next one.
         ended: Whether it has returned, failed or was killed.
         killed: Whether it was killed.
         result: What it returned, or None.
@@ -67,7 +67,7 @@ class Program:
         self._stopped.release()
 
     def go(self, calls: int | None = None) -> None:
-        """Goes on for so many calls, or until it ends."""
+        """Continue for a number of calls, or until it ends."""
         if self.ended or calls == 0:
             return
         self._left = calls
@@ -75,12 +75,12 @@ class Program:
         self._stopped.acquire()
 
     def kill(self) -> None:
-        """Ends it before its next call."""
+        """End it before its next call."""
         self.killed = True
         self.go()
 
     def stop(self, call: str) -> None:
-        """Before each call."""
+        """Wait before a call."""
         self.calls.append(call)
         if self._left == 0 and not self.killed:
             self.pause()
@@ -90,25 +90,25 @@ class Program:
             self._left -= 1
 
     def pause(self) -> None:
-        """Lets others go on."""
+        """Let other programs continue."""
         self._stopped.release()
         self._resumed.acquire()
 
 
 def stop(call: str) -> None:
-    """Stands before a call: here the program of this thread may be stopped, or end."""
+    """Stop or end this thread's program before a call."""
     if program := getattr(_here, "program", None):
         program.stop(call)
 
 
 class OneAtATime(concurrent.futures.Executor):
-    """Stands for a ThreadPoolExecutor: what it is given is called in its order, at once."""
+    """Replacement of ThreadPoolExecutor that calls each function immediately, in order."""
 
     def __init__(self, *_: Any) -> None:
         pass
 
     def submit(self, function: Any, /, *args: Any, **options: Any) -> Any:
-        """Calls it at once."""
+        """Call the function immediately."""
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         try:
             future.set_result(function(*args, **options))
@@ -118,12 +118,12 @@ class OneAtATime(concurrent.futures.Executor):
 
 
 def stop_at_file_calls(patch: pytest.MonkeyPatch, root: str, modules: Any) -> None:
-    """Programs stop at each call about a file below `root`; nothing waits for the disk.
+    """Stop programs at each call for a file below `root`; nothing waits for the disk.
 
     Args:
-        patch: Of the test.
-        root: A folder.
-        modules: Those that call `open`.
+        patch: The test's MonkeyPatch.
+        root: Folder to watch.
+        modules: Modules that call `open`.
     """
 
     def stopping(name: str, call: Any) -> Any:

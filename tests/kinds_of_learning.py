@@ -1,4 +1,4 @@
-"""A small dataset of each kind of learning, in which what is learned follows from the inputs."""
+"""A small dataset for each kind of learning, with targets that follow from the inputs."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +20,7 @@ Record = dict[str, Any]
 
 
 def training(**options: Any) -> TrainConfig:
-    """The options of a training whose data and run are nowhere."""
+    """Make options of a training with paths that do not exist."""
     return TrainConfig(data="", output="", **options)
 
 
@@ -30,7 +30,7 @@ def _image(rng: np.random.Generator, label: int) -> bytes:
 
 
 def _map(rng: np.random.Generator, label: int) -> Record:
-    """An image of a square of its class on noise, and the class of each pixel."""
+    """Make an image of a square of its class on noise, and the class of each pixel."""
     height, width = rng.integers(30, 40, 2)
     size, top, left = rng.integers(8, 16), rng.integers(0, 12), rng.integers(0, 12)
     classes = np.zeros((height, width, 1), np.uint8)
@@ -45,7 +45,7 @@ def _map(rng: np.random.Generator, label: int) -> Record:
 
 
 def _boxes(rng: np.random.Generator, label: int) -> Record:
-    """An image of one of several sizes, with up to three boxes."""
+    """Make an image of one of several sizes, with up to three boxes."""
     height, width = rng.integers(30, 40, 2)
     count = rng.integers(0, 4)
     least = rng.uniform(0, 0.5, (2, count))
@@ -90,7 +90,7 @@ def _sequence(dtype: str) -> Declared:
 LABEL = {"kind": "class_label", "classes": ["low", "high"]}
 VECTOR = {"kind": "tensor", "dtype": "float32", "shape": [3]}
 SQUARE = {"kind": "tensor", "dtype": "float32", "shape": [8, 9], "encoding": "bytes"}
-# Their features, and from (rng, label, the record so far) to a value, or to several by name.
+# Features, and functions from (rng, label, the record so far) to a value, or several by name.
 _COLUMNS: dict[str, tuple[Declared, Callable[[np.random.Generator, int, Record], Any]]] = {
     "image": ({"kind": "image", "shape": [12, 12, 3]}, lambda rng, label, _: _image(rng, label)),
     "metadata": (VECTOR, lambda rng, label, _: _vector(rng, label)),
@@ -166,14 +166,14 @@ KINDS = tuple(_KINDS)
 
 
 def learned(dataset: trainer.Dataset, **options: Any) -> Task:
-    """The task of a dataset of `directory_of`, with its statistics."""
+    """Return the task of a dataset of `directory_of`, with its statistics."""
     target = "price" if "price" in dataset.features else None
     task, _ = choose_task(dataset.features, training(target=target, **options))
     return with_statistics(task, dataset, "train", lambda line: None)
 
 
 def _stored(feature: Declared, record: Record) -> list[tuple[str, Any]]:
-    """The lists of a feature, by key."""
+    """Return the lists of a feature by key."""
     key, name = feature["key"], feature["name"]
     if name in record:
         return [(key, record[name])]
@@ -184,7 +184,7 @@ def _stored(feature: Declared, record: Record) -> list[tuple[str, Any]]:
 def directory_of(
     tmp_path_factory: pytest.TempPathFactory, write_dataset: Callable[..., Path]
 ) -> Callable[[str], Path]:
-    """A function from a kind's name to its dataset: 40 records train, 13 test, a weight each."""
+    """A function from a kind's name to its dataset: 40 train and 13 test records with weights."""
     made: dict[str, Path] = {}
 
     def get(name: str) -> Path:
@@ -213,7 +213,7 @@ def directory_of(
     return get
 
 
-# Features in one word, for tables of schemas.
+# One-word features for tables of schemas.
 _DECLARED: dict[str, Declared] = {
     "image": {"kind": "image"},
     "label": {"kind": "class_label", "classes": ["a", "b"]},
@@ -243,7 +243,7 @@ _DECLARED: dict[str, Declared] = {
 
 @pytest.fixture(scope="session")
 def declare() -> Callable[[str], Mapping[str, Feature]]:
-    """declare("image y=float") -> the features, whose kind is their name or stated in one word."""
+    """declare("image y=float") -> the features, whose kind is their name or the word after =."""
     return lambda declared: features_from_json(
         {
             name: _DECLARED[word or name]
@@ -254,5 +254,5 @@ def declare() -> Callable[[str], Mapping[str, Feature]]:
 
 @pytest.fixture
 def choose(declare: Callable[[str], Mapping[str, Feature]]) -> Callable[..., tuple[Task, str]]:
-    """choose("image y=float", target=, …) -> what `choose_task` returns."""
+    """choose("image y=float", target=, …) -> the result of `choose_task`."""
     return lambda declared, **options: choose_task(declare(declared), training(**options))

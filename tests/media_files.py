@@ -1,4 +1,4 @@
-"""Tiny images and sounds, made in memory, and what the stages do to them."""
+"""Tiny images and audio, made in memory, and their processing by the stages."""
 
 import io
 import struct
@@ -16,13 +16,13 @@ from beam_pipeline.media.images import InspectedImage, encode_image, inspect_ima
 
 
 def _pixels(size: tuple[int, int]) -> Image.Image:
-    """A smooth image in all colours, so that JPEG changes little."""
+    """Make a smooth image in all colours, which JPEG changes little."""
     colors = np.random.default_rng(7).integers(0, 256, (2, 3, 3), dtype=np.uint8)
     return Image.fromarray(colors).resize(size, Image.Resampling.BICUBIC)
 
 
 def make_image(mode: str = "RGB", size: tuple[int, int] = (24, 16)) -> Image.Image:
-    """An image in one of Pillow's modes."""
+    """Make an image in one of Pillow's modes."""
     image = _pixels(size)
     if mode in ("I;16", "I"):
         grey = np.asarray(image.convert("L"))
@@ -41,7 +41,7 @@ def encode(
     animated: bool = False,
     **options: Any,
 ) -> bytes:
-    """The bytes of an image's file, with options of `Image.save`."""
+    """Encode an image, with options of `Image.save`."""
     image = make_image(mode, size)
     if orientation is not None:
         options["exif"] = exif_of(orientation)
@@ -52,7 +52,7 @@ def encode(
 
 
 def store(data: bytes, options: ImageOptions | None = None) -> tuple[InspectedImage, bytes]:
-    """What the stages do to an image: inspect it, and later encode it, as TensorFlow decodes it."""
+    """Inspect and encode an image as the stages do, and check that TensorFlow can decode it."""
     options = options or ImageOptions()
     found = inspect_image(data, options)
     image, stored = found.image, encode_image(data, found.image, options)
@@ -66,7 +66,7 @@ def store(data: bytes, options: ImageOptions | None = None) -> tuple[InspectedIm
 
 
 def open_image(data: bytes) -> Image.Image:
-    """The image in a file's bytes."""
+    """Decode an image."""
     image = Image.open(io.BytesIO(data))
     image.load()
     return image
@@ -89,7 +89,7 @@ def make_png(
     end: bool = True,
     pixel_chunks: Callable[[bytes], bytes] = lambda data: png_chunk(b"IDAT", data),
 ) -> bytes:
-    """A PNG of noise, with whatever is to be wrong about it."""
+    """Make a PNG of noise, perhaps with errors."""
     random = np.random.default_rng(3)
     rows = []
     for column, row, column_step, row_step in _ADAM7 if interlaced else ((0, 0, 1, 1),):
@@ -107,7 +107,7 @@ def make_png(
 
 
 def audio_file(container: str, encoding: str, channels: int = 1, num_samples: int = 2000) -> bytes:
-    """The bytes of a tone for each channel, with some noise, of 8 kHz."""
+    """Encode a tone per channel with some noise, at 8 kHz."""
     seconds = np.arange(num_samples)[:, None] / 8000
     tones = 0.4 * np.sin(2 * np.pi * (300 + 100 * np.arange(channels)) * seconds)
     noise = np.random.default_rng(0).normal(scale=0.01, size=tones.shape)

@@ -2,9 +2,9 @@
 
     python tests/mutations.py beam_pipeline/assign trainer/records --number 200 --seed 1
 
-Works in a copy of the tracked files. The tests of a module's own name run first, then those of its
-room, then those of its package and tests/end_to_end. What survives is printed with its difference:
-it is either the same program, or lacks a test.
+Works in a copy of the tracked files. The tests with a module's name run first, then those of its
+folder, then those of its package and tests/end_to_end. Survivors are printed as a diff: they are
+either equivalent programs, or lack a test.
 """
 
 import argparse
@@ -25,15 +25,15 @@ from cosmic_ray.mutating import mutate_code
 
 ROOT = Path(__file__).parent.parent
 QUICK = "not slow and not flink and not gpu and not readers and not docker and not dataflow"
-# `|` stands in annotations, and a mutation of those says nothing; without its decorator a
-# dataclass or a fixture is none, which every test notices.
+# `|` occurs in annotations, whose mutations mean nothing; and every test notices a dataclass or a
+# fixture without its decorator.
 DULL = ("BitOr", "decorator", "no-op", "variable")
 SLOWEST_S = 900
-MOST_BYTES = 8 << 30  # of a process, the stacks of its threads counted
+MOST_BYTES = 8 << 30  # per process, including thread stacks
 
 
 class Mutation(NamedTuple):
-    """The n-th place in a module that an operator changes."""
+    """An operator's n-th change of a module."""
 
     module: str
     operator: str
@@ -41,7 +41,7 @@ class Mutation(NamedTuple):
 
 
 def mutations(modules: Sequence[str]) -> Iterator[Mutation]:
-    """All that can be made of some modules."""
+    """Yield all mutations of these modules."""
     for module in modules:
         nodes = list(ast_nodes(get_ast_from_path(ROOT / module)))
         for name in sorted(cosmic_ray.plugins.operator_names()):
@@ -53,14 +53,14 @@ def mutations(modules: Sequence[str]) -> Iterator[Mutation]:
 
 
 def tracked(*places: str) -> list[str]:
-    """The files below some places of the repository."""
+    """Return the tracked files below some paths of the repository."""
     command = ["git", "ls-files", "-z", "--", *places]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return listed.stdout.split("\0")[:-1]
 
 
 def tests_of(mutation: Mutation, folder: Path) -> Iterator[list[str]]:
-    """Where a test should fail: in that of the module, else of the room, else of the package."""
+    """Yield where a test should fail: the module's tests, the folder's, the package's."""
     package, room, *_ = Path(mutation.module).parts
     own = f"test_{Path(mutation.module).stem}*.py"
     yield [str(path) for path in sorted((folder / "tests" / package).rglob(own))]
@@ -69,7 +69,7 @@ def tests_of(mutation: Mutation, folder: Path) -> Iterator[list[str]]:
 
 
 def is_noticed(folder: Path, places: Sequence[str]) -> bool:
-    """Whether any of the quick tests in some places fails, or takes far too long."""
+    """Whether any quick test in these places fails, or takes far too long."""
     there = [place for place in places if (folder / place).exists()]
     if not there:
         return False
@@ -86,13 +86,13 @@ def is_noticed(folder: Path, places: Sequence[str]) -> bool:
         )
     except subprocess.TimeoutExpired:
         return True
-    # 4: the changed module does not parse, so conftest.py does not import; 5: no test is quick.
+    # 4: the mutated module does not parse, so conftest.py fails; 5: there are no quick tests.
     assert done.returncode in range(6), done.stdout.decode()[-2000:]
     return done.returncode not in (0, 5)
 
 
 def _bound_memory() -> None:
-    """A change may make a loop endless that collects something."""
+    """Limit memory: a mutation may make a collecting loop endless."""
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
 

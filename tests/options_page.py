@@ -1,4 +1,4 @@
-"""docs/options.md and the types of keywords in Python, made from the commands' options.
+"""Makes docs/options.md and the types of Python keywords from the commands' options.
 
 `PYTHONPATH=. python tests/options_page.py` writes them.
 """
@@ -16,7 +16,7 @@ from trainer.options.train import TrainConfig
 
 _ROOT = Path(__file__).parent.parent
 PAGE = _ROOT / "docs" / "options.md"
-# Arguments of `trainer.train` itself; mypy refuses one that is in both.
+# Arguments of `trainer.train` itself; mypy refuses duplicates.
 _OF_TRAIN = ("data", "output", "model", "augment", "optimizer", "schedule")
 _TRAIN_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
 
@@ -48,7 +48,7 @@ class BuildArguments(TypedDict, total=False):
     """The options of `build` and `plan`."""
 
 '''
-# Python takes more than what the command's text becomes.
+# Python accepts more types than the command line's texts are converted to.
 _WIDER = {
     "tuple[str, ...]": "Sequence[str]",
     "tfrecord_dataset.image_size.ImageSize": "int | tuple[int, int]",
@@ -59,7 +59,7 @@ _WIDER = {
 }
 
 
-# Value names that are longer are cut in the table.
+# Longer value names are cut in the table.
 _WIDEST = 80
 
 
@@ -85,7 +85,7 @@ def as_table(owner: type) -> str:
 
 
 def page() -> str:
-    """The text of the page."""
+    """Render the page."""
     parts = [
         "# Options",
         "All options of the commands, as `--help` shows them; `plan` has those of `build`. "
@@ -111,7 +111,7 @@ def page() -> str:
 
 
 def _without_repeats(command: typing.Any, described: dict[str, str], name: str) -> str:
-    """The table of a command; rows that another command has are named below it."""
+    """Render a command's table; options shared with another command are only named below it."""
     kept: list[str] = []
     repeated: dict[str, list[str]] = {}
     for row in as_table(command.options).strip().splitlines():
@@ -127,7 +127,7 @@ def _without_repeats(command: typing.Any, described: dict[str, str], name: str) 
 
 
 def arguments() -> Mapping[Path, str]:
-    """The texts of the modules with types of keywords."""
+    """Render the modules with types of keywords."""
     return {
         _ROOT / "beam_pipeline" / "build_arguments.py": _BUILD_HEAD + _typed(BuildConfig, ()),
         _ROOT / "trainer" / "options" / "train_arguments.py": _TRAIN_HEAD

@@ -1,6 +1,6 @@
-"""`python -m own_command train …`: the trainer's command, which may get a signal at a step.
+"""`python -m own_command train …`: the trainer's command, optionally with a signal at a step.
 
-Where the working directory has a module `mine`, what it names `OWN` are arguments of `OwnParts`.
+If the working directory has a module `mine`, its `OWN` are the arguments of `OwnParts`.
 """
 
 import functools
@@ -19,17 +19,17 @@ from trainer import startup
 def begin(
     folder: Path, *words: Any, at: int | None = None, by: str = "SIGKILL", **environment: str
 ) -> subprocess.Popen[str]:
-    """Starts the command in a folder; after step `at` it gets the signal `by`."""
+    """Start the command in a folder; after step `at` it gets the signal `by`."""
     more = {} if at is None else {"END_AT": str(at), "END_BY": str(int(signal.Signals[by]))}
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more, **environment}
-    variables.pop("TF_CPP_MIN_LOG_LEVEL", None)  # of this process, where tests have set it
+    variables.pop("TF_CPP_MIN_LOG_LEVEL", None)  # set by tests for this process
     command = [sys.executable, "-m", "own_command", *map(str, words)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=folder, env=variables, text=True, stdout=pipe, stderr=pipe)
 
 
 def main() -> int:
-    """Runs the command; returns its exit code."""
+    """Run the command, and return its exit code."""
     startup.set_up(deterministic="--deterministic" in sys.argv)
     with startup.importing():
         import keras

@@ -1,4 +1,4 @@
-"""The pictures of docs/images, made anew by `make pictures`: what reports look like in Chromium."""
+"""Makes docs/images, screenshots of reports in Chromium; run by `make pictures`."""
 
 import io
 import os
@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 
 _ROOT = Path(__file__).parents[1]
 _IMAGES = _ROOT / "docs/images"
-# The section of its report that a page of docs/from shows.
+# The report section that a page of docs/from shows.
 _SECTIONS = {"audio": "audio", "tables": "numbers", "text": "texts"}
 
 
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _built(text: str, tree: Any, folder: Path) -> Path:
-    """The report that the page's commands make of the page's own tree."""
+    """Run a page's commands on its tree, and return the report."""
     folder.mkdir()
     tree(folder)
     play(text, folder)
@@ -43,7 +43,7 @@ def _built(text: str, tree: Any, folder: Path) -> Path:
 
 
 def _demo(folder: Path) -> tuple[Path, Path]:
-    """The reports of the boxes and of the run that `make demo` makes."""
+    """Return the reports of the boxes and of the run from `make demo`."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     env = {**os.environ, "DEMO_DIR": str(folder), "PATH": path}
     subprocess.run([str(_ROOT / "examples/demo.sh")], env=env, check=True)
@@ -59,7 +59,7 @@ def _shot(browser: Any, url: str, width: int, height: int) -> Any:
 
 
 def _whole(browser: Any, report: Path, root: Path) -> Any:
-    """The top of a page, without the path of this machine's temporary folder."""
+    """Take a screenshot of the top of a page, without the temporary folder's path."""
     page = browser.new_page(viewport={"width": 1150, "height": 1610})
     page.set_content(report.read_text().replace(f"{root}/", ""))
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")

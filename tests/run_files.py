@@ -1,4 +1,4 @@
-"""The files of a run, as tests change them."""
+"""Reads and changes the files of a run."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from trainer.runs.directory import sealed
 
 # The commands that use a run.
 COMMANDS = ("resume", "evaluate", "predict", "export")
-# What config.json holds besides its options, of a run that nothing was trained in.
+# Content of an untrained run's config.json, without its options.
 UNTRAINED: dict[str, Any] = {
     "data": {},
     "window": 64,
@@ -21,13 +21,13 @@ UNTRAINED: dict[str, Any] = {
 
 
 def weights_of(run: Path) -> Any:
-    """All weights of a run's model, one after the other."""
+    """Return all weights of a run's model as one array."""
     model = keras.models.load_model(run / "model.keras", compile=False)
     return np.concatenate([np.ravel(weight) for weight in model.get_weights()])
 
 
 def unsealed(file: Path) -> dict[str, Any]:
-    """What config.json or task.json holds, without its checksum."""
+    """Read config.json or task.json without its checksum."""
     record: dict[str, Any] = json.loads(file.read_text())
     for name in ("format_version", "checksum"):
         del record[name]
@@ -35,5 +35,5 @@ def unsealed(file: Path) -> dict[str, Any]:
 
 
 def seal(file: Path, record: dict[str, Any]) -> None:
-    """Writes config.json or task.json, which may be somebody else's, with its checksum."""
+    """Write config.json or task.json, perhaps a manipulated one, with its checksum."""
     file.write_bytes(sealed(record))

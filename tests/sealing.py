@@ -1,4 +1,4 @@
-"""Changes files that end with a checksum of themselves, as one might who makes them up."""
+"""Forges files that end with their own checksum."""
 
 import json
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from tfrecord_dataset.sealed_json import sealed
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    """Applies `change` to the object in a sealed file, and seals it again."""
+    """Apply `change` to the object in a sealed file, and seal it again."""
     value = json.loads(path.read_text())
-    del value["checksum"]  # which `sealed` puts last
+    del value["checksum"]  # `sealed` adds it again at the end
     change(value)
     path.write_text(sealed(value))

@@ -4,9 +4,9 @@
     .venv/bin/python tests/storm.py --cases build export --seeds 1 --first 17    # one seed again
 
 Each seed kills a command by SIGKILL of its process group, once or several times in a row, at
-moments drawn over the time that an undisturbed one takes. What is there in between has to be what
-was there before or what the command makes, whole; the end is that of an undisturbed run, and
-nothing else is left behind.
+random moments within the duration of an undisturbed run. In between, the outputs must be either the
+previous or the new ones, complete; at the end they must equal those of an undisturbed run, and
+nothing else may be left.
 """
 
 import argparse
@@ -43,11 +43,11 @@ class Case:
     """A command.
 
     Attributes:
-        name: For the table.
-        command: From the folder of inputs and the folder of outputs.
-        lay: Lays what is there before into the folder of outputs.
-        state: What the command is to make, or has not yet.
-        end: More of it, once the command has ended.
+        name: Name in the table.
+        command: Makes the command from the folders of inputs and outputs.
+        lay: Writes the initial content of the folder of outputs.
+        state: Reads the outputs, if they exist.
+        end: Reads further outputs, which exist once the command has ended.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Case:
 
 
 def begin(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
-    """The process, as the first of a group; its temporary files are next to its outputs."""
+    """Start a process group, with temporary files next to the outputs."""
     temporary = out.parent / "temporary"
     temporary.mkdir(exist_ok=True)
     return subprocess.Popen(
@@ -67,7 +67,7 @@ def begin(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
             **os.environ,
             "TMPDIR": str(temporary),
             "XDG_CACHE_HOME": str(out.parent / "cache"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # of what TensorFlow generates below TMPDIR
+            "PYTHONDONTWRITEBYTECODE": "1",  # for code that TensorFlow generates below TMPDIR
         },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -77,13 +77,13 @@ def begin(line: Sequence[str | Path], out: Path) -> "subprocess.Popen[str]":
 
 
 def run(line: Sequence[str | Path], out: Path) -> None:
-    """Runs a command, which is to end well."""
+    """Run a command, which must succeed."""
     code, err = finished(line, out)
     assert code == 0, (line, err)
 
 
 def finished(line: Sequence[str | Path], out: Path) -> tuple[int, str]:
-    """The exit code of a command and what it said; one that does not end is killed."""
+    """Return a command's exit code and output; kill it if it does not end."""
     process = begin(line, out)
     try:
         _, err = process.communicate(timeout=_SLOWEST_S)
@@ -94,7 +94,7 @@ def finished(line: Sequence[str | Path], out: Path) -> tuple[int, str]:
 
 
 def make_inputs(folder: Path, *, models: bool = True) -> Path:
-    """What the commands read: images and an older dataset; a table, a run and an export of models.
+    """Make the commands' inputs: images, an older dataset, a table, a run and exported models.
 
     Returns the folder.
     """
@@ -140,7 +140,7 @@ def _building(inputs: Path, out: Path, *more: str) -> Sequence[str | Path]:
 
 
 def _files(folder: Path) -> State:
-    """The digests of all files, but of what tells when and where they were made."""
+    """Return the digests of all files, without times and paths."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest()
         for path in sorted(folder.rglob("*"))
@@ -149,7 +149,7 @@ def _files(folder: Path) -> State:
 
 
 def _built(out: Path) -> State:
-    """The files of the dataset; its page, which is written once that is whole, is none of them."""
+    """Return the dataset's files, without the page, which is written after the commit."""
     files = _files(out / "pets/1.0.0")
     return {path: files[path] for path in files if not path.startswith("report.")}
 
@@ -160,7 +160,7 @@ def _page(out: Path) -> State:
 
 
 def _adopted(out: Path) -> State:
-    """A description without metadata.json does not count."""
+    """Return all files, or only the shards while there is no metadata.json."""
     files = _files(out / "pets")
     start = "" if "metadata.json" in files else "pets-"
     return {path: files[path] for path in files if path.startswith(start)}
@@ -173,7 +173,7 @@ def _copy_shards(inputs: Path, out: Path) -> None:
 
 
 def _older_run(out: Path) -> State:
-    """The files of the run that is replaced, until the new one has its config.json."""
+    """Return the files of the replaced run, until the new one has its config.json."""
     config = out / "run/config.json"
     if not config.exists() or json.loads(config.read_bytes())["options"]["seed"] != 4:
         return {}
@@ -188,7 +188,7 @@ def _trained(out: Path) -> State:
 
 
 def _exported(out: Path) -> State:
-    """What the model answers."""
+    """Return the model's predictions."""
     if not (out / "models/1").exists():
         return {}
     import tensorflow as tf
@@ -249,14 +249,14 @@ OF_MODELS = ("train", "train --overwrite", "export", "export --overwrite")
 
 
 _LEFT = re.compile(r"\..*|.*\.partial|.*\.aside")
-# TensorFlow's own, the folder through which Keras saves, and the file by which Python tries
-# whether there is a place for temporary files: no other process deletes them.
+# TensorFlow's code, Keras's temporary folder while saving, and the file with which Python checks
+# the temporary folder: no other process deletes them.
 _OF_LIBRARIES = re.compile(r"__autograph_generated_file.*\.py|(tmp)?[a-z0-9_]{8}")
 
 
 @dataclasses.dataclass
 class Score:
-    """Kills of one case, seeds that ended as an undisturbed run, and what was wrong by seed."""
+    """Kills of one case, seeds with the results of an undisturbed run, and errors by seed."""
 
     kills: int = 0
     equal: int = 0
@@ -264,7 +264,7 @@ class Score:
 
 
 def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
-    """Runs a case undisturbed, and then once for each seed."""
+    """Run a case undisturbed, and then once for each seed."""
     score = Score()
     with _outputs(case, inputs, root) as out:
         before, start = case.state(out), time.monotonic()
@@ -279,11 +279,11 @@ def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
             for _ in range(draw.choice((1, 1, 2, 3))):
                 ended_s = _run_or_kill(line, out, draw.uniform(0, duration))
                 score.kills += ended_s is None
-                duration = min(duration, ended_s or duration)  # a machine is busier at times
+                duration = min(duration, ended_s or duration)  # the machine may be busier at times
                 if (now := case.state(out)) not in (before, after):
                     fault("in between", now, after)
             code, err = finished(line, out)
-            # One that was killed once all was done finds that it is.
+            # A command killed after the commit finds its output done.
             if code and not (code == 2 and now == after):
                 score.faults.append(f"{case.name}, seed {seed}: exit {code}: {err}")
                 continue
@@ -292,7 +292,7 @@ def storm(case: Case, seeds: Sequence[int], inputs: Path, root: Path) -> Score:
                 fault("at the end", found, {**after, **end})
             else:
                 score.equal += 1
-            if not code:  # one that is refused clears nothing away
+            if not code:  # refused commands do not clean up
                 score.faults += [
                     f"{case.name}, seed {seed}: left behind: {path}" for path in _left(out)
                 ]
@@ -308,7 +308,7 @@ def _found(score: Score, where: str, when: str, found: State, expected: State) -
 
 @contextlib.contextmanager
 def _outputs(case: Case, inputs: Path, root: Path) -> Iterator[Path]:
-    """A new folder with what is there before."""
+    """Make a new folder with its initial content."""
     with tempfile.TemporaryDirectory(dir=root, prefix="storm-") as folder:
         out = Path(folder, "out")
         out.mkdir()
@@ -317,7 +317,7 @@ def _outputs(case: Case, inputs: Path, root: Path) -> Iterator[Path]:
 
 
 def _run_or_kill(line: Sequence[str | Path], out: Path, seconds: float) -> float | None:
-    """Runs a command for so long; after how many seconds it ended, or None where it was killed."""
+    """Run a command for some seconds; return its duration, or None if it was killed."""
     start, process = time.monotonic(), begin(line, out)
     try:
         process.communicate(timeout=seconds)
@@ -329,7 +329,7 @@ def _run_or_kill(line: Sequence[str | Path], out: Path, seconds: float) -> float
 
 
 def _left(out: Path) -> list[Path]:
-    """What nobody needs once a command has ended."""
+    """Return files that nothing needs after a command has ended."""
     made = [path for path in out.rglob("*") if _LEFT.fullmatch(path.name)]
     temporary = [
         path
@@ -340,7 +340,7 @@ def _left(out: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Prints a line for each case, and what was wrong; returns whether anything was."""
+    """Print a line and the errors of each case, and return whether there were errors."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     names = [case.name for case in CASES]
     parser.add_argument("--cases", nargs="+", choices=names, default=names, metavar="CASE")

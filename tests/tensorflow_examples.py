@@ -1,4 +1,4 @@
-"""Examples as TensorFlow makes them, of plain values."""
+"""Makes Examples from plain values with TensorFlow."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -9,11 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 Values = Mapping[str, Any]
-NO_BYTES = tf.train.Feature(bytes_list=tf.train.BytesList())  # an empty list that has a type
+NO_BYTES = tf.train.Feature(bytes_list=tf.train.BytesList())  # an empty list with a type
 
 
 def feature(value: Any) -> tf.train.Feature:
-    """A value, a list, or all values of an array; None and an empty list have no type."""
+    """Make a Feature from a value, list or array; None and an empty list have no type."""
     if value is None:
         return tf.train.Feature()
     items = [value] if isinstance(value, bytes) else value
@@ -29,7 +29,7 @@ def feature(value: Any) -> tf.train.Feature:
 
 
 def example(values: Values = MappingProxyType({}), /, **more: Any) -> bytes:
-    """A serialized Example of values by key; a tf.train.Feature stands for itself."""
+    """Serialize an Example of values by key; a tf.train.Feature is used unchanged."""
     features = {
         key: value if isinstance(value, tf.train.Feature) else feature(value)
         for key, value in {**values, **more}.items()
@@ -38,7 +38,7 @@ def example(values: Values = MappingProxyType({}), /, **more: Any) -> bytes:
 
 
 def write_examples(path: Path | str, records: Iterable[Values], compression: str = "") -> None:
-    """Writes a TFRecord file of values by key."""
+    """Write a TFRecord file of values by key."""
     with tf.io.TFRecordWriter(str(path), options=compression) as writer:
         for record in records:
             writer.write(example(record))

@@ -1,4 +1,4 @@
-"""The modules keep their order: imports point one way."""
+"""Imports between modules have one direction."""
 
 import ast
 import functools
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# From the ground up: a module imports from lines above its own, or from its own folder.
+# Bottom up: a module imports from lines above its own, or from its own folder.
 LAYERS = {
     "tfrecord_dataset": """
         shown_text
@@ -114,12 +114,12 @@ LAYERS = {
 
 @functools.cache
 def nodes(path: Path) -> list[ast.AST]:
-    """All that a file's text consists of."""
+    """Return all nodes of a file's syntax tree."""
     return [*ast.walk(ast.parse(path.read_text()))]
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules that a file imports, in full."""
+    """Yield the full names of the modules that a file imports."""
     for node in nodes(path):
         match node:
             case ast.Import(names=names):
@@ -130,7 +130,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def rooms(package: str) -> dict[str, list[Path]]:
-    """The files of each module or folder directly below a package."""
+    """Return the files of each module or folder directly below a package."""
     found: dict[str, list[Path]] = {}
     folder = ROOT / package.replace(".", "/")
     for path in folder.rglob("*.py"):
@@ -166,7 +166,7 @@ def test_imports_point_one_way(package):
 
 
 def imported(package: str, is_wrong: Callable[[Path, str], bool]) -> list[str]:
-    """The imports of a package that are wrong."""
+    """Return the wrong imports of a package."""
     return [
         f"{path.relative_to(ROOT)} imports {module}"
         for path in (ROOT / package).rglob("*.py")
@@ -196,7 +196,7 @@ def test_only_targets_know_their_kind():
     assert wrong == []
 
 
-# Classes of values, and kinds of features, between which only their kinds tell.
+# Classes of values, and kinds of features; only kinds/ may choose between several of them.
 VALUES = {
     *("Image", "Map", "Audio", "Array", "RawFile", "ClassLabel", "ClassLabels", "Objects"),
     "ListSummary",
@@ -205,12 +205,12 @@ KINDS = {
     *("image", "map", "audio", "class_label", "boxes", "tensor", "sequence", "text", "bytes"),
     "scalar",
 }
-# Cells of tables become values of the kind that a user declares: what is read tells them apart.
+# Cells of tables become values of the declared kind, so these readers distinguish kinds.
 READERS_OF_CELLS = {"sources/tables/fitting.py", "sources/tables/convert.py"}
 
 
 def told_apart(path: Path) -> set[str]:
-    """The classes of values and kinds of features between which a module's matches choose."""
+    """Return the classes of values and kinds of features in a module's matches."""
     classes: set[str] = set()
     kinds: set[str] = set()
     for node in nodes(path):
@@ -241,7 +241,7 @@ def test_only_kinds_tell_kinds_apart():
     assert found.keys() == READERS_OF_CELLS
 
 
-# What else of the trainer asks for a feature's kind: what users declare, or ask for by its name.
+# Other modules of the trainer that check a kind, which users declare or name.
 ASK_FOR_KINDS = {
     "dataset/declaration.py",
     "dataset/opening.py",
@@ -251,7 +251,7 @@ ASK_FOR_KINDS = {
 
 
 def asked_for(path: Path) -> set[str]:
-    """The kinds of features with which a module compares that of one."""
+    """Return the kinds of features in a module's comparisons."""
     return KINDS & {
         each.value
         for node in nodes(path)

@@ -1,4 +1,4 @@
-"""The page of benchmark results, from runs to tables; and one small run of all that makes it."""
+"""The page of benchmark results, from runs to tables; and one small run of all benchmarks."""
 
 import importlib
 import json
@@ -36,7 +36,7 @@ def runs(*seconds, records=10):
         pytest.param("wall_s", 0.5, runs(2, 4, 6), "0.50) | 0.50 | held |", id="held"),
         pytest.param("wall_s", 0.4, runs(2, 4, 6), "0.40) | 0.50 | **missed**: x |", id="missed"),
         pytest.param("peak_mib", 0.5, runs(2, 4, 6), "0.50) | 0.50 | held |", id="memory"),
-        # A peer that leaves out the last batch does not look faster for it.
+        # A peer that omits the last batch must not look faster.
         pytest.param(
             "wall_s", 1.0, runs(1.8, 1.8, 1.8, records=9), "1.00) | 1.00 | held |", id="a record"
         ),

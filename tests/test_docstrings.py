@@ -1,4 +1,4 @@
-"""The examples of docstrings: every public function has one, and all of them run."""
+"""Every public function has an example in its docstring, and all examples run."""
 
 import doctest
 import importlib
@@ -14,14 +14,14 @@ import trainer
 
 _CELLS = Path(__file__).parent.parent / "examples/data/cells"
 _PACKAGES = (beam_pipeline, tfrecord_dataset, trainer)
-# Classes that users make or call, beside the functions.
+# Classes that users make or call, in addition to functions.
 _CLASSES = (
     *(beam_pipeline.BuildConfig, beam_pipeline.ImageOptions, beam_pipeline.AudioOptions),
     *(beam_pipeline.WriteDataset, beam_pipeline.Record),
     *(trainer.Views, trainer.ImageCache),
 )
 _METHODS = (*(trainer.Dataset.batches, trainer.Dataset.numpy, tfrecord_dataset.Dataset.records),)
-# What is told of a module's functions together.
+# Modules with one example for all functions.
 _MODULES = ("tfrecord_dataset.format.example", "tfrecord_dataset.records.access")
 
 
@@ -51,7 +51,7 @@ def test_the_examples_run(package, tmp_path, monkeypatch):
         for image in sorted((_CELLS / name).iterdir())[:10]:
             shutil.copy(image, tmp_path / "cells" / name)
     monkeypatch.chdir(tmp_path)
-    # The runner that Beam chooses by itself is downloaded, where that is possible.
+    # Beam's default runner is downloaded, if possible.
     monkeypatch.setattr("tfrecord_dataset.store.clients.LIMIT_S", 0.1)
     split = {"train": 0.8, "test": 0.2}
     made = beam_pipeline.build(beam_pipeline.BuildConfig(input="cells", output="data", split=split))
@@ -60,7 +60,7 @@ def test_the_examples_run(package, tmp_path, monkeypatch):
     modules = [importlib.import_module(name) for name in _MODULES]
     named = {each: inspect.getmodule(each).__name__ for each in (*_DOCUMENTED, *modules)}
     texts = [_examples(each) for each in named if named[each].startswith(package.__name__)]
-    # The others read the run that it makes.
+    # The other examples read its run.
     texts.sort(key=lambda text: text.name != "train")
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for text in texts:

@@ -1,15 +1,15 @@
-"""Changed files of every format: taken, refused by name, or a named error; never anything else."""
+"""Mutated files of every format are accepted, rejected by name, or a named error."""
 
 import pytest
 from fuzz import corpus, running
 from fuzz.targets import FORMATS
 
-# The readers of the others load TensorFlow, verify a whole dataset, or are slow.
+# Readers of the other formats load TensorFlow, verify a whole dataset, or are slow.
 _QUICK = (
     *("jpeg", "png", "other images", "npy", "map", "mp3", "zip"),
     *(name for name in corpus.LAYOUTS if name != "zoo"),
 )
-# One of tables and one of datasets; the others run at night.
+# One format of tables and one of datasets; the others run nightly.
 _MANY = ("csv", "tfrecord")
 _FOUND = sorted(path.name for path in corpus.FOUND.iterdir())
 
@@ -35,7 +35,7 @@ def test_a_few_cases(name, cases):
 
 @pytest.mark.parametrize("file", _FOUND)
 def test_what_was_a_fault(file):
-    """Files that are called `<format>-<what was wrong>`."""
+    """The files' names are `<format>-<what was wrong>`."""
     name = file.partition("-")[0]
     assert running.try_case(name, (corpus.FOUND / file).read_bytes())
 
@@ -45,7 +45,7 @@ def test_what_was_a_fault(file):
     [pytest.param(each, marks=() if each in _QUICK else pytest.mark.slow) for each in FORMATS],
 )
 def test_a_right_file_is_taken(name):
-    """Changes of what is refused anyway would try little."""
+    """Mutations of files that are rejected anyway would test little."""
     _need_reader(name)
     assert any(running.try_case(name, right) == "taken" for right in FORMATS[name].corpus())
 
@@ -56,7 +56,7 @@ def test_a_right_file_is_taken(name):
     [name if name in _MANY else pytest.param(name, marks=pytest.mark.nightly) for name in FORMATS],
 )
 def test_many_cases(name):
-    """In a process of their own, whose time and memory are limited."""
+    """In a process with limited time and memory."""
     cases = 300 // FORMATS[name].cases_for_one
     report = running.run(name, range(cases))
     assert report.faults == []

@@ -1,4 +1,4 @@
-"""What Beam ships to remote workers with `--setup_file ./setup.py`; what is released."""
+"""The package for remote workers (`--setup_file ./setup.py`), and the released one."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def test_the_source_distribution_holds_the_pipeline(tmp_path):
 
 @pytest.mark.slow
 def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
-    """`make dist`, then the wheel with extras into an environment that holds nothing else."""
+    """`make dist`, then install only the wheel with extras in an environment."""
     source = _clone(tmp_path)
     _run("make", "dist", f"PYTHON={sys.executable}", folder=source)
     (wheel,) = (source / "dist").glob("*.whl")
@@ -60,7 +60,7 @@ def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
 def test_the_wheel_trains_on_other_versions_of_python(version, tmp_path):
-    """From an empty environment of that version: a build of the smears, and one step."""
+    """Builds the smears and trains one step in an empty environment of that version."""
     home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = sorted(home.glob(f"{version}.*/bin/python{version}"))
     if not (python := found[-1] if found else shutil.which(f"python{version}")):
@@ -109,7 +109,7 @@ tfrecord_dataset.opne("x")
 
 @pytest.mark.slow
 def test_a_strict_type_checker_sees_an_editable_installation(tmp_path):
-    """From any folder: setuptools' usual way is one that they do not follow."""
+    """From any folder: type checkers do not follow setuptools' default way."""
     _run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)
     source = _clone(tmp_path)
     _run(tmp_path / "venv/bin/pip", "install", "-q", "--no-deps", "-e", source, folder=tmp_path)
@@ -134,7 +134,7 @@ def test_a_strict_type_checker_sees_an_editable_installation(tmp_path):
 
 
 def test_what_a_message_or_a_page_tells_to_install_is_there():
-    """No index has the package: it is installed from the clone, with extras that it has."""
+    """The package is on no index, so it is installed from the clone, with existing extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     folders = ("beam_pipeline", "tfrecord_dataset", "trainer", "docs", "examples")
     pages = [path for folder in folders for path in (ROOT / folder).rglob("*.[pm][yd]")]
@@ -154,7 +154,7 @@ def test_the_version_is_stated_alike():
 
 
 def _clone(folder):
-    """A copy of what is in the repository, but for tests."""
+    """Copy the tracked files, except tests."""
     left_out = shutil.ignore_patterns(".*", "build", "dist", "demo", "site", "*.egg-info", "tests")
     return shutil.copytree(ROOT, folder / "clone", ignore=left_out)
 

@@ -1,4 +1,4 @@
-"""What `power_cut` says of programs whose fate is known."""
+"""`power_cut` on programs with known results."""
 
 import sys
 
@@ -20,7 +20,7 @@ def sync(path):
 
 
 def disks_after(tmp_path, program):
-    """What there may be below the root once the program has ended."""
+    """Return the possible contents of the root after the program has ended."""
     root = tmp_path / "root"
     (root / "old").mkdir(parents=True)
     (root / "old/file").write_bytes(b"old")

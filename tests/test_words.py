@@ -1,6 +1,6 @@
-"""Turns of phrase that make prose hard to read are counted; the few honest uses are listed.
+"""Counts phrases that make prose hard to read; legitimate uses are listed.
 
-A folder of pages or of code that is rewritten gets a line in `_ALLOWED`, and may not go back.
+Pages and folders of code that have been rewritten are in `_ALLOWED`.
 """
 
 import io
@@ -22,7 +22,7 @@ _TURNS = {
     ", where it": r", where (?:it|they|there|that|this)\b",
     "by `--x`": r"\bby `--[a-z-]+",
 }
-# By what is read, the uses of each turn that are meant: "it" may well be alone.
+# Legitimate uses of each phrase by path.
 _ALLOWED: dict[str, dict[str, int]] = {
     "docs": {},
     "README.md": {},
@@ -38,7 +38,7 @@ _PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE",
 
 
 def _texts(where: str) -> list[str]:
-    """The prose of pages without blocks of code, and that of modules."""
+    """Return the prose of pages, without code blocks, and of modules."""
     path = _ROOT / where
     if not path.is_dir():
         found = sorted(_ROOT.glob(where))
@@ -54,13 +54,13 @@ def _texts(where: str) -> list[str]:
 
 
 def _prose_of_module(source: str) -> str:
-    """The comments and strings of a module, docstrings and messages among them."""
+    """Return the comments and strings of a module, including docstrings and messages."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return "\n".join(token.string for token in tokens if token.type in _PROSE)
 
 
 def counted(text: str) -> Counter[str]:
-    """How often each turn occurs in a text."""
+    """Count each phrase in a text."""
     found = {turn: len(re.findall(sign, text, re.M | re.I)) for turn, sign in _TURNS.items()}
     return Counter({turn: count for turn, count in found.items() if count})
 
@@ -102,7 +102,7 @@ _DESIGN = {"design.md", "measurements.md", "own-source.md", "reliability.md", "s
 
 
 def _words(pages: list[Path]) -> int:
-    """The words of pages; bars of tables and signs of lists are none."""
+    """Count the words of pages, without bars of tables and list markers."""
     return sum(len(re.findall(r"\S*\w\S*", page.read_text())) for page in pages)
 
 

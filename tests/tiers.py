@@ -1,4 +1,4 @@
-"""Which cases of a test the quick tier runs."""
+"""Selects the cases of a test that the quick tier runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from _pytest.mark import ParameterSet
 
 
 def first_quick(cases: Sequence[Any], number: int = 1) -> list[Any]:
-    """Values for `parametrize`: the first `number` of them are quick, all others slow."""
+    """Return values for `parametrize`: the first `number` quick, all others slow."""
     return [*cases[:number], *map(_slow, cases[number:])]
 
 

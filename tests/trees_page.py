@@ -1,4 +1,4 @@
-"""docs/trees.md: which of 420 well-known trees a build reads, by a word.
+"""Makes docs/trees.md: which of 420 well-known trees a build reads.
 
 `PYTHONPATH=. python tests/trees_page.py` writes it from `tests/cases/zoo/outcomes.tsv`.
 """
@@ -13,7 +13,7 @@ _HEAD = """# Well-known datasets
 
 Tests build a small tree of each of these names, as its authors or Kaggle distribute it.
 """
-# By heading: its text, and the outcomes that it has.
+# Text and outcomes by heading.
 _PARTS = {
     "Read as they are": ("", ("read as before", "read now")),
     "Read with a recipe": (
@@ -29,7 +29,7 @@ _WIDTH = 185
 
 
 def page() -> str:
-    """The page: the names, by what becomes of them."""
+    """Render the page: names by outcome."""
     rows = [line.split("\t") for line in _OUTCOMES.read_text("utf-8").splitlines()]
     parts = [_HEAD]
     for heading, (text, outcomes) in _PARTS.items():

@@ -2,7 +2,7 @@
 
 A new name is on disk once its folder is synced, and its content once the file is synced. To commit
 by name, sync the files, then their folders, rename, then sync the parent folder. A lock gives one
-process at a time a shared folder, and is released however that process ends.
+process at a time access to a shared folder, and is released however that process ends.
 """
 
 import contextlib

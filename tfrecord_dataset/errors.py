@@ -1,4 +1,4 @@
-"""Errors shared by both packages; the errors.py of each draws its tree."""
+"""Errors shared by both packages, whose errors.py draw their trees."""
 
 import copyreg
 import difflib
@@ -11,7 +11,7 @@ from tfrecord_dataset.shown_text import one_line
 class BeamTFRecordsError(Exception):
     """Base of every error that these packages raise deliberately.
 
-    Its message is one line, without control characters and secrets.
+    The message is one line without control characters and secrets.
     """
 
     exit_code = 1
@@ -45,7 +45,7 @@ class UnknownNameError(ConfigError):
 
 
 def raise_together(errors: Sequence[ConfigError]) -> None:
-    """Raise one error for all, or a single one unchanged."""
+    """Raise one error that lists all, or a single one unchanged."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -69,8 +69,8 @@ class DatasetChangedError(BeamTFRecordsError):
 class RecordError(BeamTFRecordsError):
     """A record that cannot be used.
 
-    Raised by the functions that work on a single record; a stage of a build turns it into a
-    reject with the same reason and detail.
+    Raised by functions for a single record; a build's stage converts it to a reject with the
+    same reason and detail.
     """
 
     def __init__(self, reason: str, detail: str):

@@ -9,15 +9,15 @@ Extra = Literal["detection", "gcp", "hdf5", "near-duplicates", "onnx", "text", "
 
 
 def install(extra: Extra) -> str:
-    """Return the command that installs an extra, and where to run it, as the end of a message."""
+    """Return the end of a message: the command that installs an extra, and where to run it."""
     return f"pip install -e '.[{extra}]' in the clone of beam-tfrecords"
 
 
 def load(module: str, extra: Extra, use: str) -> Any:
-    """Import the module of an extra that has a `use`, such as "images are hashed".
+    """Import a module of an extra; `use` is its purpose, such as "images are hashed".
 
     Raises:
-        ConfigError: It is not installed.
+        ConfigError: The module is not installed.
     """
     try:
         return importlib.import_module(module)

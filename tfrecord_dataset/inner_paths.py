@@ -7,12 +7,12 @@ import re
 from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.store.urls import is_remote
 
-# Characters of up to four bytes; file systems allow 255 bytes.
+# Characters take up to four bytes, and file systems allow 255 bytes.
 _NAME_CHARACTERS = 60
 
 
 def inner_path(stated: object, where: str) -> str:
-    """Return the value at a place of a file if it is a relative path below its folder.
+    """Return a value that a file states, if it is a relative path below its folder.
 
     Raises:
         DatasetDamagedError: The value is not such a path.

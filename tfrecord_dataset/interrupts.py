@@ -1,4 +1,4 @@
-"""Ctrl-C during a store request, in which the library does not return to Python."""
+"""Handles Ctrl-C during a store request, when the library does not return to Python."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ _EXIT_CODE = 130
 def ending_blocked_calls() -> Iterator[None]:
     """Exit this process within seconds of Ctrl-C if threads wait for a store.
 
-    Requests in flight end as in a kill, which written data survives.
+    Requests in flight end as if killed; written data survives.
     """
     before = signal.getsignal(signal.SIGINT)
     if not callable(before) or threading.current_thread() is not threading.main_thread():
@@ -63,6 +63,6 @@ def _watch(signals: socket.socket, handled: threading.Event, ended: threading.Ev
 
 
 def _is_asking() -> bool:
-    """Whether a thread waits for the response of a store."""
+    """Whether a thread waits for a store's response."""
     frames = sys._current_frames().values()
     return any(_ASKING in frame.f_code.co_filename for frame in frames)

@@ -24,7 +24,7 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 class JsonError(ValueError):
-    """Invalid JSON; the message follows the file's name."""
+    """Invalid JSON; the message continues the file's name."""
 
 
 def read_object(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def parse_object(data: bytes | str) -> dict[str, Any]:
     """Parse the JSON object in UTF-8 text.
 
     Raises:
-        JsonError: Not an object, a duplicate name, or nesting deeper than MAX_DEPTH.
+        JsonError: The text is not an object, has a duplicate name, or exceeds MAX_DEPTH.
     """
     try:
         text = data.decode() if isinstance(data, bytes) else data
@@ -95,8 +95,8 @@ def typed(value: Any, expected: Any, place: str = "") -> Any:
 
     Args:
         value: Parsed JSON.
-        expected: A type of JSON's values; `Any`; a union; `list`, `tuple` or `Mapping` of such; or
-            a dataclass of such. Errors of a dataclass's own checks pass through.
+        expected: A JSON type; `Any`; a union; a `list`, `tuple` or `Mapping` of such; or a
+            dataclass of such. Errors of a dataclass's own checks pass through.
         place: Position in the file, such as `options.epochs`, for messages.
 
     Raises:

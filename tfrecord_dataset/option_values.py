@@ -28,7 +28,7 @@ class ValueType:
 
 
 def _numbers(kind: Callable[[Any], Any], others: type, problem: str) -> ValueType:
-    """Make the type of Python numbers, which accepts those of other libraries, such as NumPy."""
+    """Make the type of numbers of Python and of other libraries, such as NumPy."""
 
     def make(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, others):
@@ -48,7 +48,7 @@ WHOLE = _numbers(int, numbers.Integral, "is not a whole number; give one, such a
 
 
 def make_truth(value: Any) -> bool:
-    """True or False."""
+    """Check a bool."""
     if not isinstance(value, bool):
         raise ValueError("is neither True nor False; give one of them")
     return value
@@ -116,7 +116,7 @@ TYPES: Mapping[Any, ValueType] = {
 
 
 def check_bounds(value: Any, least: float, most: float, above: float, below: float) -> None:
-    """Raise ValueError unless a number, or each of a mapping, is in bounds; others have none.
+    """Raise ValueError if a number, or one of a mapping's, is out of bounds.
 
     `least` and `most` are inclusive, `above` and `below` exclusive.
     """

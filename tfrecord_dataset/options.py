@@ -75,7 +75,7 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """A heading of the help, in an option's annotation; it covers the following options, too."""
+    """A heading of the help, in the annotation of the first of its options."""
 
     title: str
 
@@ -280,7 +280,7 @@ def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Signature(inspect.Signature):
-    """A signature that is shown without types and in short lines, as `help()` prints it."""
+    """A signature that `help()` prints without types and in short lines."""
 
     def __str__(self) -> str:
         plain = [
@@ -291,7 +291,7 @@ class _Signature(inspect.Signature):
         return "\n    ".join(lines)
 
     def format(self, **_: Any) -> str:
-        """Return the same; Python 3.13 prints this."""
+        """Return the same as `str`; Python 3.13 prints this."""
         return str(self)
 
 

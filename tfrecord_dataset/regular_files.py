@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int:
-    """Open a file for reading, as `descriptor_with_facts` does."""
+    """Open a file for reading, like `descriptor_with_facts`."""
     return descriptor_with_facts(path)[0]
 
 
@@ -44,13 +44,13 @@ def _irregular(path: str | os.PathLike[str]) -> OSError:
 
 @contextlib.contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
-    """Open a handle for reading, as `descriptor_of` does."""
+    """Open a handle for reading, like `descriptor_of`."""
     with open(descriptor_of(path), "rb") as handle:
         yield handle
 
 
 def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Read a file, as `descriptor_of` opens it.
+    """Read a file, opened by `descriptor_of`.
 
     Raises:
         OSError: The file cannot be read, is not a regular file, or is too large.

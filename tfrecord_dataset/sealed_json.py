@@ -1,4 +1,4 @@
-"""JSON that ends with a checksum of itself, which detects any changed byte.
+"""JSON that ends with its own checksum, which detects any changed byte.
 
 {
   "name": "cells",
@@ -53,7 +53,7 @@ def check_seal(data: bytes) -> None:
 
 
 def unsealed(data: bytes, kind: type[_T]) -> _T:
-    """Parse a text of `sealed` as a dataclass of this kind.
+    """Parse the text of `sealed` as a dataclass of this kind.
 
     Raises:
         ValueError: The text was changed.

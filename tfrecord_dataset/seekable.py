@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Seekable(io.RawIOBase, abc.ABC):
-    """A seekable binary file for reading, of so many bytes."""
+    """A seekable binary file of known size, for reading."""
 
     def __init__(self, size: int):
         self._size = size

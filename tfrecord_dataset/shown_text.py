@@ -21,7 +21,7 @@ _STATED = re.compile(
     r"\b((?:AccountKey|SharedAccessSignature|x-amz-security-token)\s*[=:]\s*)[^\s;&\"'<>,]+",
     re.IGNORECASE,
 )
-# Environment variables with a secret; others have the place of one.
+# Environment variables with a secret, not with its location.
 _SECRET_NAME = re.compile(
     r"(?!.*(_ID|_FILE|_PATH|_DIR|_UR[IL]|_CREDENTIALS)$)"
     r".*(SECRET|TOKEN|PASSW|CREDENTIAL|SAS_KEY|CONNECTION_STRING"
@@ -47,15 +47,15 @@ def shown(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """As `shown`, in one line: line ends in a name are escaped."""
+    """Like `shown`, in one line: line ends are escaped."""
     return printable(_LINE_END.sub(" ", without_secrets(text)), keeps="")
 
 
 def without_secrets(text: str) -> str:
     """Replace passwords, signatures and tokens by ***.
 
-    Covers the user info and all query values of URLs; keys in connection strings; and the values
-    of the environment's variables for secrets.
+    Covers the user info and all query values of URLs, keys in connection strings, and the values
+    of environment variables for secrets.
     """
     text = _URL.sub(lambda match: f"{match[1]}://{_open_part(match[1].lower(), match[2])}", text)
     text = _STATED.sub(r"\1***", text)
@@ -79,7 +79,7 @@ def _open_part(scheme: str, rest: str) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """ "1 shard", "2 shards", "2 classes"."""
+    """Format a count: "1 shard", "2 shards", "2 classes"."""
     plural = "es" if what.endswith("s") else "s"
     return f"{count:,} {what}{'' if count == 1 else plural}"
 
@@ -100,7 +100,7 @@ def number_text(value: float) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether it can be encoded as UTF-8, so it has no surrogates."""
+    """Whether a text can be encoded as UTF-8: it has no surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -109,12 +109,12 @@ def is_unicode(text: str) -> bool:
 
 
 def reading_order(source: str) -> str:
-    """Sort key with numbers in natural order: "a.csv:9" before "a.csv:10"."""
+    """Return a sort key with numbers in natural order: "a.csv:9" before "a.csv:10"."""
     return re.sub(r"\d+", lambda digits: digits[0].zfill(20), source)
 
 
 def short_repr(shown: Any) -> str:
-    """Format a dataclass's object as its constructor call, without empty and default values."""
+    """Format a dataclass object as its constructor call, without empty and default values."""
     said = []
     for field in dataclasses.fields(shown):
         value = getattr(shown, field.name)

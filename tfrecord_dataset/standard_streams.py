@@ -1,6 +1,6 @@
 """stdout and stderr without untrusted control characters, and log lines on stderr.
 
-Names of files, classes and columns, messages of libraries, and tracebacks all pass through here.
+Names of files, classes and columns, library messages and tracebacks all pass through here.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import Any, TextIO, cast
 from tfrecord_dataset.shown_text import printable, shown
 
 _OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
-# Messages about a reader's choice, with the option that changes it, are notes and not warnings.
+# Messages about a reader's choice, with the option that changes it, are notes, not warnings.
 _NOTES = ("beam_pipeline.sources", "tfrecord_dataset.records.bare_files")
 
 
@@ -47,12 +47,12 @@ def _open_closed_streams() -> None:
 
 
 def discard_stdout() -> None:
-    """Write what is still buffered for a reader that has ended to the null device."""
+    """Redirect stdout to the null device after its reader has ended, with all buffered output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def guard() -> None:
-    """Remove control characters from whatever this process writes; calling it once is enough.
+    """Remove control characters from this process's output; repeated calls have no effect.
 
     Secrets are removed only from stderr: stdout carries results, whose JSON must stay unchanged.
     """
@@ -68,7 +68,7 @@ def stderr_of_bars() -> TextIO:
 
 
 class LogLines(logging.Formatter):
-    """Format "note: …" and "warning: …" for these packages; for others also level and name."""
+    """Format "note: …" and "warning: …" for these packages; others have level and name."""
 
     def __init__(self) -> None:
         super().__init__("%(levelname)s %(name)s: %(message)s")

@@ -25,9 +25,9 @@ def place_of(error: BaseException, packages: Collection[str] = ()) -> str | None
     """Describe an error in the user's code: `own.py, line 3, in loss: KeyError: 'x'`.
 
     User code is everything except these packages, Python's library and installed packages other
-    than `packages`. An error in a library that user code called counts as its error.
+    than `packages`. An error in a library that user code called counts as the user's.
 
-    The error's causes are searched first. None if the error is not from the user's code.
+    Causes are searched first. None if the error is not from the user's code.
     """
     for each in reversed(list(_chain(error))):
         known = [

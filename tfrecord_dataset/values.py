@@ -134,7 +134,7 @@ def _of_objects(
 
 
 def _masks(feature: Feature, encoded: Any) -> Any:
-    """uint8 [n, height, width] of 0 and 1; size 0 × 0 if there are none."""
+    """Decode masks to uint8 [n, height, width] of 0 and 1; size 0 × 0 if there are none."""
     key = feature.subkey("mask")
     masks = [_pixels(each, "L", key) for each in encoded]
     if len({mask.shape for mask in masks}) > 1:
@@ -143,7 +143,7 @@ def _masks(feature: Feature, encoded: Any) -> Any:
 
 
 def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
-    """The points of each box, with -1 after the last: float32 [n, points, 3]."""
+    """Group points by box, padded with -1: float32 [n, points, 3]."""
     if (
         len(counts) != num_boxes
         or counts.sum() != len(points)
@@ -159,7 +159,7 @@ def _by_box(feature: Feature, points: Any, counts: Any, num_boxes: int) -> Any:
 
 
 def _image(feature: Feature, encoded: bytes) -> Any:
-    """uint8 or uint16 [height, width, channels]; three channels unless the shape has others."""
+    """Decode to uint8 or uint16 [height, width, channels]; three unless the shape has others."""
     channels = feature.shape[2] or 3
     if feature.dtype == "uint16":
         pixels = _of_16_bits(encoded, channels, feature.key)
@@ -179,17 +179,17 @@ def _decoding(key: str, what: str) -> Iterator[None]:
 
 
 def _pixels(encoded: bytes, mode: str, key: str) -> Any:
-    from PIL import Image  # not needed with `decode=False`
+    from PIL import Image  # only needed to decode
 
     with _decoding(key, "image"), Image.open(io.BytesIO(encoded)) as opened:
         image: Image.Image = opened
-        if image.mode.startswith("I"):  # 16 bits; TensorFlow takes the upper eight
+        if image.mode.startswith("I"):  # 16 bits; TensorFlow keeps the upper eight
             image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
         return np.array(image.convert(mode))
 
 
 def _of_16_bits(encoded: bytes, channels: int, key: str) -> Any:
-    """uint16 [height, width, channels] from a PNG: grey in each channel, or RGB without alpha."""
+    """Decode a PNG to uint16 [height, width, channels]: repeated grey, or RGB without alpha."""
     from PIL import Image
 
     with _decoding(key, "image"), Image.open(io.BytesIO(encoded), formats=["PNG"]) as upper:
@@ -205,7 +205,7 @@ def _of_16_bits(encoded: bytes, channels: int, key: str) -> Any:
 
 
 def _map(feature: Feature, encoded: bytes) -> Any:
-    """uint8 or uint16 [height, width, 1]: the stored numbers."""
+    """Decode the stored numbers: uint8 or uint16 [height, width, 1]."""
     from PIL import Image
 
     with (
@@ -224,7 +224,7 @@ def _map(feature: Feature, encoded: bytes) -> Any:
 
 
 def _audio(feature: Feature, encoded: bytes) -> Any:
-    """float32 [samples, channels]."""
+    """Decode to float32 [samples, channels]."""
     import soundfile  # most datasets have no audio
 
     with _decoding(feature.key, "audio"):

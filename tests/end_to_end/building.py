@@ -1,4 +1,4 @@
-"""Builds of tests."""
+"""Builds for tests."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import beam_pipeline
 
 
 def build(source: Path | str, output: Path | str, **options: Any) -> beam_pipeline.Dataset:
-    """Builds a dataset, with options of BuildConfig."""
+    """Build a dataset, with options of BuildConfig."""
     info: beam_pipeline.Dataset = beam_pipeline.build(
         input=str(source), output=str(output), **options
     )

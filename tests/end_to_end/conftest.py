@@ -1,4 +1,4 @@
-"""Inputs and datasets that several stories share."""
+"""Inputs and datasets shared by several modules."""
 
 import contextlib
 import io
@@ -59,7 +59,7 @@ def write_voc(write_image: Callable[..., Path]) -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def voc_input(tmp_path_factory: pytest.TempPathFactory, write_voc: Callable[..., None]) -> Path:
-    """20 annotated images: one is truncated, two are equal, one lies on its side."""
+    """20 annotated images: one is truncated, two are equal, one is rotated by 90 degrees."""
     root: Path = tmp_path_factory.mktemp("voc") / "cells"
     for number in range(20):
         box = ("red" if number % 3 else "white", 5, 6, 15 + number, 20)
@@ -78,7 +78,7 @@ def voc_input(tmp_path_factory: pytest.TempPathFactory, write_voc: Callable[...,
 def labelled(
     tmp_path_factory: pytest.TempPathFactory, class_folders: Callable[..., Path]
 ) -> beam_pipeline.Dataset:
-    """A dataset of 30 images by class, in two splits; for tests that only read it."""
+    """A dataset of 30 labelled images in two splits, for tests that only read it."""
     folder = tmp_path_factory.mktemp("labelled")
     class_folders(folder / "pets", each=15)
     splits = {"split": {"train": 0.7, "test": 0.3}, "num_shards": {"train": 3}}
@@ -87,16 +87,16 @@ def labelled(
 
 @pytest.fixture(scope="session")
 def boxed(tmp_path_factory: pytest.TempPathFactory, voc_input: Path) -> beam_pipeline.Dataset:
-    """The dataset of `voc_input`; for tests that only read it."""
+    """The dataset of `voc_input`, for tests that only read it."""
     output = tmp_path_factory.mktemp("boxed")
     return build(voc_input, output, num_shards=2, max_bad_fraction=0.5)
 
 
 @pytest.fixture
 def readers_agree(tmp_path: Path) -> Callable[..., None]:
-    """readers_agree(info, split="train"): every reader gives what is stored, and `show` draws it.
+    """readers_agree(info, split="train"): checks that all readers return the stored values.
 
-    They are random access, the trainer and TFDS. What is stored is verified, too.
+    They are random access, the trainer and TFDS. Also runs `verify` and `show`.
     """
 
     def check(info: beam_pipeline.Dataset, split: str = "train") -> None:
@@ -123,14 +123,14 @@ def readers_agree(tmp_path: Path) -> Callable[..., None]:
             for name, value in by_us.items():
                 expected, found = np.asarray(value), np.asarray(tensors[name])
                 assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-                if b"jpeg" not in example.get(f"{name}/format", ()):  # another decoder's
+                if b"jpeg" not in example.get(f"{name}/format", ()):  # decoders differ
                     np.testing.assert_array_equal(found, expected)
             assert by_tfds.keys() == example.keys()
             for key, value in by_tfds.items():
                 if key in images:
                     expected = tensors[images[key]]
                     assert value.dtype == expected.dtype
-                elif key in raw and isinstance(value, np.ndarray):  # TFDS knows no raw uint32
+                elif key in raw and isinstance(value, np.ndarray):  # TFDS has no raw uint32
                     expected = np.reshape(np.frombuffer(example[key][0], value.dtype), value.shape)
                 else:
                     value, expected = np.ravel(value), np.ravel(example[key])
@@ -141,7 +141,7 @@ def readers_agree(tmp_path: Path) -> Callable[..., None]:
 
 @pytest.fixture
 def command() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs `python -m <module> …` to its end; returns exit code, stdout and stderr."""
+    """Runs `python -m <module> …`; returns exit code, stdout and stderr."""
 
     def run(module: str, *arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -156,7 +156,7 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def command_here() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the same command in this process, which spares it the imports."""
+    """Runs the same command in this process, which saves the imports."""
 
     def run(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         main = commands.main if module == "beam_pipeline" else trainer_main.main

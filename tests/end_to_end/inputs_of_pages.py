@@ -1,4 +1,4 @@
-"""The trees that the pages of docs/ show or name in their commands, made of examples/data."""
+"""Makes the trees that pages of docs/ show or use in commands, from examples/data."""
 
 import csv
 import json
@@ -27,14 +27,14 @@ _SPLITS = ("train", "val")
 
 
 def _cells(count: int = 10) -> Iterator[tuple[str, Path]]:
-    """(class, image) of some cells of each class, in turn."""
+    """Yield (class, image) of `count` cells of each class, in turn."""
     images = (sorted((_DATA / "cells" / name).glob("*.jpg"))[:count] for name in _CLASSES)
     for several in zip(*images, strict=True):
         yield from zip(_CLASSES, several, strict=True)
 
 
 def _smears() -> Iterator[tuple[str, Path, list[tuple[str, list[int]]]]]:
-    """(split, image, its classes and corners) of four blood smears for each split."""
+    """Yield (split, image, classes and corners) of four blood smears per split."""
     for split in _SPLITS:
         names = (_DATA / f"blood/ImageSets/Main/{split}.txt").read_text().split()[:4]
         for name in names:
@@ -181,7 +181,7 @@ def _tfrecords(root: Path) -> None:
 
 
 def _write_records(path: Path, images: Iterator[tuple[str, Path]], **more: int) -> None:
-    """A TFRecord file of images with numbers of classes, as others write them."""
+    """Write a TFRecord file of images with class numbers, as other projects do."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for number, (name, image) in enumerate(images):
@@ -204,11 +204,11 @@ def _answers(root: Path) -> None:
 
 
 def _link(name: str, target: Path) -> Callable[[Path], None]:
-    """What links a name in the folder to a target."""
+    """Return a function that links a name in a folder to a target."""
     return lambda root: (root / name).symlink_to(target)
 
 
-# Writes the tree of a page below a folder, by the page's name.
+# Functions that write a page's tree below a folder, by page name.
 TREES: dict[str, Callable[[Path], None]] = {
     "class-folders": _class_folders,
     "coco": _coco,
@@ -247,7 +247,7 @@ def _training(root: Path) -> None:
 
 
 _OF_DEMO = ("building", "detection", "input", "reading", "recipe", "segmentation", "tutorial")
-# Makes the files of a guide, by its name, in a folder that has examples/ and what `make demo` made.
+# Functions that make a guide's files in a folder with examples/ and the output of `make demo`.
 INPUTS: dict[str, Callable[[Path], None]] = {
     **dict.fromkeys(_OF_DEMO, lambda root: None),
     "data-checks": _data_checks,

@@ -1,4 +1,4 @@
-"""What the pages show: blocks of code, which are run, and lines of what commands print."""
+"""Runs the code blocks of pages, and compares the output that they show."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from pathlib import Path
 Done = subprocess.CompletedProcess[str]
 
 _FENCE = re.compile(r"^```(bash|python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# As libraries log: absl's "I0000 00:00:", glog's "2026-01-01 12:00:00.1: W tensorflow/",
+# Log lines of libraries: absl's "I0000 00:00:", glog's "2026-01-01 12:00:00.1: W tensorflow/",
 # Python's "WARNING:absl:", warnings of modules, Abseil's and oneDNN's notices.
 NOISE = re.compile(
     r"^(?:[IWEF]\d{4} |\d{4}-\d\d-\d\d .*: [IWEF] |(?-i:INFO|WARNING|ERROR):"
@@ -21,19 +21,19 @@ NOISE = re.compile(
 
 
 def fences(text: str) -> list[tuple[str, str]]:
-    """(language, code) of the blocks of a page that are run, or that show what they print."""
+    """Return (language, code) of a page's blocks that are run, or that show output."""
     return _FENCE.findall(text)
 
 
 def commands(code: str) -> Iterator[list[str]]:
-    """The words of each command of a block."""
+    """Yield the words of each command of a block."""
     for line in code.replace("\\\n", "").splitlines():
         if words := shlex.split(line, comments=True):
             yield words
 
 
 def not_printed(shown: str, printed: str) -> list[str]:
-    """The lines of a block of output that no printed line equals; "…" is any text."""
+    """Return the lines of an output block that match no printed line; "…" is any text."""
     return [
         line
         for line in shown.splitlines()
@@ -44,7 +44,7 @@ def not_printed(shown: str, printed: str) -> list[str]:
 
 
 def run(words: list[str], folder: Path, env: Mapping[str, str] | None = None) -> Done:
-    """Run a command, which has to end well; modules of ours have to do so without noise."""
+    """Run a command, which must succeed; our modules must do so without noise."""
     program = Path(sys.executable).with_name(words[0])
     done = subprocess.run(
         [program, *words[1:]], cwd=folder, env=env, capture_output=True, text=True
@@ -61,16 +61,16 @@ def play(
     change: Callable[[list[str]], list[str]] = list,
     env: Mapping[str, str] | None = None,
 ) -> list[tuple[list[str], Done]]:
-    """Run a page's snippets in their order, and compare what they print with what is shown.
+    """Run a page's snippets in order, and compare their output with the shown one.
 
     Args:
         text: The page.
-        folder: Where they are run.
-        change: From the words of a command to those that are run; none to leave it out.
-        env: Their environment.
+        folder: Working directory.
+        change: Changes the words of a command; returns none to skip it.
+        env: Environment variables.
 
     Returns:
-        (words, end) of each command.
+        (words, result) of each command.
     """
     ran, printed, is_shown = [], "", False
     for language, code in fences(text):

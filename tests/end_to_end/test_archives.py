@@ -1,4 +1,4 @@
-"""A tree in an archive, here and in a store, becomes the shards of its files in folders."""
+"""A tree in an archive, local or on a store, gives the same shards as in folders."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from beam_pipeline.records import FileRef
 
 
 def built(source: Path | str, output: Path | str) -> dict[str, bytes]:
-    """The shards that a build makes, by name."""
+    """Build, and return the shards by name."""
     folder = build(source, output, name="x", threads=1).path
     return {
         file.relative: storage.read_bytes(FileRef(path=file.path))

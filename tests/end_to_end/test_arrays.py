@@ -1,4 +1,4 @@
-"""Arrays that are unpacked for a build or a plan do not stay."""
+"""Arrays that a build or plan unpacks are deleted afterwards."""
 
 import tempfile
 from collections import Counter
@@ -19,7 +19,7 @@ def splits_of(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
-    """Until then it is next to the shards, where other workers find it."""
+    """Until then it is next to the shards, for other workers."""
     np.savez_compressed(tmp_path / "mnist.npz", **splits_of(X, Y))
     seen = []
     original = columns.in_order

@@ -1,4 +1,4 @@
-"""Bad data is refused, or left out and listed, each piece by name."""
+"""Bad data is refused, or left out and listed by name."""
 
 import json
 import random
@@ -26,7 +26,7 @@ def truncate(path, by):
 
 @pytest.fixture(scope="session")
 def bad_folders(tmp_path_factory, class_folders):
-    """16 good images; 6 bad files and 2 that were never meant as data."""
+    """16 good images, 6 bad files, and 2 that are not data."""
     root = class_folders(tmp_path_factory.mktemp("bad") / "pets")
     cat = root / "cat"
     shutil.copy(cat / "000.jpg", cat / "truncated.jpg")
@@ -132,13 +132,13 @@ def test_rejects_do_not_tell_where_the_input_lay(tmp_path, write_image, digests,
 
 @pytest.mark.slow
 def test_names_that_are_not_utf8(tmp_path, class_folders, command):
-    """Neither Examples nor Parquet hold such a name; it must not fail the whole build."""
+    """Examples and Parquet cannot store such a name, but the build must not fail."""
     root = class_folders(tmp_path / "pets", each=4)
     (root / "cat/000.jpg").rename(root / "cat/caf\udce9.jpg")
     (root / "d\udce9r").mkdir()
     (root / "dog/001.jpg").rename(root / "d\udce9r/001.jpg")
     output = tmp_path / "out"
-    # As a process: its output, too, must hold such names.
+    # As a process, since its output must contain such names as well.
     done = command("beam_pipeline", "build", root, "--output", output, "--max-bad-fraction", "0.5")
     assert done.returncode == 0, done.stderr
     assert [reject["reason"] for reject in rejects_of(output / "pets/1.0.0")] == ["not UTF-8"] * 2

@@ -1,4 +1,4 @@
-"""The same input gives the same bytes: on any runner, in any order, from any place."""
+"""The same input gives the same bytes: on any runner, in any order, at any path."""
 
 import random
 from pathlib import Path
@@ -13,7 +13,7 @@ from testdata.make_golden import GOLDEN
 import beam_pipeline
 from beam_pipeline.running.batches import MAX_ELEMENTS
 
-# Beam's options for a job whose stages hand each other all they yield as bytes.
+# Beam's options for a job whose stages exchange all elements as bytes.
 JOB_SERVICE = ("--runner=PortableRunner", "--job_endpoint=embed")
 CASES = Path(__file__).parents[1] / "cases"
 OPTIONS = {
@@ -27,7 +27,7 @@ OPTIONS = {
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory, digests):
-    """Builds into a new place; returns the digests of all files."""
+    """Builds to a new path; returns the digests of all files."""
 
     def run(source, *, beam_options=(), transform=None, **options):
         config = beam_pipeline.BuildConfig(
@@ -53,7 +53,7 @@ def expected(build, voc_input):
 def test_listed_in_another_order(build, voc_input, expected, run_transform):
     elements = run_transform(AllElements(source_at(voc_input)[1]))
     random.Random(1).shuffle(elements)
-    stated = {"layout": "voc"}  # which the recipe of a dataset says
+    stated = {"layout": "voc"}  # as stated in the dataset's recipe
     assert build("", transform=beam.Create(elements), **stated) == expected
 
 
@@ -83,7 +83,7 @@ def test_compressed(build, voc_input, expected):
 
 @pytest.mark.slow
 def test_of_many_batches(build, class_folders, tmp_path):
-    """More records than a batch holds, through every way there is."""
+    """More records than one batch, on all paths through the code."""
     root = class_folders(tmp_path / "many", each=2 * MAX_ELEMENTS)
     found = [build(root), build(root, threads=3), build(root, beam_options=JOB_SERVICE)]
     assert found[0] == found[1] == found[2]

@@ -1,4 +1,4 @@
-"""The words for people name what is there, and are rendered without broken Markdown."""
+"""Texts for users name existing things, and are rendered without broken Markdown."""
 
 import ast
 import functools
@@ -24,8 +24,8 @@ _ROOT = Path(__file__).parents[2]
 _OUTSIDE = [_ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md")]
 PAGES = [*_OUTSIDE, *sorted((_ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What argparse adds by itself; then those of pytest, docker, kubectl, pip, Spark, TensorFlow's
-# tools, Beam's boot, its worker pool and its job server.
+# Options of argparse itself, then of pytest, docker, kubectl, pip, Spark, TensorFlow's tools,
+# Beam's boot, its worker pool and its job server.
 _OTHERS = {
     *("--help", "--regenerate", "--build-arg", "--entrypoint", "--gpus", "--rm", "--shm-size"),
     *("--user", "--volumes", "--for", "--timeout", "--image", "--input-path", "--input-format"),
@@ -38,7 +38,7 @@ _LAUNCHER = ["beam-tfrecords"]
 _TRAINERS = (["beam-tfrecords-train"], ["beam-tfrecords-trainer"])
 
 _EXTENSIONS = ["attr_list", "fenced_code", "md_in_html", "tables"]
-# What a page shows where its Markdown is broken.
+# Text shown on a page with broken Markdown.
 _BROKEN = re.compile(r"```|\\\||(?<!\w)`|\]\(|^\s*\|.*\|\s*$", re.MULTILINE)
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -86,7 +86,7 @@ def test_every_option_exists(page: Path) -> None:
 
 
 def _after(start: list[str], words: list[str]) -> list[str]:
-    """The words after `start` in a command, in a container's too; none without it."""
+    """Return the words after `start` in a command, also of a container; none without it."""
     words = [words[0].rpartition("/")[2], *words[1:]]
     for at in range(len(words) - len(start)):
         if words[at : at + len(start)] == start and words[:2] != ["docker", "build"]:
@@ -105,7 +105,7 @@ def test_the_page_of_options_and_the_arguments_in_python_are_made_from_them() ->
 
 
 def _without_files(words: Sequence[str]) -> Iterator[str]:
-    """The words without options whose files are read where they are parsed."""
+    """Yield the words, without options that read files during parsing."""
     for before, word in zip(["", *words], words, strict=False):
         if not {before, word} & {"--schema", "--split-list"}:
             yield word
@@ -170,7 +170,7 @@ def test_pages_that_the_code_refers_to_exist() -> None:
 
 
 def test_every_page_is_in_the_site() -> None:
-    """mkdocs itself stops at an entry without a page."""
+    """For an entry without a page, mkdocs itself fails."""
     navigation = (_ROOT / "mkdocs.yml").read_text()
     pages = [str(page.relative_to(_ROOT / "docs")) for page in PAGES[len(_OUTSIDE) :]]
 
@@ -191,7 +191,7 @@ def test_every_reason_of_a_reject_is_explained() -> None:
 
 
 def broken(text: str) -> list[str]:
-    """What is shown of a page's Markdown that should have become something else."""
+    """Return visible Markdown syntax of a rendered page."""
     rendered = markdown.markdown(text, extensions=_EXTENSIONS)
     shown = re.sub(r"<pre>.*?</pre>|<[^>]*>", "", rendered, flags=re.DOTALL)
     return [found[0] for found in _BROKEN.finditer(html.unescape(shown))]
@@ -215,7 +215,7 @@ def test_broken(text: str, found: str) -> None:
 
 @pages
 def test_no_markdown_is_shown_and_no_command_was_reflowed(page: Path) -> None:
-    """A line that continues ends with a backslash; a block has a command in each line."""
+    """Each line of a block is a command, or ends with a backslash to continue."""
     assert broken(page.read_text()) == []
     for block in re.findall(r"^```bash\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         assert not re.search(r"\\ |\S docker (?:build|push)", block), block

@@ -1,4 +1,4 @@
-"""Annotations of somebody else get no file of this machine into a dataset, and ask no address."""
+"""Foreign annotations cannot get a local file into a dataset, or cause a request."""
 
 import json
 import shutil
@@ -15,13 +15,13 @@ OUTSIDE = "file outside the input"
 
 @pytest.fixture
 def secret(tmp_path, write_image):
-    """An image that belongs to no input."""
+    """An image outside the inputs."""
     return write_image(tmp_path / "home/secret.png", seed=99)
 
 
 @pytest.fixture
 def tree(tmp_path, write_image):
-    """tree(texts) -> an input with these files and an image: "images/good.png"."""
+    """tree(texts) -> an input with these files and the image "images/good.png"."""
 
     def write(texts):
         root = tmp_path / "in"
@@ -36,7 +36,7 @@ def tree(tmp_path, write_image):
 
 @pytest.fixture(params=first_quick(["absolute", "http URL"]))
 def name(request, secret, bucket):
-    """What an annotation calls the secret; each name would be read if it were the input's own."""
+    """A name of the secret in an annotation, which would be read in the user's own input."""
     url, store = bucket
     store.put(f"{url}/secret.png", secret.read_bytes())
     return {
@@ -77,7 +77,7 @@ def test_files_that_rows_name_outside_are_rejects(
     (reject,) = (json.loads(line) for line in (dataset / "rejects.jsonl").read_text().splitlines())
     assert reject["reason"] == OUTSIDE
     assert "pass --allow-outside " in reject["detail"]
-    pixels = secret.read_bytes()[33:]  # behind the header that all PNGs of this size share
+    pixels = secret.read_bytes()[33:]  # after the header, which is equal for all PNGs of this size
     files = [path.read_bytes() for path in dataset.rglob("*") if path.is_file()]
     assert not any(pixels in data for data in files)
     assert bucket[1].requests == []
@@ -118,7 +118,7 @@ def test_yolo_reads_no_folder_or_list_outside(tree, tmp_path, secret, bucket, na
 
 
 def test_annotations_name_only_images_of_the_input(tree, tmp_path, bucket, name):
-    """A list of YOLO's, and files of VOC."""
+    """Lists of YOLO, and files of VOC."""
     stated = f"<filename>{name}</filename><path>{name}</path><folder>{name}</folder>"
     voc = {
         f"Annotations/{stem}.xml": f"<annotation>{stated}</annotation>" for stem in ("good", "bad")

@@ -1,4 +1,4 @@
-"""The golden dataset holds both packages to one format."""
+"""The golden dataset keeps both packages to one format."""
 
 import json
 
@@ -26,7 +26,7 @@ def test_a_build_gives_these_bytes(tmp_path, digests):
 
 
 def metadata(directory):
-    """All of metadata.json but for the Parquet files, which name the pyarrow that wrote them."""
+    """Return metadata.json without the Parquet files, which state the version of pyarrow."""
     facts = json.loads((directory / "metadata.json").read_text())
     files = {path: facts["files"][path] for path in facts["files"] if "parquet" not in path}
     return {**facts, "files": files, "checksum": ""}

@@ -1,4 +1,4 @@
-"""A dataset of somebody else leads to no file outside its directory, and asks no address."""
+"""A foreign dataset cannot read files outside its directory, or cause a request."""
 
 import functools
 import json
@@ -21,12 +21,12 @@ OPENED: list[str] = []
 
 @pytest.fixture(scope="module", autouse=True)
 def _watched():
-    """Whatever Python opens, from now on."""
+    """Record everything that Python opens from now on."""
     sys.addaudithook(lambda event, args: OPENED.append(str(args[0])) if event == "open" else None)
 
 
 def use(directory):
-    """All that reads a dataset, as far as it gets."""
+    """Run everything that reads a dataset, ignoring errors."""
     try:
         info = beam_pipeline.open(directory)
         assert isinstance(info, Dataset)
@@ -44,7 +44,7 @@ def use(directory):
 
 
 def places(value, place=()):
-    """(where, which kind) of all names and paths: texts, and keys of objects."""
+    """Yield (place, kind) of all names and paths: texts, and keys of objects."""
     if isinstance(value, str):
         yield (*place, "value")
     for name, each in value.items() if isinstance(value, dict) else ():
@@ -55,7 +55,7 @@ def places(value, place=()):
 
 
 def put(facts, place, new):
-    """Replaces the text, or the key, in one place."""
+    """Replace the text, or the key, in one place."""
     *above, last, kind = place
     for name in above:
         facts = facts[name]
@@ -66,13 +66,13 @@ def put(facts, place, new):
 
 
 def of_shards(place):
-    """Whether a shard's path stands in a place."""
+    """Whether a place has a shard's path."""
     return place[-2:] == ("file", "value")
 
 
 @pytest.mark.slow
 def test_no_name_leads_out(labelled, bucket, tmp_path, monkeypatch):
-    """Texts and keys of metadata.json, each the path of another file of the kind: 40 of them."""
+    """Replaces 40 texts and keys of metadata.json with the path of another file."""
     url, store = bucket
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     data = tmp_path / "data"

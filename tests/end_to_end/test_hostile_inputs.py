@@ -1,4 +1,4 @@
-"""Hostile files among good ones, through the command line: named, and all else is built."""
+"""Hostile files among good ones are named by the command, and all others are built."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Names of others steer no terminal: not of files, folders, classes, columns, splits or options."""
+"""Foreign names cannot control a terminal: files, folders, classes, columns, splits, options."""
 
 import json
 import os
@@ -15,14 +15,14 @@ from beam_pipeline.cli import commands
 from tfrecord_dataset import standard_streams
 from tfrecord_dataset.sealed_json import sealed
 
-# Clears the screen, names the window, in 8 bits, writes leftwards; ends the line, and forges one.
+# Clears the screen, sets the window's title, has 8-bit codes, writes right to left, forges a line.
 EVIL = "e\x1b[2J\x1b]0;n\x07\x9b31m\u202e\r\nerror: x"
 CONTROL = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 
 
 @pytest.fixture
 def run(monkeypatch, capfd):
-    """run(*arguments) -> exit code and all that was written, which is printable."""
+    """run(*arguments) -> exit code and output; checks that it is printable."""
 
     def run(*arguments):
         with monkeypatch.context() as patched:
@@ -36,7 +36,7 @@ def run(monkeypatch, capfd):
 
 
 def checked(stdout, stderr):
-    """Both as one text, which is printable."""
+    """Join both, and check that they are printable."""
     text = stdout + stderr
     assert not (found := CONTROL.findall(text)), (found, text)
     assert "\nerror: x" not in stderr, text
@@ -115,7 +115,7 @@ def test_a_class_with_a_line_end_shifts_no_other(run, tmp_path, write_image):
 
 @pytest.fixture
 def dataset(labelled, tmp_path):
-    """A dataset whose metadata.json has hostile names, and a right checksum."""
+    """A dataset whose metadata.json has hostile names and a correct checksum."""
     source = Path(labelled.path)
     root = tmp_path / "hostile"
     root.mkdir()
@@ -171,7 +171,7 @@ def test_options(run, arguments):
 
 @pytest.mark.slow
 def test_bars_on_a_terminal(tmp_path, write_image):
-    """Nothing but the bars' own: to the line's beginning, and a line up."""
+    """The only control codes are those of the bars: to the line's beginning, and a line up."""
     root = class_folders(tmp_path / "in", write_image)
     command = ["build", root, "--output", tmp_path / "out", *ALL]
     reading, writing = pty.openpty()
@@ -191,5 +191,5 @@ def test_bars_on_a_terminal(tmp_path, write_image):
 def _read(descriptor):
     try:
         return os.read(descriptor, 1 << 16)
-    except OSError:  # the other side is closed
+    except OSError:  # the other end is closed
         return b""

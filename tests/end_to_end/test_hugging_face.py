@@ -1,4 +1,4 @@
-"""Files that Hugging Face's `datasets` writes become datasets with the same values."""
+"""Files written by Hugging Face's `datasets` become datasets with the same values."""
 
 import io
 

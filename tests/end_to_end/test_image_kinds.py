@@ -1,4 +1,4 @@
-"""Stored images and their boxes agree, for what TensorFlow makes of the bytes."""
+"""Stored images and boxes agree when TensorFlow decodes them."""
 
 import io
 
@@ -11,17 +11,17 @@ import beam_pipeline
 import trainer
 from beam_pipeline.dataset.reading import read_examples
 
-# TFDS 4.9 calls what protobuf 6 warns of.
+# TFDS 4.9 calls functions deprecated in protobuf 6.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 
-# A white image with one black rectangle, which the box surrounds.
+# A white image with one black rectangle, surrounded by the box.
 SIZE = (64, 48)
 BOX = (16, 8, 40, 24)
 
 
 @pytest.fixture
 def source(tmp_path, write_voc):
-    """The rectangle in each of the eight orientations, annotated as a viewer shows it."""
+    """The rectangle in each of the eight orientations, annotated as displayed."""
     root = tmp_path / "cells"
     upright = np.full((SIZE[1], SIZE[0], 3), 255, np.uint8)
     upright[BOX[1] : BOX[3], BOX[0] : BOX[2]] = 0
@@ -73,7 +73,7 @@ def test_boxes_fit_what_tensorflow_decodes(source, tmp_path, readers_agree, opti
         dark = image.mean(axis=2) < 128
         (rows,) = dark.any(axis=1).nonzero()
         (columns,) = dark.any(axis=0).nonzero()
-        # VOC counts pixels from 1: a pixel of play on every side.
+        # VOC counts pixels from 1: a tolerance of a pixel on every side.
         np.testing.assert_allclose(ys * height, [rows[0], rows[-1] + 1], atol=1.6)
         np.testing.assert_allclose(xs * width, [columns[0], columns[-1] + 1], atol=1.6)
         seen += 1

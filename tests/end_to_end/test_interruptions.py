@@ -1,4 +1,4 @@
-"""Builds that are cut off, crowded or betrayed: nothing is lost, nothing half taken for whole."""
+"""Interrupted, concurrent or failing builds lose nothing, and never commit partial output."""
 
 import resource
 from pathlib import Path
@@ -15,7 +15,7 @@ OPTIONS = {"name": "pets", "threads": 1, "num_shards": 4}
 
 
 def hidden(directory):
-    """What builds left behind: working directories and partial files."""
+    """Return what builds left: working directories and partial files."""
     found = (path for pattern in (".*", "*.partial") for path in Path(directory).rglob(pattern))
     return [path.name for path in found]
 
@@ -27,13 +27,13 @@ def pets(tmp_path_factory, class_folders):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, pets, digests):
-    """The digests of a build that nothing disturbed, in four shards."""
+    """The digests of an undisturbed build, in four shards."""
     return digests(build(pets, tmp_path_factory.mktemp("whole"), **OPTIONS).path)
 
 
 @pytest.mark.slow
 def test_a_full_disk(pets, whole, tmp_path, digests, command):
-    """A limit on the size of files stands for it: the write fails in its middle."""
+    """Simulated by a limit on file sizes, so that a write fails halfway."""
     options = ("--output", tmp_path, "--num-shards", 4, "--threads", 1, "--name", "pets")
 
     def limit():
@@ -52,7 +52,7 @@ def test_a_full_disk(pets, whole, tmp_path, digests, command):
 
 
 def failing_at(number):
-    """`EncodeChunk.here`, but for the chunk of that number."""
+    """Make `EncodeChunk.here` fail for the chunk of that number."""
     calls = []
     original = write.EncodeChunk.here
 

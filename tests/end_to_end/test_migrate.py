@@ -1,4 +1,4 @@
-"""docs/migrate.md: what stands before and now is run, and yields the same."""
+"""docs/migrate.md: the code before and after runs, and gives the same."""
 
 from collections import Counter
 from pathlib import Path
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
 @pytest.fixture
 def run(tmp_path):
-    """run(heading) -> the folder in which the snippets of a section were run, without `but`."""
+    """run(heading) -> the folder in which a section's snippets were run, except `but`."""
     (tmp_path / "examples").symlink_to(EXAMPLES)
 
     def run(heading, but="nothing of this name"):
@@ -30,7 +30,7 @@ def run(tmp_path):
                 return words
             if but in words[-1]:
                 return []
-            (tmp_path / "snippet.py").write_text(words[-1])  # a builder of TFDS reads its file
+            (tmp_path / "snippet.py").write_text(words[-1])  # TFDS builders read their file
             return ["python", "snippet.py"]
 
         section = _PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]

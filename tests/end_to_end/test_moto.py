@@ -1,4 +1,4 @@
-"""Builds, checks and training on another project's S3: moto's server."""
+"""Builds, checks and training on moto's S3 server."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ threading.Event().wait()
 
 @pytest.fixture
 def bucket_url(monkeypatch):
-    """The URL of a new bucket."""
+    """URL of a new bucket."""
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

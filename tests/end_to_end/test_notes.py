@@ -1,4 +1,4 @@
-"""What `plan` notes about values that may be meant otherwise."""
+"""Notes of `plan` about ambiguous values."""
 
 import json
 

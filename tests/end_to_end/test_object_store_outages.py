@@ -1,4 +1,4 @@
-"""A store that is out for a while in the midst of a command, in every way that a store can be."""
+"""Temporary outages of a store during a command, of every kind."""
 
 import json
 import re
@@ -21,7 +21,7 @@ OPTIONS = {
 
 @pytest.fixture
 def pets(bucket, tmp_path, class_folders):
-    """The URL of class folders on a store, the same folders here, and the store."""
+    """The URL of class folders on a store, the same folders locally, and the store."""
     url, store = bucket
     local = class_folders(tmp_path / "pets")
     store.put_folder(f"{url}/pets", local)
@@ -30,7 +30,7 @@ def pets(bucket, tmp_path, class_folders):
 
 @pytest.fixture
 def built(pets, tmp_path):
-    """The folder of a dataset of these pets, here."""
+    """The local folder of a dataset of these pets."""
     build(pets[1], tmp_path / "data", **OPTIONS)
     return tmp_path / "data/pets/1.0.0"
 
@@ -44,7 +44,7 @@ def files(folder):
 
 
 def check_equal(store, output, built):
-    """The dataset on the store is the one here, and nothing is next to it."""
+    """Check that the store has the local dataset, and nothing next to it."""
     prefix = "data/pets/1.0.0/"
     there = {
         place.partition(prefix)[2]: data
@@ -60,7 +60,7 @@ def out(kind, seconds, operation):
 
 
 def faults(store, url):
-    """Status 0 closes the connection without an answer, 1 in the midst of one."""
+    """Status 0 closes the connection without a response, 1 during one."""
     for below, status, operation in (
         *(("pets/cat", 503, "get"), ("pets/dog", 0, "get"), ("pets/cat/004.jpg", 1, "get")),
         *(("pets", 500, "list"), ("data", 503, "list")),
@@ -76,7 +76,7 @@ def faults(store, url):
 @pytest.mark.parametrize(
     ("scheme", "begin"),
     [
-        # Of each kind tests/tfrecord_dataset/store/test_requests.py tells, and of each request.
+        # tests/tfrecord_dataset/store/test_requests.py covers each kind and each request.
         ("s3", out("reset", 5, "put")),
         ("az", out("500", 5, "list")),
         ("gs", faults),
@@ -134,7 +134,7 @@ LIMIT = re.compile(r"^error: .*503 Service Unavailable, also after \d+ tries", r
 
 @pytest.fixture
 def uploaded(built, pets):
-    """The dataset on a store, and the store."""
+    """The dataset on the store, and the store."""
     url, _, store = pets
     url = url.replace("/pets", "/uploaded/pets/1.0.0")
     store.put_folder(url, built)
@@ -178,7 +178,7 @@ def test_verify_and_a_training_survive(
 def test_after_the_limit_the_error_says_how_long_it_was_tried(
     uploaded, monkeypatch, command_here, tmp_path, after
 ):
-    """And verify finds no damage in what could not be read."""
+    """And verify does not report unreadable files as damaged."""
     url, store = uploaded
     monkeypatch.setattr(clients, "LIMIT_S", 1)
     train = [*TRAIN, url, "--output", tmp_path / "run", "--cache-dir", tmp_path / "cache"]
@@ -207,7 +207,7 @@ def test_after_the_limit_the_error_says_how_long_it_was_tried(
 def test_ctrl_c_ends_a_build_that_waits(pets, operation, after):
     url, local, store = pets
     image = next(local.rglob("*.jpg")).read_bytes()
-    for number in range(3000 if after else 0):  # many have worker processes
+    for number in range(3000 if after else 0):  # as many as worker processes have
         store.put(f"{url}/cat/{number}.jpg", image)
     store.outage("503", 3600, operation=operation, after=after)
     waiting = subprocess.Popen(

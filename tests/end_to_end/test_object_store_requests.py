@@ -1,4 +1,4 @@
-"""How often a build asks a store: few requests a record, many at once, by one client."""
+"""A build makes few requests per record, many at once, with one client."""
 
 import gzip
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def images(tmp_path, write_image):
-    """Small JPEGs, each another one."""
+    """Small JPEGs, all different."""
     paths = (write_image(tmp_path / f"{number}.jpg", seed=number) for number in range(RECORDS))
     return [path.read_bytes() for path in paths]
 
@@ -45,12 +45,12 @@ def records(images):
 @pytest.mark.parametrize(
     ("layout", "a_record"),
     [
-        # Each is read to inspect it, and again to write it.
+        # Each image is read twice, to inspect and to write it.
         pytest.param(class_folders, 2, id="folders"),
-        # Inspected by ranges of many records; written in an order that is random.
+        # Inspected in ranges of many records; written in random order.
         pytest.param(tar, 1, id="tar"),
         pytest.param(lambda images: {"a.tfrecord": records(images)}, 1, id="TFRecords"),
-        # Unpacked once, then as the others.
+        # Unpacked once, then like the others.
         pytest.param(lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 1, id="gz"),
     ],
 )
@@ -66,12 +66,12 @@ def test_requests_a_record(bucket, images, layout, a_record):
     assert sum(map(info.num_records, info.splits)) == RECORDS
     assert store.calls["get"] <= a_record * RECORDS + 12
     fixed = sum(store.calls.values()) - store.calls["get"]
-    assert fixed <= 70  # listings, receipts, descriptions and the commit, whatever the records
+    assert fixed <= 70  # listings, receipts, descriptions and the commit, for any number of records
     assert clients._made.cache_info().misses - before == 1
 
 
 def test_each_byte_is_sent_once(bucket, images, tmp_path):
-    """Objects are put where they stay; before, each was copied there."""
+    """Objects are uploaded to their final keys, not copied there."""
     for name, data in class_folders(images).items():
         path = tmp_path / "in" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,12 +79,12 @@ def test_each_byte_is_sent_once(bucket, images, tmp_path):
     url, store = bucket
     info = build(tmp_path / "in", f"{url}/out", num_shards=4)
     kept = sum(len(data) for place, data in store.objects.items() if "/out/" in place)
-    assert kept < store.received_bytes < 1.2 * kept  # the claim and the receipts, too
+    assert kept < store.received_bytes < 1.2 * kept  # includes the claim and the receipts
     assert len(info.splits["train"]) == 4
 
 
 def test_the_waits_of_reads_overlap(bucket, images):
-    """Seven and more are under way on average, so that they wait together."""
+    """At least seven reads are in flight on average."""
     url, store = bucket
     for name, data in class_folders(images).items():
         store.put(f"{url}/in/{name}", data)

@@ -1,4 +1,4 @@
-"""What is committed opens again, in all three packages, whatever keys and values it came with."""
+"""Committed datasets open in all three packages, whatever their keys and values."""
 
 import json
 import math
@@ -83,7 +83,7 @@ def test_a_key_without_a_name_is_a_reject_and_a_good_dataset_stays(tmp_path):
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory):
-    """The path of a dataset of one record, and its texts by file name."""
+    """Path of a dataset of one record, and its texts by file name."""
     tmp_path = tmp_path_factory.mktemp("described")
     write_file(tmp_path / "input", [{"x": [1]}])
     path = tmp_path / "d" / "1.0.0"

@@ -1,4 +1,4 @@
-"""Other projects' readers, each with its own code: docs/other-readers.md's examples, and values."""
+"""Other projects' readers: examples of docs/other-readers.md, and their values."""
 
 import ast
 import json
@@ -25,7 +25,7 @@ assert len(EXAMPLES) > 7
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, class_folders, voc_input, write_image):
-    """A folder with the datasets that the examples name."""
+    """A folder with the datasets of the examples."""
     folder = tmp_path_factory.mktemp("readers")
     cells = class_folders(folder / "cells", each=12)
     inputs = {
@@ -42,7 +42,7 @@ def demo(tmp_path_factory, class_folders, voc_input, write_image):
 
 
 def _people(folder, write_image):
-    """Images with masks, keypoints and captions, and one with only captions."""
+    """Make images with masks, keypoints and captions, and one with only captions."""
     images = [{"id": n, "file_name": f"{n}.jpg", "width": 16, "height": 12} for n in range(5)]
     for image in images:
         write_image(folder / "val" / image["file_name"], seed=image["id"], size=(16, 12))
@@ -79,7 +79,7 @@ def ray():
 
 
 def module_of(code):
-    """What an example imports first."""
+    """Return the first import of an example."""
     first = next(
         each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.ImportFrom | ast.Import)
     )
@@ -115,10 +115,10 @@ LOADERS = {
 )
 def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name):
     directory, split = opened(name).path, "val" if name == "people" else "train"
-    script = tmp_path / "load.py"  # which worker processes import
+    script = tmp_path / "load.py"  # worker processes import it
     script.write_text(
         f"import pickle, sys, {loader.partition(',')[0]}, numpy, tfrecord_dataset\n"
-        "def copied(record):\n"  # Grain's arrays lie in memory that its processes share
+        "def copied(record):\n"  # Grain's arrays are in shared memory
         "    return {name: numpy.array(value) if isinstance(value, numpy.ndarray) else value\n"
         "            for name, value in record.items()}\n"
         "if __name__ == '__main__':\n"
@@ -141,7 +141,7 @@ def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name)
 
 
 def in_pytorch(**arguments):
-    """The records that `tfrecord` reads; its protos allow no TensorFlow in the same process."""
+    """Return records read by `tfrecord`, whose protos conflict with TensorFlow's in a process."""
     script = (
         "import pickle, sys; from tfrecord.reader import tfrecord_loader; "
         f"sys.stdout.buffer.write(pickle.dumps(list(tfrecord_loader(**{arguments!r}))))"

@@ -1,4 +1,4 @@
-"""Boxes in eight formats as globox reads and writes them, which knows nothing of this project."""
+"""Boxes in eight formats, read and written by globox, an independent project."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ BLOOD = Path(__file__).parents[2] / "examples/data/blood"
 
 @pytest.fixture(scope="module")
 def known():
-    """The annotations of 60 smears as globox reads them."""
+    """Annotations of 60 smears as globox reads them."""
     globox = pytest.importorskip("globox")
     return globox.AnnotationSet.from_pascal_voc(BLOOD, recursive=True)
 

@@ -1,4 +1,4 @@
-"""A finished dataset is replaced whole and on purpose, or stays as it is."""
+"""A finished dataset is replaced completely and only on request."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def test_an_overwrite_that_fails_leaves_the_old_one(
 
 @pytest.mark.slow
 def test_other_contents_of_the_same_size_change_the_shards(build, directory, tmp_path):
-    """Beam's sink takes a file of one size for the same file."""
+    """Beam's sink assumes that files of equal size are equal."""
     root = tmp_path / "pets"
     for name in ("a", "b"):
         (root / "cat").mkdir(parents=True, exist_ok=True)

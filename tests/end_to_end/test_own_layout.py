@@ -1,4 +1,4 @@
-"""Layouts and sources of one's own, as docs/own-source.md has them: found and built."""
+"""Custom layouts and sources, as in docs/own-source.md, are found and built."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ GAMES = {"train.pgn": "e4 e5 Nf3 1-0\n\nd4 d5 c4 0-1\n", "test.pgn": "c4 e5 1-0\
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder of installed packages, with one that has the page's code."""
+    """A folder of installed packages, including one with the page's code."""
     page = (ROOT / "docs/own-source.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     [code] = [block for block in blocks if "LAYOUT = " in block]
@@ -35,7 +35,7 @@ def site(tmp_path):
 
 @pytest.fixture
 def run(site, command):
-    """run(*arguments) -> the command with the package installed."""
+    """run(*arguments) -> the result of the command with the package installed."""
     path = os.pathsep.join([str(site), str(ROOT)])
     return lambda *arguments: command(
         "beam_pipeline", *arguments, env={**os.environ, "PYTHONPATH": path}

@@ -1,7 +1,7 @@
-"""README, docs/ and docs/from as they are read: every command and snippet, and what they print.
+"""Runs every command and snippet of README, docs/ and docs/from, and compares the output.
 
-What takes a cluster, a cloud, a GPU, the network or hours is listed in `_NOT_HERE`, and what other
-tests run in `_ELSEWHERE`; nothing else may be left out.
+Those that need a cluster, a cloud, a GPU, the network or hours are listed in `_NOT_HERE`, and those
+that other tests run in `_ELSEWHERE`; all others must run.
 """
 
 import os
@@ -19,7 +19,7 @@ _ROOT = Path(__file__).parents[2]
 _DOCS = _ROOT / "docs"
 _README = (_ROOT / "README.md").read_text()
 _OF_INPUTS = {page.stem: page.read_text() for page in _DOCS.glob("from/*.md")}
-# By page: what begins a line, or stands in a snippet, that cannot run here, and why.
+# By page: starts of lines, or parts of snippets, that cannot run here, and why.
 _NOT_HERE = {
     "training": {
         "--weights mobilenet": "network: Keras's weights",
@@ -27,9 +27,9 @@ _NOT_HERE = {
         "--output runs/both": "several machines",
     },
 }
-# Pages that show what their trainings print: they are not made shorter.
+# Pages that show the output of their trainings, which are not shortened.
 _AS_WRITTEN = {"tutorial"}
-# Pages whose commands other tests run, or that need what no test here has.
+# Pages whose commands other tests run, or that need things no test here has.
 _ELSEWHERE = {
     "clusters": "Flink, Spark, a cloud; tests/flink, tests/runners, tests/dataflow",
     "docker": "containers; tests/docker",
@@ -96,7 +96,7 @@ def test_what_the_commands_of_readme_write_is_ignored_by_git():
 
 
 def _without_set_up(words):
-    """Nothing of the set-up of a machine is run."""
+    """Skip commands that set up a machine."""
     is_ours = words[0].startswith("beam-tfrecords")
     assert is_ours or words[0] in ("python", "sudo", "make", "."), words
     return words if is_ours or words[0] == "python" else []
@@ -112,7 +112,7 @@ def test_readme_runs_in_silence_and_prints_what_is_shown(tmp_path):
 
 
 def _rows():
-    """(page of docs/from, command) of each row of README's table of inputs."""
+    """Yield (page of docs/from, command) of each row of README's table of inputs."""
     for row in re.findall(r"^\| (.*) \| `(\w+ .*)` \|$", _README, re.MULTILINE):
         yield re.search(r"\(docs/from/([\w-]+)\.md\)", row[0])[1], row[1]
 
@@ -127,10 +127,10 @@ def test_the_commands_of_the_table_run_on_the_trees_of_their_pages(page, line, t
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", TREES)
 def test_a_page_of_an_input_runs_on_its_tree(name, tmp_path):
-    """A build gives no warnings, and every report that is named is there."""
+    """Builds do not warn, and all named reports exist."""
     TREES[name](tmp_path)
     for words, done in pages.play(_OF_INPUTS[name], tmp_path):
-        # The trainer warns of so few records.
+        # The trainer warns about few records.
         assert words[0] != "beam-tfrecords" or "warning" not in done.stderr.lower(), done.stderr
         for report in re.findall(r"^report: (.*/report\.html)$", done.stderr, re.MULTILINE):
             assert (tmp_path / report).exists()
@@ -138,7 +138,7 @@ def test_a_page_of_an_input_runs_on_its_tree(name, tmp_path):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """The folder that `make demo` makes."""
+    """The folder made by `make demo`."""
     folder = tmp_path_factory.mktemp("made") / "demo"
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     run = subprocess.run(
@@ -152,7 +152,7 @@ def demo(tmp_path_factory):
 
 
 def _shorter(words: list[str]) -> list[str]:
-    """A training of fewer epochs, in the same order."""
+    """Reduce the epochs of a training."""
     shorter = [*words]
     for at, word in enumerate(words, start=1):
         if word == "--epochs":
@@ -169,7 +169,7 @@ def test_the_snippets_of_a_guide_run(page, tmp_path, demo, bucket):
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (tmp_path / "demo").symlink_to(demo)
     INPUTS[page](tmp_path)
-    store.put_folder(f"{url}/pets", tmp_path / "cells")  # of object-stores.md
+    store.put_folder(f"{url}/pets", tmp_path / "cells")  # for object-stores.md
 
     def change(words: list[str]) -> list[str]:
         if any(sign in " ".join(words) for sign in _NOT_HERE.get(page, ())):

@@ -1,4 +1,4 @@
-"""Who may write where a build works gets no program run by it: no pickle that is there acts."""
+"""Pickles planted in a build's working directory are never executed."""
 
 import os
 from pathlib import Path
@@ -13,12 +13,12 @@ from beam_pipeline.running import pickling
 from beam_pipeline.write import commit
 from beam_pipeline.write.working_directory import working_root
 
-# A pickle as such, and as batches cross Beam.
+# A plain pickle, and one packed like batches in Beam.
 FORMS = {"plain": pickling.pickled, "packed": pickling.pack}
 
 
 class Act:
-    """What a pickle of somebody else may hold: a call."""
+    """A call, as in a malicious pickle."""
 
     def __init__(self, marker):
         self.marker = str(marker)
@@ -29,7 +29,7 @@ class Act:
 
 @pytest.fixture
 def evil(tmp_path):
-    """evil(form) -> a pickle that makes the folder "acted"."""
+    """evil(form) -> a pickle that creates the folder "acted"."""
     return lambda form: FORMS[form]([Act(tmp_path / "acted")])
 
 
@@ -56,7 +56,7 @@ def config(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, monkeypatch):
-    """Every file of a build that was killed before its commit is one."""
+    """Every file of a build killed before its commit is a pickle."""
 
     def killed(*_):
         raise RuntimeError("killed")

@@ -1,4 +1,4 @@
-"""Predictions of trained models for files, folders and datasets, as a user types the command."""
+"""Predictions of trained models for files, folders and datasets, by the command."""
 
 import contextlib
 import csv
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A function (input, options of train) to (dataset, run), each trained once for one epoch."""
+    """A function (input, options of train) to (dataset, run), trained once for one epoch."""
     folder = tmp_path_factory.mktemp("trained")
     known = {}
 
@@ -55,7 +55,7 @@ def cells(trained):
 
 
 def test_a_folder_of_images(cells, command_here, tmp_path):
-    """Also one that is turned by Exif, and one in a format that TensorFlow does not read."""
+    """Including one rotated by Exif, and one in a format that TensorFlow does not read."""
     _, run = cells
     shutil.copytree(DATA / "cells/WBC", tmp_path / "new")
     first = sorted((tmp_path / "new").iterdir())[0]
@@ -74,7 +74,7 @@ def test_a_folder_of_images(cells, command_here, tmp_path):
         assert sum(row["probabilities"].values()) == pytest.approx(1)
     by_source = {row["source"]: row["probabilities"] for row in rows}
     webp = by_source[str(tmp_path / "new/a.webp")]
-    # The JPEG is shrunk by its decoder, the other by resizing.
+    # The JPEG is reduced by its decoder, the other by resizing.
     assert webp == pytest.approx(by_source[str(first)], abs=0.05)
 
 
@@ -84,13 +84,13 @@ def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
     done = command_here("trainer", "evaluate", "--data", data, "--run", run, "--quiet")
 
     accuracy = json.loads(done.stdout)["accuracy"]
-    # A class folder is the first part of a file's name.
+    # The first part of a path is its class.
     right = [line["source"].split("/")[0] == line["prediction"] for line in lines]
     assert np.mean(right) == pytest.approx(accuracy)
 
 
 def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_here, tmp_path):
-    """In rows and drawings alike; COCO's file has all boxes, and the same drawings."""
+    """In rows and drawings; COCO's file has all boxes, with the same drawings."""
     _, run = trained(DATA / "blood", *SMALL)
     image = min((DATA / "blood/JPEGImages").iterdir())
     with (run / "history.csv").open() as lines:
@@ -120,7 +120,7 @@ def test_a_score_for_a_task_without_scores(cells, command_here):
 
 
 def test_cocos_results_evaluate_to_what_evaluate_says(trained, command_here, tmp_path):
-    """By hand: the dataset's boxes as COCO's JSON, and pycocotools on the predictions."""
+    """Expected: pycocotools on the predictions and the dataset's boxes as COCO JSON."""
     data, run = trained(DATA / "blood", *SMALL)
     file = tmp_path / "found.json"
     predicted(command_here, run, data, "--format", "coco", "--output", file)
@@ -160,7 +160,7 @@ def test_cocos_results_evaluate_to_what_evaluate_says(trained, command_here, tmp
 
 
 def test_rows_of_a_table(trained, command_here, tmp_path):
-    """Numbers from a CSV, named as the columns of the training data are."""
+    """Numbers from a CSV with the training data's column names."""
     rng = np.random.default_rng(0)
     lines = ["width,height,label"]
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""Every reader that the format promises reads what was written, with its own code."""
+"""Every reader that the format supports reads a dataset with its own code."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from end_to_end.building import build
 
 from beam_pipeline.dataset.reading import read_examples
 
-# TFDS 4.9 calls what protobuf 6 warns of.
+# TFDS 4.9 calls functions deprecated in protobuf 6.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 
 
@@ -17,7 +17,7 @@ AREAS = [48, 56.5, 64, 72, 80, 88, 96, 104]
 
 @pytest.fixture(scope="module")
 def zoo(tmp_path_factory, write_image):
-    """A dataset of COCO: 12 images, and boxes whose areas are fractions on 8 of them."""
+    """A dataset from COCO: 12 images, 8 of them with boxes of fractional areas."""
     root = tmp_path_factory.mktemp("coco")
     size = {"width": 40, "height": 30}
     images = [{"id": n, "file_name": f"images/{n}.jpg", **size} for n in range(12)]
@@ -80,7 +80,7 @@ def test_boxes_are_the_same_in_every_reader(tfds, name, request, readers_agree):
 
 
 def source_ids(info):
-    """What Model Garden's evaluation makes of them: process_source_id in its dataloaders/utils."""
+    """Convert ids as Model Garden's evaluation: process_source_id in its dataloaders/utils."""
     import tensorflow as tf
 
     texts = [

@@ -1,4 +1,4 @@
-"""A dataset that is built again while it is read: wholly the old one, or that is said."""
+"""Reading a dataset during its rebuild gives only old records, or an error."""
 
 import contextlib
 import itertools
@@ -26,7 +26,7 @@ NAMED = re.compile(
 
 @pytest.fixture
 def build(tmp_path):
-    """build(which, output): equal records, but for the feature `which`."""
+    """build(which, output): builds equal records, except for the feature `which`."""
 
     def run(which, output, **options):
         manifest = tmp_path / f"{which}.csv"
@@ -42,7 +42,7 @@ def build(tmp_path):
             threads=1,
             **options,
         )
-        if not config.overwrite:  # no build does this: somebody deletes it
+        if not config.overwrite:  # the user deletes it, not a build
             storage.delete([config.dataset_dir])
         beam_pipeline.build(config)
 
@@ -70,13 +70,13 @@ def batches(dataset, split="train", **options):
     yield from dataset.batches(split, batch_size=8, **options)
 
 
-# Permuted in windows of 32 records.
+# Shuffled in windows of 32 records.
 SHUFFLED = {"shuffle": True, "seed": 1, "shuffle_buffer": 32, "repeat": 3}
 
 
 @contextlib.contextmanager
 def change_is_named():
-    """Nothing but another build may end the block, and its error names it."""
+    """Checks that the block fails only for another build, with an error that names it."""
     try:
         with readable_errors():
             yield
@@ -86,7 +86,7 @@ def change_is_named():
 
 
 def builds(found):
-    """Which builds the records of batches are from; empty where another build is named."""
+    """Return the builds that records of batches are from; empty if the error names another."""
     with change_is_named():
         return {int(which) for batch in found for which in batch["which"].numpy()}
     return set()
@@ -114,7 +114,7 @@ def test_a_reader_never_mixes_two_builds(build, place, read_before):
 
 @pytest.mark.slow
 def test_a_training_ends_with_the_data_that_it_began_with(build, tmp_path):
-    """Its validation, too: the first was read before."""
+    """The same holds for validation, whose first pass was before."""
     output = str(tmp_path / "out")
 
     class Rebuild(keras.callbacks.Callback):

@@ -1,4 +1,4 @@
-"""The reports of datasets and runs in Chromium: nothing fails, and what a person does works."""
+"""Reports of datasets and runs in Chromium: no errors, and interaction works."""
 
 import shutil
 
@@ -46,7 +46,7 @@ def box_figures():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The report of a run with every section that has names of others in it."""
+    """The report of a run with every section that shows foreign names."""
     random = np.random.default_rng(2)
     boxes, classes = box_figures(), ClassFigures(CLASSES)
     classes.update(random.integers(0, 3, 60), {"probabilities": random.dirichlet([1, 1, 1], 60)})
@@ -83,7 +83,7 @@ def report(request):
 
 
 def check_looks(page, width, scheme):
-    """Nothing is wider than the window, the ground suits the room, all pictures are shown."""
+    """Check that nothing overflows, the background fits the scheme, and all pictures load."""
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     [red, green, blue] = page.evaluate(
         "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number)"

@@ -1,4 +1,4 @@
-"""Passwords, signatures and keys are in nothing that is written or printed."""
+"""Passwords, signatures and keys are never written or printed."""
 
 import io
 import json
@@ -31,9 +31,9 @@ BEAMS = ("--s3_secret_access_key", OPTION)
 
 @pytest.fixture
 def web(bucket, monkeypatch):
-    """The web address of a bucket, with a password; in it a table of signed URLs of images.
+    """The web URL of a bucket, with a password, and in it a table of images' signed URLs.
 
-    One of them is missing. The environment holds a key, a signature and an endpoint's password.
+    One image is missing. The environment has a key, a signature and an endpoint's password.
     """
     url, store = bucket
     host = store.endpoint.removeprefix("http://")
@@ -58,7 +58,7 @@ def build(web, output, *more):
 
 
 def secrets_in(name, data):
-    """Which secrets somebody finds who looks into a file, or a text."""
+    """Return the secrets in a file or text."""
     texts = [data]
     if name.endswith(".parquet"):
         texts.append(str(pq.read_table(io.BytesIO(data)).to_pylist()).encode())
@@ -76,7 +76,7 @@ def test_what_is_written_down_of_options_tells_none():
 
 @pytest.mark.slow
 def test_what_all_commands_leave_and_print_tells_none(web, bucket, tmp_path, monkeypatch, capfd):
-    """Their home, temporary folder and caches are looked into, too; --debug prints the most."""
+    """Includes the home, temporary folder and caches; --debug prints the most."""
     url, store = bucket
     store.fail(f"{url}/forbidden", 403)
     for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
@@ -99,7 +99,7 @@ def test_what_all_commands_leave_and_print_tells_none(web, bucket, tmp_path, mon
     shard = f"{dataset}/pets-train.tfrecord-00000-of-00001?{QUERY}"
     train = ("train", "--image-size", "16", "--batch-size", "4", "--epochs")
     of_run = ("--run", "run")
-    for more, code in (((), 3), (some_bad, 0)):  # one that fails leaves its rejects
+    for more, code in (((), 3), (some_bad, 0)):  # a failing build leaves its rejects
         run(code, commands.main, *build(web, "here", "--threads", "2", *more, *BEAMS))
     run(0, commands.main, "plan", *build(web, "")[1:2], *build(web, "")[4:], *some_bad, *BEAMS)
     run(1, commands.main, *build(web, f"{url}/forbidden", *some_bad))

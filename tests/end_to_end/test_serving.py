@@ -1,4 +1,4 @@
-"""docs/serving.md, run as written: a SavedModel that plain TensorFlow asks."""
+"""docs/serving.md, run as written: plain TensorFlow calls a SavedModel."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def test_the_page_runs_and_says_what_predict_says(tmp_path):
     Image.open(tmp_path / image).save(tmp_path / "turned.jpg", exif=exif, quality=95)
     predict = ["beam-tfrecords-train", "predict", image, "turned.jpg", "--run", "runs/cells"]
     rows = [json.loads(line) for line in pages.run(predict, tmp_path).stdout.splitlines()]
-    # Pillow's decoder and TensorFlow's differ a little, of which one turns the photograph.
+    # Pillow, which rotates the photograph, and TensorFlow decode slightly differently.
     for row, asked, tolerance in zip(rows, (image, "turned.jpg"), (1e-5, 0.01), strict=True):
         printed = pages.run(["python", "-c", code.replace(image, asked)], tmp_path).stdout
         name, probability = printed.split()

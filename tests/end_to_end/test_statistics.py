@@ -1,4 +1,4 @@
-"""What a build states of its values is what the trainer would find by reading all of them."""
+"""A build's statistics equal those that the trainer computes by reading all values."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from trainer.tasks.reading import with_statistics
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    """Records with numbers of every kind, words and a number to predict, in two splits."""
+    """Records in two splits with numbers of every kind, words and a number to predict."""
     folder = tmp_path_factory.mktemp("statistics")
     random = np.random.default_rng(0)
     rows = [
@@ -40,14 +40,14 @@ def dataset(tmp_path_factory):
 
 
 def learned(dataset, target, inputs=None):
-    """The task with its statistics, and what was said of a pass over the data."""
+    """Return the task with its statistics, and the messages about a pass over the data."""
     task, _ = choose_task(dataset.features, training(target=target, inputs=inputs))
     said = []
     return with_statistics(task, dataset, "train", said.append), said
 
 
 def values_of(task):
-    """All numbers and names that a task has learned, by input."""
+    """Return all statistics of a task by input."""
     parts = [*task.inputs.values(), task.goal]
     return {part.name: dataclasses.asdict(part) for part in parts}
 

@@ -1,4 +1,4 @@
-"""Each command, killed at drawn moments and run again, ends as if nothing had been."""
+"""Commands killed at random moments and repeated give undisturbed results."""
 
 import pytest
 import storm

@@ -1,4 +1,4 @@
-"""A table with words, numbers and gaps, as people have them, becomes a model by the commands."""
+"""Commands turn a realistic table with words, numbers and gaps into a model."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ COLUMNS = ("PassengerId", "Survived", "Pclass", "Name", "Sex", "Age", "SibSp", "
 
 
 def passengers():
-    """Survived follows from Sex, and for one in four of them from whether Age is there."""
+    """Survived follows from Sex, and in one of four rows from whether Age is missing."""
     draw = random.Random(1)
     for number in range(1, ROWS + 1):
         sex = draw.choice(["female", "male"])
@@ -42,7 +42,7 @@ LINES = "label_column: Survived\nmissing_numbers: nan\nsplit: {train: 0.7, test:
 
 
 def with_gaps(table):
-    """The path of a recipe that stores them as nan."""
+    """Write a recipe that stores gaps as nan, and return its path."""
     path = table.with_suffix(".yaml")
     path.write_text(f"input: {table.name}\n{LINES}")
     return str(path)
@@ -50,7 +50,7 @@ def with_gaps(table):
 
 @pytest.fixture(scope="module")
 def built(table, tmp_path_factory):
-    """The dataset's directory."""
+    """Directory of the dataset."""
     output = tmp_path_factory.mktemp("data")
     recipe = with_gaps(table)
     assert commands.main(["build", recipe, "--output", str(output)]) == 0
@@ -80,5 +80,5 @@ def test_a_model_learns_from_gaps(built, tmp_path, capsys):
     assert train(["train", *shared, *inputs, *epochs, "--output", run]) == 0
     assert train(["evaluate", *shared, "--run", run, "--split", "test"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
-    # Without Sex, or blind to which ages are missing, no model gets beyond 0.88.
+    # Without Sex or the missing ages, no model exceeds 0.88.
     assert result["accuracy"] > 0.95

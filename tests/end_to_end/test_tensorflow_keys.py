@@ -37,7 +37,7 @@ def of_image(number):
 
 
 def detection(number):
-    """As create_coco_tf_record.py writes it: 0 to 3 boxes."""
+    """Make a record like create_coco_tf_record.py: 0 to 3 boxes."""
     labels = [*NAMES][: number % 4]
     side = [0.25] * len(labels)
     return {
@@ -53,7 +53,7 @@ def detection(number):
 
 
 def classification(number):
-    """As Model Garden's imagenet_to_gcs.py writes it: labels from 1."""
+    """Make a record like Model Garden's imagenet_to_gcs.py: labels from 1."""
     label = [*NAMES][number % 3]
     return {
         **of_image(number),
@@ -63,7 +63,7 @@ def classification(number):
 
 
 def unlabelled(number):
-    """As a competition writes it: records to predict have no class."""
+    """Make a record like a competition's: those to predict have no class."""
     return {
         "id": [b"%d" % number],
         "image": [png(number)],
@@ -128,7 +128,7 @@ def test_labels_from_1(written, opened):
     dataset = trainer.open(opened(written(classification)))
 
     assert [*dataset.features] == ["image", "label"]
-    # Of the first records nobody knows whether there is a third class.
+    # The first records do not show whether there is a third class.
     assert dataset.features["label"].classes == (() if opened is bare else CLASSES)
     records = sorted(dataset.numpy("train"), key=lambda each: each["image"][0, 0, 0])
     assert [record["label"] for record in records] == [0, 1, 3, 0, 1, 3, 0, 1]

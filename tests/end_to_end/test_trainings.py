@@ -1,4 +1,4 @@
-"""From files to a model by the commands: what the defaults reach, as the pages state it."""
+"""From files to a model with the commands: defaults reach the metrics that pages state."""
 
 import json
 import subprocess
@@ -16,8 +16,8 @@ _MAP_CLASSES = ("background", "RBC", "WBC", "Platelets")
 
 
 def _handwritten_digits(folder):
-    """scikit-learn's 1,797 digits of 8 x 8 pixels, as arrays."""
-    from sklearn import datasets  # of `scikit_learn`
+    """Write scikit-learn's 1,797 digits of 8 x 8 pixels as arrays."""
+    from sklearn import datasets  # the fixture `scikit_learn`
 
     digits = datasets.load_digits()
     np.savez(folder / "digits.npz", x=digits.images.astype(np.float32), label=digits.target)
@@ -25,7 +25,7 @@ def _handwritten_digits(folder):
 
 
 def _maps(folder):
-    """60 blood smears with maps of ellipses, of four classes."""
+    """Write 60 blood smears with maps of ellipses of four classes."""
     words = [sys.executable, _EXAMPLES / "blood_maps.py", _BLOOD, folder / "blood_maps"]
     subprocess.run(words, check=True, capture_output=True)
     return folder / "blood_maps"
@@ -81,7 +81,7 @@ _SPOKEN = f"--path-pattern {{label}}_{{speaker}}_{{index}} {_EIGHTHS}"
             "--image-size 160x128 --batch-size 8 --epochs 4 --steps-per-epoch 50 "
             "--learning-rate 0.002 --schedule cosine",
             "segmentation: from image (image) to segmentation (map) of 4 classes",
-            # docs/segmentation.md states 0.64; all background has 0.14.
+            # docs/segmentation.md states 0.64; predicting only background gives 0.14.
             {**{f"IoU/{name}": 0 for name in _MAP_CLASSES}, "mIoU": 0.5, "IoU/WBC": 0.7},
             id="maps",
             marks=pytest.mark.nightly,
@@ -114,7 +114,7 @@ def test_a_training_reaches_what_the_page_states(
 
 @pytest.mark.slow
 def test_maps_are_drawn_for_every_box(tmp_path):
-    """A cell's middle has its class, unless others cover it."""
+    """The centre of a cell has its class, unless others cover it."""
     maps = _maps(tmp_path)
     right = total = 0
     for annotation in sorted((_BLOOD / "Annotations").glob("*.xml")):

@@ -1,4 +1,4 @@
-"""Records of every kind of value are written, read with TFDS and the trainer, and verified."""
+"""Every kind of value is written, read with TFDS and the trainer, and verified."""
 
 import json
 import math
@@ -28,7 +28,7 @@ from beam_pipeline.records import (
     Record,
 )
 
-# TFDS 4.9 calls what protobuf 6 warns of.
+# TFDS 4.9 calls functions deprecated in protobuf 6.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 
 COUNT = 6
@@ -47,12 +47,12 @@ RAW_DTYPES = (
 
 
 def sound(number):
-    """16-bit mono WAV of 8 kHz, another length for each."""
+    """Make a 16-bit mono WAV of 8 kHz, with a different length for each number."""
     return sound_bytes((np.arange(100 + number) * 10).astype(np.int16), "WAV")
 
 
 def raw(dtype, number):
-    """More values than are stored as a list."""
+    """Make an array with more values than are stored as a list."""
     return (np.arange(300).reshape(20, 15) % (number + 2)).astype(dtype)
 
 
@@ -66,7 +66,7 @@ def rows(number):
 
 
 def classes(number):
-    """A map of three classes, one of which is ignored."""
+    """Make a map of three classes, one of which is ignored."""
     diagonals = np.add.outer(np.arange(HEIGHT), np.arange(number, WIDTH + number))
     return np.array([0, 1, 255], np.uint8)[diagonals % 3]
 
@@ -76,11 +76,11 @@ def depths(number):
 
 
 def deep(number):
-    """16 bits, whose lower bytes matter."""
+    """Make a 16-bit image whose lower bytes matter."""
     return (depths(number) * 3).astype(np.uint16)
 
 
-# A box that is turned by 30 degrees, and one that stands upright, in pixels.
+# A box rotated by 30 degrees, and an upright one, in pixels.
 TURNED = (6, 4, 4, 2, math.radians(30))
 UPRIGHT = (2, 5, 4, 2, -math.pi / 2)
 POLYGON = (1.0, 1.0, 6.0, 1.0, 6.0, 5.5)
@@ -93,12 +93,12 @@ def corners(cx, cy, width, height, angle):
 
 
 def pixels(number):
-    """A mask of a few pixels."""
+    """Make a mask of a few pixels."""
     return (np.arange(HEIGHT * WIDTH).reshape(HEIGHT, WIDTH) % 7 == number).astype(np.uint8)
 
 
 def objects(number):
-    """Two objects in records of even numbers, of which the first has no outline; else none."""
+    """Make two objects for even numbers, the first without an outline; none for odd ones."""
     if number % 2:
         return Objects(boxes=())
     eyes = ("left eye", "right eye") if number else ("right eye", "left eye")
@@ -241,7 +241,7 @@ def test_images_of_16_bits_keep_them_in_views(info):
 
 
 def test_the_keys_of_model_gardens_decoder_hold_objects(info):
-    """Parse and decode as TfExampleDecoder(include_mask=True) does."""
+    """Parses and decodes like TfExampleDecoder(include_mask=True)."""
     text, floats = tf.io.FixedLenFeature((), tf.string), tf.io.VarLenFeature(tf.float32)
     number, numbers = tf.io.FixedLenFeature((), tf.int64), tf.io.VarLenFeature(tf.int64)
     sides = [f"image/object/bbox/{side}" for side in ("xmin", "ymin", "xmax", "ymax")]

@@ -1,4 +1,4 @@
-"""Command lines name all that is wrong at once, and complete themselves."""
+"""Command lines report all errors together, and support completion."""
 
 import dataclasses
 import subprocess

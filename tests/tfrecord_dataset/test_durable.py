@@ -1,4 +1,4 @@
-"""Files whose names count only once they are on disk; what is lost by a cut is in write/."""
+"""Files that are on disk before their names; power cuts are tested in write/."""
 
 import pytest
 

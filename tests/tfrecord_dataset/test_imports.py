@@ -1,4 +1,4 @@
-"""What importing the package costs: no Beam, TensorFlow or pyarrow."""
+"""Importing the package does not load Beam, TensorFlow or pyarrow."""
 
 import pkgutil
 

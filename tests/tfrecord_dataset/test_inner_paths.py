@@ -1,4 +1,4 @@
-"""Paths that somebody else's file states."""
+"""Paths in untrusted files."""
 
 import pytest
 

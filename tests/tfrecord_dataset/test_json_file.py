@@ -1,4 +1,4 @@
-"""JSON of others: whatever is not an object of the expected types is a JsonError."""
+"""Untrusted JSON: anything but an object of the expected types is a JsonError."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Errors of too little memory, with what limits it."""
+"""Errors caused by a lack of memory, and messages about its limit."""
 
 import resource
 

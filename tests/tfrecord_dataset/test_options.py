@@ -1,4 +1,4 @@
-"""Options that are written once: as a command reads them, and what its help and the docs say."""
+"""Options declared once: parsing by a command, its help, and the documentation."""
 
 import argparse
 import dataclasses
@@ -150,7 +150,7 @@ def test_wrong_values_are_named_together():
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Whole(Options):
-    """Options, one of a part, and one of recipes."""
+    """Options, including one of a part and one of recipes."""
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Part(Options):

@@ -1,11 +1,11 @@
-"""Windows gets one line that says what helps, not a traceback of a missing module."""
+"""Windows users get a line of advice, not a traceback about a missing module."""
 
 import subprocess
 import sys
 
 import pytest
 
-# Python's own modules are imported first: they would look for Windows's.
+# Import Python's own modules first: they would look for those of Windows.
 START = """
 import argparse, importlib.util, json, logging, multiprocessing.util, runpy, subprocess, sys
 sys.platform, sys.modules["fcntl"] = "win32", None

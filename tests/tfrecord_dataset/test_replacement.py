@@ -1,4 +1,4 @@
-"""A folder takes another one's place; what a power cut leaves of it is in write/."""
+"""Replacement of a folder by another one; power cuts are tested in write/."""
 
 import os
 
@@ -8,7 +8,7 @@ from tfrecord_dataset import replacement
 
 
 def folders(tmp_path):
-    """A new folder, and the place of an older one, whose files hold "new" and "old"."""
+    """A new folder with the content "new", and the path of an older one with "old"."""
     new, place = tmp_path / "work/new", tmp_path / "place"
     for folder, text in ((new, "new"), (place, "old")):
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Any change of a sealed file is found."""
+"""Any change of a sealed file is detected."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What others wrote, as it is shown."""
+"""Display of untrusted text."""
 
 import json
 
@@ -66,7 +66,7 @@ def test_urls_tell_no_secrets(text, shown):
 def test_what_variables_for_secrets_hold_is_not_shown(monkeypatch, name, is_secret):
     monkeypatch.setenv(name, "value-of-it")
     assert without_secrets("a value-of-it b") == ("a *** b" if is_secret else "a value-of-it b")
-    monkeypatch.setenv(name, "a")  # no secret: it stands in any text
+    monkeypatch.setenv(name, "a")  # too short for a secret: it occurs in any text
     assert without_secrets("a b") == "a b"
 
 

@@ -1,4 +1,4 @@
-"""What a process writes passes without control characters, whoever writes it."""
+"""Everything that a process writes is without control characters."""
 
 import logging
 import subprocess
@@ -67,7 +67,7 @@ def test_a_traceback_is_kept():
 
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&- <&-"])
 def test_a_closed_stream_is_the_null_device(tmp_path, closed):
-    """And no file that is opened later takes its number."""
+    """And no file that is opened later gets its number."""
     program = """
 import sys
 from tfrecord_dataset import standard_streams

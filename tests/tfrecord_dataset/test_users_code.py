@@ -1,4 +1,4 @@
-"""Whose error it is."""
+"""Detection of errors in the user's code."""
 
 import importlib
 import json
@@ -42,7 +42,7 @@ def own(tmp_path, monkeypatch):
 
 
 def error_of(function, *arguments):
-    """What a call raises, as the caller's except clause holds it, without the frame here."""
+    """Return the exception that a call raises, without this function's frame."""
     try:
         function(*arguments)
     except Exception as error:
@@ -107,6 +107,6 @@ def test_a_module_that_cannot_be_parsed_is_named(tmp_path, monkeypatch):
 
 def test_the_cause_is_place_of(own):
     error, cause = RuntimeError("of a library"), error_of(own.fails)
-    error.__cause__, cause.__cause__ = cause, error  # a circle, as Beam leaves it
+    error.__cause__, cause.__cause__ = cause, error  # a cycle, as Beam makes it
 
     assert place_of(error) == "own_functions.py, line 7, in fails: KeyError: 'x'"

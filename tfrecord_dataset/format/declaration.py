@@ -15,7 +15,7 @@ _MOST_POINTS = 10_000
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is an integer of Python or NumPy, and not a bool."""
+    """Whether a value is a Python or NumPy integer, not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -72,7 +72,7 @@ def _feature(entry: Any) -> Feature:
 
 
 def _plain(value: Any) -> Any:
-    """Convert mappings, sequences and numbers of any library to those that JSON has."""
+    """Convert mappings, sequences and numbers of any library to JSON's types."""
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     if _is_list(value):

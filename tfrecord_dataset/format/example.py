@@ -136,7 +136,7 @@ class Ragged(Sequence[Any]):
 
     Args:
         values: The floats of all Examples.
-        lengths: How many each has.
+        lengths: Number of floats of each Example.
     """
 
     def __init__(self, values: npt.NDArray[np.floating[Any]], lengths: Sequence[int]) -> None:
@@ -228,7 +228,7 @@ def _entries(
 
 
 def _entries_of_singles(key: str, values: Sequence[Any]) -> tuple[Sequence[bytes], ...]:
-    """As `_entries`, for lists of one value each."""
+    """Like `_entries`, for lists of one value each."""
     if isinstance(values[0], bytes):
         return [_before_value(key, "bytes", len(value)) for value in values], values
     if isinstance(values[0], float):

@@ -22,10 +22,10 @@ class StoredKind:
         label_offset: Default offset.
         key_suffix: Suffix of a feature's main key, which its subkeys do not have.
         subkeys: Kind of list by subkey, for a feature that is not bare.
-        keys: The keys where a build puts such a feature, followed by those of other projects
+        keys: Keys under which a build stores such a feature, followed by those of other projects
             for the only one of an image or a record.
-        keys_by_name: Key of a feature by name, as in other projects, and the feature that it
-            describes and that must exist ("" for none).
+        keys_by_name: Key of a feature by name in other projects, and the feature that it describes,
+            which must exist ("" for none).
     """
 
     dtype: str = ""
@@ -233,7 +233,7 @@ def shape_text(feature: Feature) -> str:
 
 
 def class_names(features: Iterable[Feature]) -> list[str]:
-    """Return the classes of the class label, else those of the boxes, else of the map."""
+    """Return the classes of the class label, else of the boxes, else of the map."""
     listed = list(features)
     for kind in ("class_label", "boxes", "map"):
         for feature in listed:

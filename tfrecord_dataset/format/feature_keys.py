@@ -1,4 +1,4 @@
-"""The only table of the Example keys that hold a feature, and the list under each.
+"""The Example keys that store a feature, and the list under each.
 
 `GEOMETRY` lists the shapes that objects have in addition to an upright box. docs/format.md
 documents the keys for users.
@@ -92,7 +92,7 @@ def object_columns(feature: Feature) -> list[ObjectColumn]:
 
 
 def is_reserved_subkey(part: str) -> bool:
-    """Whether a subkey is reserved for a column, or below one, and so not for attributes."""
+    """Whether a subkey is reserved for a column or below one, so not usable for attributes."""
     folder, in_folder, _ = part.partition("/")
     return part in _OWN or (bool(in_folder) and folder in _OWN_FOLDERS)
 
@@ -141,7 +141,7 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
 
 
 def specs_to_read(feature: Feature) -> dict[str, ListSpec]:
-    """Return the lists from which a feature's values are made: the main key's, or the boxes'."""
+    """Return the lists that a feature's values are made from: the main key's, or the boxes'."""
     if feature.kind == "boxes" and not feature.encoding:
         return _of_objects(feature, (column.lists for column in object_columns(feature)))
     return {feature.key: _of_key(feature)}
@@ -235,8 +235,8 @@ def list_problem(key: str, want: ListSpec, lists: Lists) -> str:
 def written_key(name: str, kind: str, beside: Collection[str]) -> str:
     """Return the key under which a build writes a feature without a declared key.
 
-    Features of the record decide: "image" that of "label" and "captions", "audio" that of
-    "transcript".
+    It may depend on other features of the record: those of "label" and "captions" on "image", that
+    of "transcript" on "audio".
     """
     stored = STORED_KINDS[kind]
     needed, key = stored.keys_by_name.get(name, ("", ""))
@@ -253,9 +253,8 @@ def with_key_of(
 ) -> Feature | None:
     """Return `feature` with its key in existing records; None if they do not have it.
 
-    Tries the declared key, `names`, and the standard keys of its kind: those of this project, of
-    the TF Object Detection API and of Model Garden. Boxes are flat if the records have their main
-    key.
+    Tries the declared key, `names`, and the standard keys of its kind in this project, the TF
+    Object Detection API and Model Garden. Boxes are flat if the records have their main key.
     """
     stored = STORED_KINDS[feature.kind]
     standard = [key.format(name=feature.name) for key in stored.keys]

@@ -13,9 +13,9 @@ import numpy as np
 
 from tfrecord_dataset.errors import RecordError
 
-# Length and its checksum.
+# The length and its checksum.
 HEADER_BYTES = 12
-# Checksum of the payload, after it.
+# The checksum after the payload.
 FOOTER_BYTES = 4
 # Size of a frame without its payload.
 FRAME_BYTES = HEADER_BYTES + FOOTER_BYTES

@@ -40,9 +40,9 @@ class KeyStatistics:
     """Statistics of one key.
 
     Attributes:
-        where: A record with each kind of list ("int64", "float32", "bytes").
+        where: Place of a record for each kind of list ("int64", "float32", "bytes").
         num_records: Number of records with the key.
-        shortest, longest: Least and largest number of values per record, among these.
+        shortest, longest: Least and largest number of values in these records.
         fours: Whether all lengths are multiples of 4.
         smallest, largest: Bounds of the int64 values; None if there are none.
         forms: Forms of single bytes values: a key of `IMAGE_FORMS` or `AUDIO_FORMS`, "text",
@@ -93,7 +93,7 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
     """Compute the statistics of (where, serialized Example) pairs.
 
     Raises:
-        ValueError: A record is not an Example, or it or all records together have too many keys.
+        ValueError: A record is not an Example, or it has, or all have together, too many keys.
     """
     keys: dict[str, KeyStatistics] = {}
     num_records = 0
@@ -182,7 +182,7 @@ def number_feature(key: str, dtype: str, statistics: KeyStatistics) -> Feature:
 
 
 def bytes_feature(key: str, statistics: KeyStatistics) -> Feature:
-    """Infer the feature of a key with single values, of which some may be empty."""
+    """Infer the feature of a key with single values, some of which may be empty."""
     forms = statistics.forms - {""}
     if forms and forms <= IMAGE_FORMS:
         return _bare(key, "image", "uint8", (None, None, 3), format=stored_format("image", forms))
@@ -205,7 +205,7 @@ def _bare(key: str, kind: str, dtype: str, shape: tuple[int | None, ...], **more
 
 
 _IMAGE, _LABEL, _BOXES = "image/encoded", "image/class/label", "image/object"
-# The keys of class numbers with those of their names.
+# Keys of class numbers, and of the classes' names.
 NAMED_CLASSES = {
     _LABEL: "image/class/text",
     f"{_BOXES}/class/label": f"{_BOXES}/class/text",
@@ -275,12 +275,12 @@ def _label(
         are_declared = feature.classes != tuple(map(str, range(len(feature.classes))))
         names = feature.classes if are_declared else names
     elif not statistics.names.keys() >= {*range(offset, 1 + int(statistics.largest or 0))}:
-        names = ()  # some classes are without a name
+        names = ()  # not every class has a name
     return dataclasses.replace(whole, label_offset=offset, classes=names)
 
 
 def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
-    """Name the classes up to the largest number; a number without a unique name is its own."""
+    """Name the classes up to the largest number; a number without a unique name names itself."""
     numbers = range(offset, 1 + int(-1 if statistics.largest is None else statistics.largest))
     named = (statistics.names.get(number, set()) for number in numbers)
     names = tuple(

@@ -6,7 +6,7 @@ TOO_LARGE = "file too large"
 # Both limits must be exceeded: text rarely reaches a ratio of 50, an array of zeros 1,000.
 MAX_BYTES = 256 << 20
 MAX_RATIO = 100
-# A record's content is held in memory, up to five times until it is written.
+# A record's content is in memory up to five times until it is written.
 _MAX_RECORD_BYTES = 128 << 20
 # Both as above: a row of CSV has at least two bytes, and compresses to a tenth.
 MAX_ROWS = 1_000_000

@@ -27,7 +27,7 @@ FORMAT_VERSION = 3
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
 
-# Facts of a feature in statistics.json that are used.
+# A feature's facts in statistics.json that are used.
 _Numbers = float | None | list[float | None]
 _FACTS: Mapping[str, Any] = {
     **dict.fromkeys(("classes", "strings"), Mapping[str, int]),
@@ -53,10 +53,10 @@ def named_path(path: str | os.PathLike[str]) -> str:
 def find_dataset(
     path: str, exists: Callable[[str], bool], folders: Callable[[str], Sequence[str]]
 ) -> str:
-    """Return the dataset directory at or below `path`: itself, or the only one's newest version.
+    """Return the dataset directory at `path`, or the newest version of the only one below it.
 
     Raises:
-        NotADatasetError: No finished dataset.
+        NotADatasetError: There is no finished dataset.
         ConfigError: There are several datasets.
     """
 
@@ -119,8 +119,8 @@ class _SplitEntry:
 def index_file(shard: str) -> str:
     """Return the path of the offsets and lengths of a shard's records for DALI.
 
-    Relative to the dataset's directory, like the shard's; in another folder than the rows of its
-    index, since a folder with only Parquet opens as one table.
+    Relative to the dataset's directory, like the shard's path. The rows of the index are in another
+    folder, since a folder with only Parquet opens as one table.
     """
     return f"idx/{shard}.idx"
 

@@ -10,7 +10,7 @@ ClassCounts = Mapping[str, Mapping[str, int]]
 
 
 def missing_classes(counts: ClassCounts) -> dict[str, list[str]]:
-    """Return each split's missing classes, which other splits have; only if there are any."""
+    """Return classes of other splits that a split lacks, by split; only splits that lack any."""
     present = {
         split: {name for name, count in classes.items() if count}
         for split, classes in counts.items()

@@ -48,13 +48,13 @@ def split_of_name(path: str) -> str | None:
 
 
 def splits_of_files(paths: Sequence[str]) -> list[str | None]:
-    """Return the split of each file, if all are in splits' folders or all have a split's name."""
+    """Return the split of each file, if all folders or all file names state one."""
     splits = _of_all(paths, (split_of_folders, split_of_name))
     return splits if any(splits) else [*splits_of_shards(paths)] or splits
 
 
 def splits_of_shards(paths: Sequence[str]) -> list[str]:
-    """Return the split of each file, if all are named as on the Hugging Face Hub, one as usual.
+    """Return each file's split, if all are named as on the Hugging Face Hub, one split as usual.
 
     "unsupervised" for "unsupervised-00000-of-00001.parquet"; empty for other files.
     """
@@ -64,7 +64,7 @@ def splits_of_shards(paths: Sequence[str]) -> list[str]:
 
 
 def splits_of_record_files(paths: Sequence[str]) -> list[str | None]:
-    """Return the split of each TFRecord file, if all state one: TFDS's names, else any files'."""
+    """Return the split of each TFRecord file, if all state one, in TFDS's or other names."""
     return _of_all(paths, (_split_of_tfds, split_of_folders, split_of_name))
 
 

@@ -26,13 +26,13 @@ def form_of(value: bytes) -> str:
         return "jpeg"
     if _is_mp3(value):
         return "mp3"
-    if value[:2] == b"BM" and value[6:10] == bytes(4):  # zero bytes, which no text has
+    if value[:2] == b"BM" and value[6:10] == bytes(4):  # text has no zero bytes
         return "bmp"
     return "text" if _is_text(value) else "raw"
 
 
 def _is_mp3(value: bytes) -> bool:
-    """Whether it begins with an ID3 tag, or a frame of layer III with a bitrate and a rate."""
+    """Whether it starts with an ID3 tag, or a frame of layer III with valid rates."""
     if value[:3] == b"ID3":
         return value[3:5] in (b"\2\0", b"\3\0", b"\4\0")
     is_frame = value[0] == 0xFF and len(value) > 3 and value[1] in b"\xe2\xe3\xf2\xf3\xfa\xfb"
@@ -40,7 +40,7 @@ def _is_mp3(value: bytes) -> bool:
 
 
 def _is_text(value: bytes) -> bool:
-    """Whether it is UTF-8 without control characters, which raw numbers rarely are."""
+    """Whether it is UTF-8 without control characters; raw numbers rarely are."""
     try:
         value.decode()
     except UnicodeDecodeError:

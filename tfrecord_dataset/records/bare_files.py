@@ -31,7 +31,7 @@ _Opened = TypeVar("_Opened", bound=Contents)
 _PEEKED_BYTES = 4096
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 
-# The sample: the first records of some files that are evenly spread over all.
+# The sample has the first records of several files, evenly spread over all.
 _SAMPLE_FILES = 16
 _SAMPLE_RECORDS = 256
 _SAMPLE_BYTES = 64 << 20
@@ -55,7 +55,7 @@ def open_files(
 ) -> _Opened:
     """Open the dataset of the files that paths and globs match, as `opening.open_paths`.
 
-    A file that is given by name is opened without the other shards of its numbering.
+    A file given by name is opened without the other shards of its numbering.
 
     Raises:
         NotADatasetError: A file does not exist, or files have no Examples.
@@ -143,7 +143,7 @@ def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCac
     """Open the files of a split.
 
     Raises:
-        ConfigError: Some are remote and others not, or some gzip and others not.
+        ConfigError: Only some are remote, or only some gzip.
         DatasetChangedError: A file was just deleted.
         BeamTFRecordsError: A file cannot be opened.
     """

@@ -22,7 +22,7 @@ class Contents:
         features: Features by name.
         splits: Splits by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
-        group_by: The column, or level of the key, that keeps its values in one split each; or "".
+        group_by: Column, or level of the key, each of whose values is in one split; or "".
         notes: Messages about bare files.
         remedy: Advice for a record that does not fit the features.
         read_statistics: Returns statistics.json by split and feature; empty without the file.
@@ -50,7 +50,7 @@ class Contents:
         return as_html(self.path, self._counts(), self.features.values())
 
     def _counts(self) -> list[tuple[str, str]]:
-        """Yield splits with their numbers of records as texts, if known."""
+        """Return splits with their numbers of records as texts, if known."""
         return [
             (name, "?" if split.num_records is None else f"{split.num_records:,}")
             for name, split in self.splits.items()

@@ -21,7 +21,7 @@ from tfrecord_dataset.store import user_cache
 from tfrecord_dataset.store.threads import run_in_threads
 
 _KIND = "index"
-# Scanning fewer records takes no longer than opening a cached index.
+# Scanning fewer records is as fast as opening a cached index.
 _WORTH_CACHING = 10_000
 _FILES_AT_ONCE = 16
 _WALKED_AT_ONCE = 4

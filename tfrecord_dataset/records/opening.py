@@ -45,7 +45,7 @@ def is_dataset(path: str) -> bool:
 
 
 def is_directory(path: str) -> bool:
-    """Whether a folder exists; on a web server a dataset's own, whose URL has no query."""
+    """Whether a folder exists; on a web server only a dataset's, with a URL without a query."""
     if is_web(path):
         return "?" not in path and storage.exists(os.path.join(path, metadata.FILE))
     return storage.is_folder(path)
@@ -60,7 +60,7 @@ def open_paths(
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:
-    """Open the dataset at or below a folder, or of bare files, as an object of `kind`.
+    """Open the dataset at or below a folder, or in bare files, as an object of `kind`.
 
     Args:
         kind: Contents, or a subclass.

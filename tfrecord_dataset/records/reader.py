@@ -14,7 +14,7 @@ from tfrecord_dataset.records.index import RecordIndex, walk, wrong_index
 # Reading through a gap costs less than another read or request.
 _GAP_BYTES = 1 << 14
 _REMOTE_GAP_BYTES = 1 << 18
-# Part of one thread: ranges of up to a megabyte, or one record.
+# Size of one thread's part: ranges of up to a megabyte, or one record.
 _PART_BYTES = 1 << 20
 _THREADS = 16
 # A request takes some 50 ms.
@@ -81,7 +81,7 @@ class RecordReader:
         is_whole = np.empty(len(numbers), bool)
 
         def read_part(begin: int, end: int) -> None:
-            """Copy each record out of its part's bytes while they are in the cache."""
+            """Copy each record out of its part's bytes while the CPU has them cached."""
             shard, places = int(shards[begin]), order[begin:end]
             with self._files.open(shard, int(wanted[shard])) as read:
                 payloads, is_whole[places] = _read_part(
@@ -102,7 +102,7 @@ def _read_part(
 ) -> tuple[list[bytes], Any]:
     """Read payloads of records of one shard, and whether each is intact: bool [n].
 
-    `starts` and `ends` bound their frames; `is_far` [n - 1] tells which gaps to skip.
+    `starts` and `ends` bound their frames; `is_far` [n - 1] marks the gaps to skip.
     """
     first = np.concatenate([[0], np.flatnonzero(is_far) + 1])
     offsets = starts[first]

@@ -1,6 +1,6 @@
 """Shards of a split: how to read the frames of their records.
 
-Gzip files need random access to their content, and are unpacked into the user's cache once.
+Gzip files are unpacked into the user's cache once, for random access to their content.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _KIND = "unpacked"
 class UnpackedFiles:
     """Uncompressed content of gzip files, as `store.pinned_files.Files`.
 
-    A cached file is used after this process has verified its seal.
+    Each process verifies a cached file's seal before the first use.
     """
 
     is_remote = False

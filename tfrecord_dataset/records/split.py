@@ -58,7 +58,7 @@ class Split:
         """Return the identities of the records in the shards' index: groups, else digests.
 
         `group_by` is a column, or a level of the key; "" for digests of images and audio. None if
-        a shard has no index, or it does not contain them.
+        a shard's index is missing, or does not contain them.
         """
         identities: list[bytes] = []
         for shard in range(len(self.files)):

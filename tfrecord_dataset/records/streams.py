@@ -25,7 +25,7 @@ from tfrecord_dataset.store.pinned_files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
 _LENGTH = struct.Struct("<Q")
-# Iterations that can run in parallel.
+# Number of iterations in parallel.
 _BEGUN = 4
 
 
@@ -74,7 +74,7 @@ def windows(
 
 
 def _frames(content: bytes) -> tuple[Any, int]:
-    """Return the bounds of the frames in some bytes of a file, int64 [n + 1].
+    """Return the bounds of the frames in part of a file, int64 [n + 1].
 
     Also returns the size of the next frame, if known; -1 if no frame begins.
     """
@@ -94,8 +94,8 @@ def _frames(content: bytes) -> tuple[Any, int]:
 class Streams:
     """Records of all files in windows, in file order.
 
-    A window after the last one read continues that iteration, so parallel or unfinished iterations
-    cost nothing; any other window reads its file from the start.
+    The window after the last one read continues that iteration, so parallel or unfinished
+    iterations cost nothing; any other window reads its file from the start.
     """
 
     def __init__(self, files: Files, compression: str) -> None:

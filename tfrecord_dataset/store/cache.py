@@ -4,9 +4,9 @@
     <digest>-<name>.partial   a download
     lock, lock-<number>       held while space is freed, and during a download
 
-A copy has the size of its file, and is checked against the sha256 of metadata.json after the
-download. Records have checksums of their own; after a damaged record its copy is checked against
-that sha256 again. To free space, the least recently used copies are deleted.
+A copy has the size of its file, and is checked against the sha256 in metadata.json after the
+download. Records have their own checksums; if one is damaged, the copy is checked against that
+sha256 again. To free space, the least recently used copies are deleted.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class ShardCache:
     Args:
         folder: Path, created if missing. It should be on a local disk. The default is the user's,
             `~/.cache/beam-tfrecords/shards`.
-        max_bytes: Maximal size of all files; None for half of the space that is free or theirs.
+        max_bytes: Maximal size of all files; None for half of the free and their own space.
 
     Raises:
         ConfigError: The folder cannot be used.
@@ -73,7 +73,7 @@ class ShardCache:
         Deletes anything else at that path, such as a truncated copy.
 
         Raises:
-            BeamTFRecordsError: It cannot be deleted.
+            BeamTFRecordsError: The file cannot be deleted.
         """
         path = self.path(file)
         try:
@@ -124,7 +124,7 @@ class ShardCache:
         return path
 
     def discard_damaged(self, file: RemoteFile) -> bool:
-        """Whether a file had no intact copy; a copy that differs from its sha256 is deleted.
+        """Delete a copy unless it matches its sha256; return False only for such an intact copy.
 
         Also deletes a copy with an unknown sha256.
         """

@@ -22,10 +22,10 @@ from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store.urls import scheme_of, split_object
 
-# Total time for retries of a request.
+# Total time for the retries of a request.
 LIMIT_S = 120.0
 
-# Each pause is random, up to `base` times the last one: with 2 they would hardly grow.
+# Each pause is random, up to `base` times the previous one: with 2 they would hardly grow.
 _BACKOFF = {
     "init_backoff": datetime.timedelta(milliseconds=100),
     "max_backoff": datetime.timedelta(seconds=10),
@@ -59,7 +59,7 @@ _AZURE_ACCOUNT = "AZURE_STORAGE_(ACCOUNT_NAME|USE_EMULATOR)"
 
 _LOCK = threading.Lock()
 
-# Arguments of the library's class other than the URL, and the remedy for missing credentials.
+# Arguments of the library's class except the URL, and the remedy for missing credentials.
 _Access = tuple[dict[str, Any], str]
 
 
@@ -68,10 +68,10 @@ class Client:
     """The store of one bucket.
 
     Attributes:
-        store: Object of the library.
+        store: The library's store object.
         root: The bucket's URL, such as gs://bucket.
         prefix: Prefix of its environment variables, such as AWS.
-        remedy: Advice on credentials; empty if there are some.
+        remedy: Advice on missing credentials; empty if there are some.
     """
 
     store: Any
@@ -116,7 +116,7 @@ def _made(root: str) -> tuple[Client, int]:
         store = kind.from_url(
             root.replace("s3a://", "s3://"),
             retry_config={
-                "max_retries": 1_000_000,  # only time is limited
+                "max_retries": 1_000_000,  # limited only by time
                 "backoff": _BACKOFF,
                 "retry_timeout": datetime.timedelta(seconds=LIMIT_S),
             },
@@ -126,7 +126,7 @@ def _made(root: str) -> tuple[Client, int]:
         return Client(store, root, prefix, remedy), os.getpid()
     except ConfigError:
         raise
-    except Exception as error:  # various types, as a credentials file may be damaged
+    except Exception as error:  # various types, such as for damaged credentials files
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"{root} cannot be opened: {reason}") from error
 

@@ -38,7 +38,7 @@ def os_errors(client: Client, url: str) -> Iterator[None]:
 
 
 def is_of_the_way(error: Exception) -> bool:
-    """Whether an error is a failure of the connection and not a store's response."""
+    """Whether an error is a connection failure rather than a store's response."""
     return _OF_CONNECTION.search(str(error)) is not None
 
 
@@ -90,7 +90,7 @@ def _tries(message: str) -> str:
 
 @contextlib.contextmanager
 def write_errors(client: Client, url: str) -> Iterator[None]:
-    """As `os_errors`, for calls in which only the bucket can be missing."""
+    """Like `os_errors`, for calls in which only the bucket can be missing."""
     try:
         with os_errors(client, url):
             yield

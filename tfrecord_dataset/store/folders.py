@@ -1,9 +1,9 @@
 """Files and folders pinned to their state when they were opened, local or on a store.
 
-A build replaces the old folder by a new one (`--overwrite`), and the file that it writes last
-identifies it: that file is compared after others were opened. Files of this machine stay open, and
-those of a store are pinned by their versions. Objects are read from the store until they have been
-copied to this machine.
+A build replaces the old folder with a new one (`--overwrite`). The file that it writes last
+identifies it, and is compared after others were opened. Local files stay open, and those of a store
+are pinned by their versions. Objects are read from the store until they have been copied to this
+machine.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ from tfrecord_dataset.store.objects import RemoteFile, read_range
 from tfrecord_dataset.store.pinned_files import Files, LocalFiles, ReadRange, changed
 
 _FETCHED_AT_ONCE = 8
-# A file is copied after a quarter of it was requested.
+# Copy a file once a quarter of it was requested.
 _WORTH_A_COPY = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Folder:
-    """A local or remote folder, pinned to the build that was in it when it was opened.
+    """A local or remote folder, pinned to the build that it had when it was opened.
 
     Attributes:
         path: Path or URL, for messages.
@@ -52,7 +52,7 @@ class Folder:
 
         Args:
             names: Paths below the folder.
-            digests: The sha256 of each, "" if unknown.
+            digests: The sha256 of each file, "" if unknown.
             what: Description of the files for messages.
 
         Raises:
@@ -113,7 +113,7 @@ def open_pinned(
 ) -> Files:
     """Open local or remote files, each with its sha256 or "", for reads by offset.
 
-    `shown` are the paths of local files in messages, if others.
+    `shown` are the paths of local files for messages, if they differ.
 
     Raises:
         FileNotFoundError: A file does not exist.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 # Number of files per batch of a listing.
 NAMES_AT_ONCE = 1024
 
-# Files of operating systems; never data, so they are not even rejected.
+# Files of operating systems: never data, so not even rejects.
 _LITTER = frozenset({"Thumbs.db", "desktop.ini", "__MACOSX"})
 
 _WILDCARD = re.compile(r"[*?[]")
@@ -26,7 +26,7 @@ class StoredFile:
 
 
 class FileNames(NamedTuple):
-    """Names of some files, hundreds at most, of a folder below the listed root ("" is the root)."""
+    """Names of up to hundreds of files of a folder below the listed root ("" is the root)."""
 
     folder: str
     names: list[str]

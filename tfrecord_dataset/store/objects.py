@@ -72,13 +72,13 @@ def explained(url: str) -> Iterator[None]:
 def describe(urls: Sequence[str]) -> list[RemoteFile | None]:
     """Get the status of objects in parallel; None for one that does not exist.
 
-    A folder of many is listed: each worker of a training asks for all shards.
+    Lists a folder of many objects: each worker of a training asks for all shards.
     """
     found: dict[str, RemoteFile | None] = {}
     for folder, count in Counter(url.rpartition("/")[0] for url in urls).items():
         if count >= _WORTH_A_LISTING:
             root = split_object(folder)[0]
-            with contextlib.suppress(ConfigError), explained(folder):  # it may be forbidden
+            with contextlib.suppress(ConfigError), explained(folder):  # listing may be forbidden
                 listed = remote_listing.list_level(folder)["objects"]
                 found |= {(url := f"{root}/{meta['path']}"): _file(url, meta) for meta in listed}
     others = [url for url in urls if url not in found]
@@ -117,7 +117,7 @@ def read(url: str) -> bytes:
 
 
 def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
-    """Read some bytes of an object; fewer at its end.
+    """Read a range of an object; shorter at its end.
 
     Raises:
         DatasetChangedError: The object has changed.

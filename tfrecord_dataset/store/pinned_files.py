@@ -1,6 +1,6 @@
 """Files pinned to their state when they were opened, and read by offset.
 
-Local files stay open if they are few, and otherwise are identified by inode and time.
+A few local files stay open; more are identified by inode and time.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from tfrecord_dataset.errors import (
     DatasetDamagedError,
 )
 
-# Share of the process's open files for one split.
+# One split may use this fraction of the process's open files.
 _SHARE_OF_OPEN_FILES = 8
 # On a network file system each call waits for a response.
 _OPENED_AT_ONCE = 16
@@ -88,7 +88,7 @@ def changed(name: str) -> DatasetChangedError:
 
 
 class _State(NamedTuple):
-    """What changes when a file is replaced or written."""
+    """Facts that change when a file is replaced or written."""
 
     device: int
     inode: int

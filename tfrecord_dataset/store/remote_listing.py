@@ -1,4 +1,4 @@
-"""Listings of a store, streamed by a thousand keys and never held as a whole."""
+"""Listings of a store, streamed in thousands of keys and never held completely."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -59,7 +59,7 @@ def _is_marker(meta: Any, is_folder: bool) -> bool:
 
 
 def list_names(root: str) -> Iterator[FileNames]:
-    """Yield every file below `root`, by key, so mostly folder by folder."""
+    """Yield every file below `root`, by key and so mostly folder by folder."""
     root = root.rstrip("/")
     paths = _without_markers(list_objects(root))
     return names_by_folder(path[len(root) + 1 :] for path in paths)
@@ -68,8 +68,8 @@ def list_names(root: str) -> Iterator[FileNames]:
 def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
     """Yield (name, whether it is a folder) of the entries directly below `url`.
 
-    If the first thousand keys are all files of this level, the rest is streamed as well, as a
-    store's answer by level is held as a whole; if one of them is deeper, that answer is cheaper.
+    If the first thousand keys are all files of this level, streams the rest as well. If one is
+    deeper, lists by level, which is cheaper then but holds the whole response.
     """
     url = url.rstrip("/")
     objects = list_objects(url)
@@ -99,7 +99,7 @@ def list_level(url: str) -> Any:
 
 
 def list_folder(url: str) -> FolderNames:
-    """Names of the entries directly below `url`, hidden ones too."""
+    """Return the names of the entries directly below `url`, including hidden ones."""
     listing = list_level(url)
     paths = set(listing["common_prefixes"])
     files = [
@@ -113,7 +113,7 @@ def _name(path: str) -> str:
 
 
 def match_files(pattern: str) -> list[str]:
-    """URLs of the objects that match `pattern`."""
+    """Return the URLs of the objects that match `pattern`."""
     client_and_key(pattern)  # refuses a wildcard in the bucket's name
     fits = pattern_regex(pattern)
     objects = list_objects(fixed_folder(pattern))

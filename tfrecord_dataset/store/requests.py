@@ -1,7 +1,7 @@
 """Requests to stores by URL.
 
-The library retries requests during outages (`clients`). See `faults.os_errors` for the errors of
-these functions.
+The library retries requests during outages (`clients`). These functions raise the errors of
+`faults.os_errors`.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def content(response: Any) -> bytes:
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
-    """Read some bytes of an object."""
+    """Read a range of an object."""
     with bucket(url) as (store, key):
         return bytes(obstore.get_range(store, key, start=offset, length=length))
 
@@ -75,8 +75,8 @@ def put(url: str, data: Any) -> None:
 def put_new(url: str, data: Any) -> None:
     """Create an object unless it exists; an existing one with equal content is accepted.
 
-    A store without conditional writes replaces an existing object, and so does any store for more
-    than 4 GiB if the object appears between the check and the upload.
+    A store without conditional writes replaces an existing object. So does any store for more than
+    4 GiB, if the object appears between the check and the upload.
 
     Raises:
         FileExistsError: An object with other content exists.
@@ -89,7 +89,7 @@ def put_new(url: str, data: Any) -> None:
 
 
 def _is_made(client: Client, key: str, data: Any) -> bool:
-    """Create an object; False if one exists, which an earlier try of this call may have made."""
+    """Create an object; False if one exists, perhaps from an earlier attempt of this call."""
     if len(data) > _MOST_BYTES:
         with contextlib.suppress(FileNotFoundError):
             obstore.head(client.store, key)

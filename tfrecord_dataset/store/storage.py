@@ -49,7 +49,7 @@ def is_folder(path: str) -> bool:
 
 
 def folders(path: str) -> list[str]:
-    """Sorted names of a folder's subfolders."""
+    """Return the sorted names of a folder's subfolders."""
     if is_object(path):
         with objects.explained(path):
             return list(remote_listing.list_folder(path).folders)
@@ -64,7 +64,7 @@ def read(path: str) -> bytes | None:
 
     Raises:
         DatasetDamagedError: The file is not regular, or too large.
-        BeamTFRecordsError: It cannot be read.
+        BeamTFRecordsError: The file cannot be read.
     """
     try:
         return objects.read(path) if is_object(path) else regular_files.read(path, MAX_BYTES)
@@ -75,7 +75,7 @@ def read(path: str) -> bytes | None:
 
 
 def matching(pattern: str) -> list[str]:
-    """Sorted files that match a path or a glob."""
+    """Return the sorted files that match a path or a glob."""
     if exists(pattern):
         return [pattern]
     if not is_object(pattern):

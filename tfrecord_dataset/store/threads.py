@@ -10,7 +10,7 @@ _U = TypeVar("_U")
 
 
 def run_in_threads(call: Callable[[_T], _U], items: Iterable[_T], threads: int) -> list[_U]:
-    """Call a function with each item in threads, in this context; results are in order.
+    """Call a function with each item in threads, in this context; return results in order.
 
     Raises:
         Exception: The first failure, after all calls were made.

@@ -8,7 +8,7 @@ _FILE = "file://"
 _SCHEME = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
 
 _WEB = frozenset({"http", "https"})
-# Parts of the names of query parameters for signatures.
+# Parts of the names of signing query parameters.
 _SIGNING = re.compile(r"sig|token|key|secret|passw|pwd|cred|auth|session|policy", re.IGNORECASE)
 
 # Schemes of the store library.
@@ -35,8 +35,8 @@ def is_web(path: str) -> bool:
 def unsigned(path: str) -> str:
     """Return a path for display and storage: without password or signature.
 
-    URLs of the web lose the user info, and the whole query if it is signed, since the other
-    parameters change with it. Other queries (?id=7) stay.
+    Web URLs lose the user info, and the whole query if it is signed, since the other parameters
+    change with it. Other queries (?id=7) stay.
     """
     if not is_web(path):
         return path
@@ -72,7 +72,7 @@ def join_url(base: str, part: str) -> str:
 def split_object(url: str) -> tuple[str, str]:
     """Return the bucket's URL, and the key of the object in it.
 
-    For https:// it is the host's URL with the query: a signature applies to every request.
+    For https:// this is the host's URL with the query: a signature applies to every request.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")

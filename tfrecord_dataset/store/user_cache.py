@@ -3,9 +3,9 @@
     <kind>/<hash of the source>             the content, and its seal
     <kind>/<…>.partial                      a file in progress
 
-A file with a wrong seal is deleted and made again. Anyone may delete the folder. The seal is a
-CRC-32C of the source's identity and the content, so truncated, changed, swapped and unfinished
-files are detected.
+A file with a wrong seal is deleted and made again. The folder may be deleted at any time. The seal
+is a CRC-32C of the source's identity and the content, which detects truncated, changed, swapped
+and unfinished files.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from tfrecord_dataset import durable, regular_files
 from tfrecord_dataset.errors import BeamTFRecordsError
 
 PARTIAL = ".partial"
-# A partial file that has not changed for so long belongs to a killed process.
+# Partial files that have not changed for this long belong to killed processes.
 ABANDONED_S = 3600
 _SEAL = struct.Struct("<I")
 _BLOCK_BYTES = 1 << 20
@@ -60,7 +60,7 @@ def writing(kind: str, source: str) -> Iterator[IO[bytes]]:
     """Open a file for the data derived from a source; it is kept if the context succeeds.
 
     Raises:
-        BeamTFRecordsError: A folder is in its place.
+        BeamTFRecordsError: A folder has the file's path.
         OSError: The folder is not writable; see `explain`.
     """
     path = path_of(kind, source)

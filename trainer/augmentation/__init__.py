@@ -16,17 +16,17 @@ class Augmentation:
     """Augmentation of a training record's images.
 
     Attributes:
-        views: Crops and flips, including boxes; None for whole images.
-        pixels: Function of the viewed image; None for none.
+        views: Crops and flips, also applied to boxes; None for whole images.
+        pixels: Function applied to the viewed image; None for none.
     """
 
     views: Views | None = None
     pixels: Augment | None = None
 
 
-# A random resized crop as in classifiers since Inception, but not below a quarter.
+# Inception's random resized crop, but of at least a quarter of the image.
 _CROP = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
-# Objects need their surroundings: crops are larger, and zoom out as well.
+# Detection needs context: crops are larger, and may zoom out.
 _OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
 
 POLICIES: Mapping[str, Augmentation] = MappingProxyType(
@@ -37,7 +37,7 @@ POLICIES: Mapping[str, Augmentation] = MappingProxyType(
         "rand": Augmentation(views=_CROP, pixels=rand_augment),
     }
 )
-# Tasks with positions in an image: boxes, maps of classes.
+# For tasks with positions in an image: boxes, maps of classes.
 PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         **POLICIES,

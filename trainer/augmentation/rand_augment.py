@@ -1,7 +1,7 @@
 """RandAugment: two random operations per image, https://arxiv.org/abs/1909.13719.
 
-The paper's operations with the largest magnitudes of torchvision. Geometric operations would have
-to move boxes as well, so images with boxes get only the others.
+The paper's operations, with torchvision's largest magnitudes. Images with boxes do not get
+geometric operations, which would have to move the boxes as well.
 """
 
 import math
@@ -91,7 +91,7 @@ def _equalize(image: Tensor, strength: Tensor) -> Tensor:
 
 
 def _equalized(channel: Tensor) -> Tensor:
-    """An int32 [height, width] as Pillow equalizes it."""
+    """Equalize an int32 [height, width] as Pillow does."""
     counts = tf.math.bincount(tf.reshape(channel, [-1]), minlength=256, maxlength=256)
     step = (tf.size(channel) - counts[tf.reduce_max(channel)]) // 255
     before = tf.cumsum(counts, exclusive=True)

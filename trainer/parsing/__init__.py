@@ -49,7 +49,7 @@ _READERS: Mapping[tuple[str, str], Reader] = {
 }
 
 
-# Cached images by name; decoded with the given function if they are missing.
+# Returns cached images by name, or decodes missing ones with the given function.
 Recall = Callable[[Callable[[], Tensors]], Tensors]
 
 
@@ -91,7 +91,7 @@ def reads_batches(features: Sequence[Feature]) -> bool:
 
 
 def outputs(features: Sequence[Feature], decoding: Decoding) -> list[Output]:
-    """Outputs of `features`, in order."""
+    """Return the outputs of `features`, in order."""
     return [
         output for feature in features for output in _reader(feature).outputs(feature, decoding)
     ]
@@ -122,12 +122,12 @@ def decode_batch(features: Sequence[Feature], parsed: Tensors, decoding: Decodin
 def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Callable[..., Tensors]:
     """Make the function from a serialized Example (or, for `reads_batches`, a batch) to tensors.
 
-    For views and augmentation it also takes the record's key, int64 [2]: its pass and number; and
-    for cached images a function that looks them up, or else calls the given decoder. TensorFlow's
-    error for a record that does not fit the features has the text `misfit`.
+    For views and augmentation it also takes the record's key, int64 [2]: its pass and number; for
+    cached images, also a function that looks them up or calls the given decoder. TensorFlow's error
+    for a record that does not fit the features contains `misfit`.
     """
     spec = parse_specs(features)
-    # TensorFlow's error has the key, and for a batch the example, but otherwise only the operation.
+    # TensorFlow's error has the key, in a batch the example, and otherwise only the operation.
     operation = re.sub(r"\W+", "_", misfit, flags=re.ASCII)
 
     readers = [(each, _reader(each)) for each in features]

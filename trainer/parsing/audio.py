@@ -1,4 +1,4 @@
-"""Encoded audio."""
+"""Decodes and resamples audio."""
 
 import functools
 import io
@@ -55,7 +55,7 @@ class Audio(Reader):
 
 
 def _shape(feature: Feature, decoding: Decoding) -> tuple[int | None, int | None]:
-    """Samples, if every record has as many at one rate, and channels."""
+    """Return (samples, channels); None for samples if lengths or rates vary."""
     wanted = decoding.audio_sample_rates.get(feature.name)
     number = feature.shape[0] if wanted in (None, feature.sample_rate) else None
     return number, 1 if decoding.audio_mono else feature.shape[1]

@@ -15,7 +15,7 @@ from trainer.tensors import Tensor
 from trainer.views import WHOLE, View, Views, see_boxes, see_keypoints, whole
 from trainer.views.pixels import see_image
 
-# Padding by dtype, if it is not -1.
+# Padding by dtype, -1 for others.
 _PADDING: Mapping[tf.DType, int | bytes] = {tf.string: b"", tf.uint8: 0}
 
 
@@ -48,7 +48,7 @@ class Boxes(Reader):
         return {column.name: _values(feature, column, parsed, decoding) for column in columns}
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
-        """Select the boxes that are visible enough, with all of their columns, cut at the view."""
+        """Select the boxes that are visible enough with all their columns, cut at the view."""
         assert decoding.image_size is not None
         shown, is_visible = see_boxes(decoding.drawn, view, decoded[feature.name])
         visible = {}
@@ -64,7 +64,7 @@ class Boxes(Reader):
 
 
 def _columns(feature: Feature, decoding: Decoding) -> list[ObjectColumn]:
-    """Columns to read."""
+    """Return the columns to read."""
     return [
         column
         for column in object_columns(feature)
@@ -119,7 +119,7 @@ def decode_masks(
         feature: The boxes of the objects.
         encoded: PNG files of one size: `tf.string` [n].
         size: Size to scale to, by nearest pixels; None keeps their own, 0 × 0 if there are none.
-        view: View of their image at the size at which it was decoded; None for whole masks.
+        view: View of their image, at its decoded size; None for whole masks.
         views: Distribution of the view.
     """
 

@@ -1,4 +1,4 @@
-"""Readers without decoding per record, which read a whole batch at once."""
+"""Readers that decode a whole batch at once."""
 
 import dataclasses
 import math
@@ -24,7 +24,7 @@ class Fixed(Reader):
     """A list with a fixed number of values: scalars, text, bytes, small tensors."""
 
     def dtype(self, feature: Feature) -> tf.DType:
-        """The output's dtype, or ConfigError if it is not supported."""
+        """Return the output's dtype, or raise ConfigError if it is not supported."""
         return stored_dtype(feature)
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:

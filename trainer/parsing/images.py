@@ -19,7 +19,7 @@ DECODING = "decode_image"
 _KNOWN = frozenset({"jpeg", "png", "bmp"})
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 
-# Function from an image's height and width, int32 [2], to the view to decode.
+# Chooses the view to decode from an image's height and width, int32 [2].
 ChooseView = Callable[[Tensor], View]
 
 
@@ -67,7 +67,7 @@ class Image(Reader):
         if feature.dtype == "uint16":
             image = decode_png(feature, encoded, channels)
         elif channels == 1 and feature.format not in ("jpeg", "png"):
-            # BMP is the only format that is not converted to one channel while decoding.
+            # Only BMP is not converted to one channel while decoding.
             is_bmp = tf.strings.substr(encoded, 0, 2) == "BM"
             image = tf.cond(is_bmp, lambda: tf.image.rgb_to_grayscale(decode(3)), lambda: decode(1))
         else:
@@ -118,7 +118,7 @@ def window_name(image: str) -> str:
 
 
 def decode_png(feature: Feature, encoded: Tensor, channels: int) -> Tensor:
-    """Decode a PNG: uint8 or, of a feature of it, uint16 [height, width, channels]."""
+    """Decode a PNG: uint8 or, for such features, uint16 [height, width, channels]."""
     dtype = tf.uint16 if feature.dtype == "uint16" else tf.uint8
     with tf.name_scope(_scope(feature)):
         return tf.io.decode_png(encoded, channels=channels, dtype=dtype)

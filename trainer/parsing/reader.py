@@ -16,7 +16,7 @@ from trainer.errors import ConfigError
 from trainer.tensors import Tensor, check
 from trainer.views import WHOLE, View, Views
 
-_MAX_VALUES = MAX_PAYLOAD_BYTES  # a byte each
+_MAX_VALUES = MAX_PAYLOAD_BYTES  # at one byte each
 
 Tensors = dict[str, Any]
 Augment = Callable[[Tensor, Tensor], Tensor]

@@ -45,7 +45,7 @@ def read_record(
     `seed` is that of `record_seed`; `stored` are images of `decode_stored`, or None to decode them.
     """
     images = [(each, of) for each, of in readers if isinstance(of, Image)]
-    images.sort(key=lambda each: each[1].nearest)  # the view is drawn for an image, not its map
+    images.sort(key=lambda each: each[1].nearest)  # draw the view for an image, not its map
     others = [(each, of) for each, of in readers if not isinstance(of, Image)]
     decoded = decode_all(others, parsed, decoding)
     boxes = [decoded[each.name] for each, _ in readers if each.kind == "boxes"]

@@ -11,7 +11,7 @@ Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 300, 110
 _MOST_POINTS = 300
-# Beyond these the arithmetic of an axis is infinite or 0.
+# Beyond these, axis arithmetic overflows or underflows.
 _LARGEST, _SMALLEST_STEP = 1e300, 1e-300
 
 
@@ -23,14 +23,14 @@ def chart(
     *,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """Prepare a chart for the template; without points it has no lines.
+    """Prepare a chart for the template, without lines if there are no points.
 
     Args:
         title: Title of the chart.
-        lines: Points (x, y) by the line's name; points beyond 1e300 or not finite are left out.
-        mark: An x to mark with a vertical line.
+        lines: Points (x, y) by line name; points beyond 1e300 or not finite are left out.
+        mark: The x of a vertical line.
         bounds: (least x, most x, least y, most y); None for those of the points.
-        whole: Whether x are whole numbers, such as epochs.
+        whole: Whether x has whole numbers, such as epochs.
     """
     kept = {
         name: thinned([each for each in points if all(abs(value) <= _LARGEST for value in each)])
@@ -73,28 +73,28 @@ def chart(
 
 
 def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
-    """Return the round numbers of a range, at equal distances, six at most."""
+    """Return at most six round numbers in a range, equally spaced."""
     step = max(1.0, _step(low, high)) if whole else _step(low, high)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
 
 
 def _step(low: float, high: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, at least a fifth of the range."""
+    """Return the tick distance: 1, 2 or 5 times a power of ten, at least a fifth of the range."""
     least = max((high - low) / 5 or abs(high) / 5 or 1.0, _SMALLEST_STEP)
     power = 10.0 ** math.floor(math.log10(least))
     return next(power * each for each in (1, 2, 5, 10) if power * each >= least * (1 - 1e-9))
 
 
 def _rounded(low: float, high: float) -> tuple[float, float]:
-    """Widen a range to ticks."""
+    """Widen a range to end at ticks."""
     step = _step(low, high)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return (first - (first == last)) * step, last * step
 
 
 def thinned(points: Points, most: int = _MOST_POINTS) -> Points:
-    """Reduce the points to a maximal number, by means of neighbours."""
+    """Reduce points to at most `most` by averaging neighbours."""
     if len(points) <= most:
         return points
     ends = [round(place * len(points) / most) for place in range(most + 1)]

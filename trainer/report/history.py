@@ -11,39 +11,39 @@ from trainer.tasks.baselines import PREFIX
 
 Row = Mapping[str, float]
 
-# Metric of the sentence if the loss is the criterion: the first in a row.
+# Metrics to show if the loss is the criterion; the first in a row is used.
 _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
-# Relative differences of a loss that do not matter.
+# Negligible relative difference of a loss.
 _LITTLE = 0.01
-# Epochs, and deviations of a loss, that exceed chance.
+# Epochs, and multiples of a loss's noise, that exceed chance.
 _SEVERAL = 3
 _TIMES_NOISE = 2
-# Metrics of tasks that are better the lower they are; all others the higher.
+# Task metrics for which lower is better; for others higher is.
 _LOWER_IS_BETTER = ("loss", "mse", "mae")
 _WAYS = {"min": True, "max": False}
 
 
 def value_of(row: Row, metric: str) -> float:
-    """Return a metric in validation, or else in training; NaN for a row without it."""
+    """Return a metric of validation, else of training; NaN for a row without it."""
     return row.get(f"val_{metric}", row.get(metric, math.nan))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Best:
-    """The best row has the lowest or highest metric, in validation if rows have it."""
+    """Criterion of the best row: lowest or highest metric, of validation if rows have it."""
 
     metric: str = "loss"
     is_least: bool = True
 
     def rank(self, row: Mapping[str, float]) -> float:
-        """The best row has the lowest value; NaN and infinity are never the best."""
+        """Return a key that is lowest for the best row; NaN and infinity come last."""
         value = value_of(row, self.metric)
         if not math.isfinite(value):
             return math.inf
         return value if self.is_least else -value
 
     def place(self, rows: Sequence[Mapping[str, float]]) -> int:
-        """Of the best row; of equal ones, that with the lowest loss, and of these the first."""
+        """Return the best row's index; ties are broken by the lowest loss, then the first row."""
         ranks = [(self.rank(row), _LOSS.rank(row)) for row in rows]
         return ranks.index(min(ranks))
 
@@ -52,17 +52,17 @@ _LOSS = Best()
 
 
 def best_of(stated: str | None, rows: Sequence[Row]) -> Best:
-    """The choice that `--best-by` stated for a run with such rows of history."""
+    """Return the criterion from a run's `--best-by` and its rows of history."""
     names = {name.removeprefix("val_") for row in rows for name in row}
     return best_by(stated or "loss", names, (), validated=True)
 
 
 def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
-    """The choice that `--best-by` states: METRIC, METRIC:min or METRIC:max.
+    """Parse `--best-by`: METRIC, METRIC:min or METRIC:max.
 
     Raises:
-        UnknownNameError: Unknown metric.
-        ConfigError: It is the user's own, and whether the lowest is best was not stated.
+        UnknownNameError: The metric does not exist.
+        ConfigError: The metric is the user's own, and neither min nor max is given.
     """
     name, _, way = stated.rpartition(":")
     if stated in metrics or way not in _WAYS:
@@ -81,7 +81,7 @@ def best_by(stated: str, metrics: Collection[str], own: Collection[str], validat
 
 
 def shown_metric(row: Row, metric: str) -> str:
-    """Return the metric that a sentence shows of the best row by `metric`."""
+    """Return the metric to show for the best row by `metric`."""
     leading = (each for each in _LEADING if math.isfinite(value_of(row, each)))
     return next(leading, "loss") if metric == "loss" else metric
 
@@ -104,7 +104,7 @@ def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss
 
 
 def _over_fits(history: Sequence[Row], place: int) -> bool:
-    """Whether since a row the validation loss has risen for epochs, and the training loss not.
+    """Whether the validation loss has risen for epochs since a row, but not the training loss.
 
     The rise must exceed the noise, the median difference of a loss from the mean of its neighbours.
     """
@@ -122,7 +122,7 @@ def _over_fits(history: Sequence[Row], place: int) -> bool:
 
 
 def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Return the finite points (epochs done, value) by metric, and by whose values they are."""
+    """Return the finite points (epochs done, value) by metric and split."""
     series: dict[str, dict[str, list[tuple[float, float]]]] = {}
     for row in history:
         for column, value in row.items():

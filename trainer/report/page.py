@@ -14,9 +14,9 @@ from trainer.options.train import TrainConfig, options_that
 from trainer.report.chart import HEIGHT, WIDTH, chart
 from trainer.report.history import Best, Row, curves, verdict
 
-# Metrics by class, as for maps, are in a table.
+# Separator in names of metrics by class, which are shown in a table.
 _BY_CLASS = "/"
-# Facts of a page without a training.
+# Facts for a page without a training.
 _NO_TRAINING = {"facts": (), "command": (), "curves": ()}
 
 
@@ -30,13 +30,13 @@ class Pictured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sections:
-    """Results of a validation in addition to its metrics; "" and () for none."""
+    """Results of a validation in addition to its metrics; empty for none."""
 
     batch: Sequence[Pictured] = ()  # the first batch as the model saw it
     split: str = ""  # of the figures and examples
     model: str = ""  # of the figures and examples
     data_report: str = ""  # URL relative to the page
-    baseline: str = ""  # the best result compared with a trivial guess
+    baseline: str = ""  # comparison of the best result with a trivial guess
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by section
     examples: Sequence[Pictured] = ()  # worst first
 
@@ -54,8 +54,8 @@ def html(
     """Render the page of a run.
 
     Args:
-        name: Name of its directory.
-        options: Options of its training.
+        name: Name of the run's directory.
+        options: Options of the training.
         history: Rows so far, at least one.
         best: Criterion of the best row.
         task: Name of the task.
@@ -81,7 +81,7 @@ def html(
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
-    """Render the page on predictions for a dataset: a run's page without its training."""
+    """Render the page on a dataset's predictions: a run's page without the training."""
     return _rendered({"title": shown(title), "task": about, "verdict": sentence}, sections)
 
 
@@ -124,7 +124,7 @@ def _scatter(points: Sequence[tuple[float, float]]) -> dict[str, Any]:
 
 
 def command(options: TrainConfig) -> list[str]:
-    """Return the words of the command of an equal training; the page fills in its folder, RUN."""
+    """Return the words of the command that repeats a training; the page replaces RUN."""
     words = ["--data", shown(options.data), "--output", "RUN"]
     left_out = {"output", "resume", "overwrite", "quiet", "cache_dir", *options_that("names_place")}
     for name, field in fields_of(TrainConfig).items():

@@ -44,7 +44,7 @@ def of_pixels(pixels: Any) -> Any:
 
 
 def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any:
-    """Make a Pillow image with an overlay of uint8 [height, width, 3], its longest side `side`."""
+    """Make a Pillow image of uint8 [height, width, 3] and an overlay, with longest side `side`."""
     from PIL import Image
 
     overlay = overlay or Overlay()
@@ -71,7 +71,7 @@ def picture(pixels: Any, overlay: Overlay | None = None) -> str:
 def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str, Overlay]]:
     """Return (pixels, text, overlay) of a batch's first records, as the model sees them.
 
-    The batch is one of `training_batches`, of a task with an image.
+    The batch is from `training_batches`, of a task with an image.
     """
     (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
     inputs, target, *_ = tf.nest.map_structure(lambda values: values[:most].numpy(), tuple(batch))
@@ -83,7 +83,7 @@ def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str
 
 
 def sheet(records: Sequence[tuple[Any, str, Overlay]]) -> Any:
-    """Make a Pillow image of all records of `of_batch`, with their texts below."""
+    """Make a Pillow image of the records of `of_batch`, with their texts below."""
     from PIL import Image, ImageDraw, ImageFont
 
     columns = math.ceil(math.sqrt(len(records)))
@@ -105,6 +105,6 @@ def sheet(records: Sequence[tuple[Any, str, Overlay]]) -> Any:
 
 
 def _enlarged(pixels: Any, side: int) -> Any:
-    """Enlarge small images by a whole factor, so that lines of boxes do not hide them."""
+    """Enlarge small images by a whole factor, so that lines of boxes do not cover them."""
     times = max(1, side // max(pixels.shape[:2]))
     return pixels.repeat(times, axis=0).repeat(times, axis=1)

@@ -1,6 +1,6 @@
-"""What a trivial guess reaches on a split: a model that does not beat it has learned nothing.
+"""Metrics of trivial guesses on a split; a model that does not beat them has learned nothing.
 
-The guess is chosen by the targets of the split itself, so it is the best of its kind.
+The guess is fitted to the targets of the split itself, so it is the best of its kind.
 """
 
 import abc
@@ -22,10 +22,10 @@ class Baseline(Accumulator):
     """The metric of a trivial guess, over the targets of a split.
 
     Attributes:
-        metric: Whose value is compared.
+        metric: Name of the compared metric.
         is_least: Whether lower is better.
-        guess: What is guessed, in words; after `result`.
-        missing: Classes that the split has no record of; after `result`.
+        guess: Description of the guess; set by `result`.
+        missing: Classes without a record in the split; set by `result`.
     """
 
     metric: str
@@ -41,7 +41,7 @@ class Baseline(Accumulator):
         self._targets.append(target)
 
     def result(self) -> dict[str, float]:
-        """`baseline_<metric>`."""
+        """Return the guess's metric as `baseline_<metric>`."""
         return {self.key: self.value()}
 
     @abc.abstractmethod
@@ -54,11 +54,11 @@ class Baseline(Accumulator):
         return f"{PREFIX}{self.metric}"
 
     def compare(self, result: Mapping[str, float], stated: str = "") -> str:
-        """`accuracy 0.9; always guessing RBC gives accuracy 0.62`, or that this is not beaten.
+        """Return `accuracy 0.9; always guessing RBC gives accuracy 0.62`, or that it is not beaten.
 
         Args:
             result: The metrics of a model and of the guess.
-            stated: A metric of the model that was shown already.
+            stated: A metric of the model that is already shown.
         """
         text = f"{self.guess} gives {self.metric} {number_text(result[self.key])}"
         if stated != self.metric:
@@ -85,7 +85,7 @@ class MostFrequent(Baseline):
         self._counts = np.zeros(len(classes), np.int64)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        size = len(self._counts)  # numbers beyond the classes are ignored
+        size = len(self._counts)  # larger numbers are ignored
         self._counts += np.bincount(np.ravel(target), minlength=size)[:size]
 
     def value(self) -> float:
@@ -98,12 +98,12 @@ class MostFrequent(Baseline):
 
 
 class FrequentClasses(Baseline):
-    """The F1 of always guessing the same classes: of those most frequent as many as are best."""
+    """The F1 of always guessing the k most frequent classes, for the best k."""
 
     metric = "f1"
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        self._targets.append(np.asarray(target) > 0.5)  # a record's classes, of smoothed ones too
+        self._targets.append(np.asarray(target) > 0.5)  # also for smoothed targets
 
     def value(self) -> float:
         targets = np.concatenate(self._targets or [np.zeros((0, len(self._classes)), bool)])

@@ -1,4 +1,4 @@
-"""Chooses the inputs and the target: by the dataset's schema and a sample, or as the user says."""
+"""Chooses the inputs and the target by the schema and a sample, unless the user names them."""
 
 import dataclasses
 import re
@@ -20,7 +20,7 @@ from trainer.tasks.task import Task
 
 # The value of --inputs that adds a table's columns to an image, audio or a text.
 ALL = ("all",)
-# The first of these kinds that a dataset has leads; without one the columns are a table.
+# The leading input is of the first of these kinds in the dataset; without one, it is a table.
 _LEADERS = ("image", "audio", "sequence", "text", "array")
 _TABLE = "table"
 _OF_TABLES = ("numbers", "category", "text")
@@ -28,27 +28,27 @@ _OF_TEXTS: Mapping[ColumnKind, type[Input]] = {
     ColumnKind.DATE: Date,
     ColumnKind.CATEGORY: TextCategory,
 }
-# Texts of many words lead unless there are so many columns for each.
+# Texts of many words lead unless the table has this many columns per text.
 _COLUMNS_OF_TABLE = 5
 _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
-# Targets at places in an image, which are learned if nothing is known of the image as a whole.
+# Targets at places in an image: the default if no feature describes the image as a whole.
 _IN_IMAGES = [target for target in TARGETS.values() if target.leader is not None]
 _SHOWN, _LONGEST = 6, 100
-# Characters that Keras does not accept in the name of a layer.
+# Characters that Keras does not accept in layer names.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
-# Returns what a sample tells of scalars, texts and class labels, by name.
+# Returns the sampled columns (scalars, texts and class labels) by name.
 Columns = Callable[[], Mapping[str, Column]]
 
 
 def choose_task(
     features: Mapping[str, Feature], options: TrainConfig, columns: Columns = dict
 ) -> tuple[Task, str]:
-    """The task on a dataset's features by the options, and what it uses and leaves out, in words.
+    """Choose the task for a dataset's features, and describe what it uses and leaves out.
 
     Raises:
-        UnknownNameError: No such feature.
+        UnknownNameError: A named feature does not exist.
         ConfigError: The features suit no task.
     """
     goal = choose_target(features, options.target, options.task)
@@ -78,10 +78,10 @@ class _Inputs:
     """The choice of inputs.
 
     Attributes:
-        features: The dataset's.
-        options: Those of the training.
+        features: Features of the dataset.
+        options: Options of the training.
         columns: As for `choose_task`.
-        not_inputs: The target and the weight.
+        not_inputs: Names of the target and the weight.
         reasons: Why columns of a table are left out, by name.
     """
 
@@ -92,7 +92,7 @@ class _Inputs:
     reasons: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def named(self, names: Sequence[str]) -> list[Input]:
-        """The inputs that the user names."""
+        """Return the inputs that the user names."""
         for name in names:
             if name not in self.features:
                 raise UnknownNameError("feature to be an input", name, self.features)
@@ -110,10 +110,10 @@ class _Inputs:
         return [self._input(self.features[name], texts.get(name)) for name in names]
 
     def by_schema(self, leader: str | None, *, takes_all: bool) -> list[Input]:
-        """The leading input with the vectors of numbers; or the columns of a table.
+        """Choose the leading input with the vectors of numbers; or the columns of a table.
 
-        `leader` is the only kind that the target takes, or None. If it `takes_all`, the columns of
-        a table join a leading input.
+        `leader` is the only kind that the target accepts, or None. With `takes_all`, the columns
+        of a table join a leading input.
         """
         candidates = {
             name: kind.from_feature(feature, self.options)
@@ -142,7 +142,7 @@ class _Inputs:
         return [lead, *(vectors | table if takes_all else vectors).values()]
 
     def _table(self, candidates: Mapping[str, Input]) -> dict[str, Input]:
-        """The columns of a table that models learn from, by name."""
+        """Return the usable columns of a table by name."""
         taken: dict[str, Input] = {}
         columns = self.columns()
         for name, candidate in candidates.items():
@@ -162,7 +162,7 @@ class _Inputs:
         return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
 
     def _input(self, feature: Feature, column: Column | None) -> Input:
-        """The input for a feature, by what a sample tells of its values."""
+        """Make the input for a feature, given a sample of its values."""
         kind = input_type(feature)
         assert kind is not None
         if column is not None and TextCategory.suits(feature):
@@ -172,7 +172,7 @@ class _Inputs:
     def _lead(
         self, candidates: Mapping[str, Input], group: str, table: Sequence[str] = ()
     ) -> Input:
-        """The only one; or the one named like its kind, or the only one that is not of strings."""
+        """Return a group's only input, else the one named after it, else its only non-string."""
         members = [candidate for candidate in candidates.values() if candidate.group == group]
         if not members:
             raise self._no_input(group)
@@ -214,7 +214,7 @@ def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) 
 
 
 def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> None:
-    """Raise UnknownNameError unless a feature is one number per record, and not the target."""
+    """Raise UnknownNameError unless the weight is one number per record and not the target."""
     weights = [
         feature.name
         for feature in features.values()
@@ -240,7 +240,7 @@ def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
 def _reason(
     task: Task, features: Mapping[str, Feature], reasons: Mapping[str, str], hint: str
 ) -> str:
-    """What the task uses and leaves out; `hint` says how to use more."""
+    """Describe what the task uses and leaves out; `hint` explains how to use more."""
     inputs = {each.name: features[each.name] for each in task.inputs.values()}
     classes = f" of {counted(len(task.classes), 'class')}" if task.classes else ""
     parts = [f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}"]
@@ -262,17 +262,17 @@ def _list_features(features: Mapping[str, Feature]) -> str:
 def choose_target(
     features: Mapping[str, Feature], name: str | None, task: str | None = None
 ) -> Target:
-    """The target.
+    """Choose the target.
 
     Args:
-        features: The dataset's.
-        name: The feature's; None for the only class label, or the one named label, else for
-            the feature named label, target or y, else for the boxes or the map.
-        task: What is learned, such as "regression"; None decides by the feature: fractions are
-            numbers, whole numbers and strings are classes.
+        features: Features of the dataset.
+        name: Name of the feature; None for the only class label, or the one named label, else
+            the feature named label, target or y, else the boxes or the map.
+        task: Kind of task, such as "regression"; None decides by the feature: floats are numbers,
+            integers and strings are classes.
 
     Raises:
-        UnknownNameError: No such feature.
+        UnknownNameError: The named feature does not exist.
         ConfigError: The feature is unsuitable, or there is none.
     """
     if name is not None and name not in features:
@@ -300,18 +300,18 @@ def choose_target(
 
 
 def _kinds_of(feature: Feature, kinds: Iterable[type[Target]]) -> list[type[Target]]:
-    """The kinds that suit a feature; none for one without values."""
+    """Return the kinds that suit a feature; none if it has no values."""
     return [kind for kind in kinds if 0 not in feature.shape and kind.suits(feature)]
 
 
 def describe(feature: Feature) -> str:
-    """`caption (text)`, or with the dtype `age (scalar of int64)`."""
+    """Describe a feature: `caption (text)`, or with its dtype `age (scalar of int64)`."""
     has_dtype = feature.kind in ("scalar", "tensor", "sequence")
     return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if has_dtype else ''})"
 
 
 def shorten(words: Sequence[str]) -> str:
-    """The first words of a list, long ones cut: `a, b, 7 more`."""
+    """Join the first words of a list, long ones cut: `a, b, 7 more`."""
     more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
     cut = [word if len(word) <= _LONGEST else f"{word[:_LONGEST]}…" for word in words[:_SHOWN]]
     return ", ".join([*cut, *more])

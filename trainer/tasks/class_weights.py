@@ -19,7 +19,7 @@ def read_weights(text: str) -> Mapping[str, float] | None:
     """Parse `--class-weights`: weights by class from `WBC=2,RBC=0.5`; None for "balanced".
 
     Raises:
-        ConfigError: It is neither, or a weight is not a number from 0.
+        ConfigError: It is neither, or a weight is not a number of at least 0.
     """
     if text == BALANCED:
         return None
@@ -40,15 +40,15 @@ def read_weights(text: str) -> Mapping[str, float] | None:
 
 
 def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[float]:
-    """The weight of each class, in the order of the task's classes.
+    """Return the weight of each class, in the order of the task's classes.
 
-    Balanced weights are the records (of maps, the pixels) divided by those of the class and by the
-    classes: then all classes together weigh alike, and the mean over the records is 1. Classes that
-    are not named weigh 1.
+    A balanced weight is the number of records (for maps, pixels) divided by those of the class and
+    by the number of classes: all classes get the same total weight, and the mean over the records
+    is 1. Classes that are not named have weight 1.
 
     Raises:
         ConfigError: The target is not one class per record or per pixel, or a weight is wrong.
-        UnknownNameError: No such class.
+        UnknownNameError: A class does not exist.
     """
     needs = "--class-weights needs one class per record or per pixel"
     task.goal.check(task.goal.excludes_classes, needs)
@@ -62,13 +62,13 @@ def class_weights(text: str, task: Task, dataset: Dataset, split: str) -> list[f
 
 
 def balanced(counts: Sequence[int]) -> list[float]:
-    """The weight of each class from its records, or pixels; 1 for those without any."""
+    """Compute the weight of each class from its number of records or pixels; 1 if it has none."""
     present = sum(count > 0 for count in counts)
     return [sum(counts) / (present * count) if count else 1.0 for count in counts]
 
 
 def count_by_class(task: Task, dataset: Dataset, split: str) -> list[int]:
-    """The records (of maps, the pixels) of each class: by statistics.json, else in one pass."""
+    """Count records (for maps, pixels) by class, from statistics.json or else in one pass."""
     facts = dataset.statistics(split).get(task.target, {})
     stated = facts.get("classes") or facts.get("strings")
     if stated and task.goal.has_one_class:

@@ -13,9 +13,9 @@ from trainer.tasks.table_columns import Column, sample_columns
 from trainer.tasks.task import Task
 
 _FEWEST_OF_CLASS = 10
-# Of a sample from which something follows.
+# Smaller samples are not checked.
 _FEWEST_SAMPLED = 20
-_SAME = 1 - 1e-9  # correlation of what is equal but for rounding, or a unit
+_SAME = 1 - 1e-9  # correlation of columns that differ by rounding or unit only
 
 
 def warnings(
@@ -26,10 +26,10 @@ def warnings(
     *,
     own_model: bool,
 ) -> Iterator[str]:
-    """Yield what keeps a model from learning, or what it cannot use once it is deployed.
+    """Yield problems that keep a model from learning, or make it useless once it is deployed.
 
-    `splits` are those to train on and to validate on; `columns` returns what a sample tells of the
-    train split's columns, by name.
+    `splits` are the train and validation splits; `columns` returns the sampled columns of the
+    train split by name.
     """
     yield from _of_numbers(task, own_model=own_model)
     if task.goal.excludes_classes and len(task.classes) == 1:
@@ -81,7 +81,7 @@ def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]
 
 
 def _class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | None:
-    """The records of each class; None where nothing states them, and there are many records."""
+    """Count the records of each class; None if not stated and too many to read."""
     facts = {} if split in dataset.parts else dataset.statistics(split).get(task.target, {})
     if stated := facts.get("classes") or facts.get("strings"):
         return Counter(stated)
@@ -103,7 +103,7 @@ def _is_constant(column: Column) -> bool:
 
 
 def _tells(column: Column, target: Column, *, are_numbers: bool) -> bool:
-    """Whether an input and the target, numbers or classes, determine each other."""
+    """Whether an input and the target determine each other."""
     pairs = [pair for pair in zip(column.values, target.values, strict=True) if None not in pair]
     given, wanted = zip(*pairs, strict=True) if pairs else ((), ())
     num_given, num_wanted = len(set(given)), len(set(wanted))

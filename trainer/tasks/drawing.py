@@ -11,7 +11,7 @@ from tfrecord_dataset.image_size import ImageSize
 # Opacity of the classes' colors on an image.
 _OPACITY = 0.5
 _NUM_COLORS = 256
-# Names of a first class that is what no other class is.
+# Names of a first class that means none of the others.
 _BACKGROUND = frozenset({"background", "_background_", "unlabeled", "none", "other", "void"})
 _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
 
@@ -19,7 +19,7 @@ _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f
 def label_corner(
     box: Sequence[float], text: tuple[float, float], image: ImageSize
 ) -> tuple[float, float]:
-    """Where the text of a box begins: at the box's corner, or where it is all in the image."""
+    """Place the text of a box at its corner, shifted to be completely inside the image."""
     whole_sides = (image.width, image.height)
     x, y = (
         max(0.0, min(at, whole - size))
@@ -31,7 +31,7 @@ def label_corner(
 def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
     """Draw boxes on a Pillow image in RGB, and return it.
 
-    Each has "label", its number; "text"; and "box", in pixels. The first is on top.
+    Each box has "label" (the class number), "text", and "box" in pixels. The first is on top.
     """
     from PIL import ImageDraw, ImageFont
 
@@ -50,7 +50,7 @@ def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
 
 @functools.cache
 def palette() -> Any:
-    """The colors of PASCAL VOC's maps, by the bits of the class numbers: uint8 [256, 3].
+    """Return the colors of PASCAL VOC's maps by class number: uint8 [256, 3].
 
     http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html, VOClabelcolormap.
     """
@@ -63,7 +63,7 @@ def palette() -> Any:
 
 
 def resized(classes: Any, size: ImageSize) -> Any:
-    """A map [height, width] at another size, by the nearest pixel."""
+    """Resize a map [height, width] by nearest pixels."""
     rows, columns = (
         np.minimum((np.arange(side) + 0.5) * old / side, old - 1).astype(np.int64)
         for side, old in zip(size, classes.shape, strict=True)
@@ -72,7 +72,7 @@ def resized(classes: Any, size: ImageSize) -> Any:
 
 
 def in_colors(classes: Any) -> Any:
-    """A Pillow image of class numbers, uint8 [height, width], shown in the colors of `palette`."""
+    """Make a Pillow image of class numbers, uint8 [height, width], in the colors of `palette`."""
     from PIL import Image as Pixels
 
     image = Pixels.fromarray(classes)
@@ -81,15 +81,15 @@ def in_colors(classes: Any) -> Any:
 
 
 def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
-    """Pixels, uint8 [height, width, 3], under half-transparent colors of their classes."""
+    """Blend pixels, uint8 [height, width, 3], with the colors of their classes."""
     over = _OPACITY * is_shown[..., None] * (palette()[classes] - pixels.astype(np.float32))
     return np.round(pixels + over).astype(np.uint8)
 
 
 def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
-    """A Pillow image in RGB with the colors of classes over it, and their names.
+    """Draw the colors and names of classes on a Pillow image in RGB.
 
-    `classes` are uint8 of any size. A first class named background, or so, is not colored.
+    `classes` are uint8 of any size. A first class named background or similar is not colored.
     """
     from PIL import Image as Pixels
     from PIL import ImageDraw, ImageFont

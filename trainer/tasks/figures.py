@@ -14,12 +14,12 @@ Arrays = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Overlay:
-    """What is drawn on an image.
+    """Boxes or classes to draw on an image.
 
     Attributes:
-        boxes: Each with "label", its number; "text", its caption; and "box", its xmin, ymin,
-            xmax, ymax in 0..1 of the image. The first is drawn on top.
-        classes: Those of the pixels, uint8 [height, width] of any size; or None.
+        boxes: Mappings of "label" (the class number), "text" (the caption) and "box" (xmin,
+            ymin, xmax, ymax in 0..1 of the image). The first is drawn on top.
+        classes: Class of each pixel, uint8 [height, width] of any size; or None.
     """
 
     boxes: Sequence[Mapping[str, Any]] = ()
@@ -36,9 +36,9 @@ class Example:
 
 
 class Accumulator(abc.ABC):
-    """A metric over a whole split that is more than a mean over its records, on the host.
+    """A metric over a whole split that is not a mean over its records, computed on the host.
 
-    It sees every record once, batch after batch.
+    It gets every record once, in batches.
     """
 
     seen: int = 0
@@ -48,27 +48,27 @@ class Accumulator(abc.ABC):
         """Add a batch: NumPy arrays [b, …] from the target's `host_step` and its `predict`."""
 
     def result(self) -> dict[str, float]:
-        """The metrics by name, over all records so far; none if it is only for the report."""
+        """Return metrics by name over all records so far; none if only the report needs it."""
         return {}
 
     def figures(self) -> dict[str, Any]:
-        """What the report's template draws, by the name of the section; after `result`."""
+        """Return the values for the report's template by section; call after `result`."""
         return {}
 
     def examples(self) -> list[Example]:
-        """Records to look at, the worst first."""
+        """Return records to look at, the worst first."""
         return []
 
 
 class Worst:
-    """Keeps the records with the highest badness, of any number."""
+    """Keeps the records with the highest badness."""
 
     def __init__(self, most: int = 12) -> None:
         self._most = most
-        self._kept: list[tuple[float, Any]] = []  # the worst first, of equal ones the first
+        self._kept: list[tuple[float, Any]] = []  # the worst first, stable
 
     def takes(self, badness: float) -> bool:
-        """Whether a record this bad would be kept."""
+        """Whether a record of this badness would be kept."""
         return len(self._kept) < self._most or badness > self._kept[-1][0]
 
     def add(self, badness: float, number: int, *facts: Any) -> None:
@@ -79,19 +79,19 @@ class Worst:
             del self._kept[self._most :]
 
     def __iter__(self) -> Iterator[Any]:
-        """(number, *facts) of each, the worst first."""
+        """Yield (number, *facts) of each record, the worst first."""
         return (record for _, record in self._kept)
 
 
-# Records are counted by the logit of their probability, in steps: so memory does not grow with
-# records, and probabilities near 0 and 1, of which a sure model has many, stay apart.
+# Records are counted in bins of the logit of their probability: memory does not grow with the
+# number of records, and probabilities near 0 and 1, common in confident models, stay distinct.
 _LEAST_LOGIT, _LARGEST_LOGIT = -88.0, 18.0  # float32 has no probability nearer to 0 or 1
 _MOST_STEPS = 1 << 17
 _MOST_COUNTS = 1 << 22
 
 
 def area_under_curve(members: Any, others: Any) -> float:
-    """AUC of the ROC curve, from counts of records by rising probability: [steps] each.
+    """Compute the area under the ROC curve from counts by ascending probability: [steps] each.
 
     Records in the same step count as half. NaN without members or others.
     """
@@ -100,29 +100,29 @@ def area_under_curve(members: Any, others: Any) -> float:
     return float((members * (below + others / 2)).sum() / pairs) if pairs else float("nan")
 
 
-# Of more classes only the most frequent confusions are shown, and no curves by class.
+# With more classes, only the most frequent confusions are shown, and no curves by class.
 _MOST_CONFUSED, _MOST_CURVES = 24, 8
 
 
 class ClassFigures(Accumulator):
-    """AUC, confusions and curves of one class per record, or of any number of them.
+    """AUC, confusions and curves, for one class per record or any number of them.
 
     The area under the ROC curve of a class is the chance that a record with the class gets a higher
-    probability of it than one without; probabilities whose logits are within 0.001 count as equal,
-    of over 32 classes within more.
+    probability of it than one without. Probabilities whose logits differ by less than 0.001 (more
+    with over 32 classes) count as equal.
     """
 
     def __init__(self, classes: Sequence[str]) -> None:
         self._classes = tuple(classes)
         self._steps = max(2, min(_MOST_STEPS, _MOST_COUNTS // max(1, len(classes))))
         self._members, self._others = np.zeros((2, len(classes), self._steps), np.int64)
-        # By (class, predicted class) as one number: of many classes few pairs occur.
+        # Keys encode (class, predicted class) as one number; few of many pairs occur.
         self._pairs: collections.Counter[int] = collections.Counter()
-        # Of one class per record the worst are kept; the same ones by what was predicted instead.
+        # The worst records with one class each, by probability of the true and the predicted class.
         self._least_true, self._most_sure = Worst(), Worst()
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add `probabilities` [b, classes] and class numbers [b], or 0 and 1 of each class."""
+        """Add `probabilities` [b, classes] and class numbers [b], or 0 and 1 [b, classes]."""
         probabilities = np.asarray(predictions["probabilities"], np.float64)
         target = np.asarray(target)
         classes = np.arange(probabilities.shape[1])
@@ -153,16 +153,16 @@ class ClassFigures(Accumulator):
 
     @property
     def areas(self) -> list[float]:
-        """AUC of each class; NaN where no record has it, or every one."""
+        """Return the AUC of each class; NaN if no record has it, or all have."""
         return [*map(area_under_curve, self._members, self._others)]
 
     def result(self) -> dict[str, float]:
-        """`auc`: the mean over the classes that have one; of two classes both have the same."""
+        """Return `auc`, the mean over the classes that have one; two classes have the same."""
         known = [area for area in self.areas if not np.isnan(area)]
         return {"auc": float(np.mean(known)) if known else float("nan")}
 
     def figures(self) -> dict[str, Any]:
-        """`classes`: "rows" by class, "confusion" or "confusions", "curves"."""
+        """Return `classes`: "rows" by class, "confusion" or "confusions", "curves"."""
         rows = self._rows()
         pooled = precision_recall(self._members.sum(axis=0), self._others.sum(axis=0))
         curves = {"all classes": pooled}
@@ -172,7 +172,7 @@ class ClassFigures(Accumulator):
         return {"classes": {"rows": rows, "curves": curves} | self._confusions()}
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Of each class; a share of nothing is None."""
+        """Return a row for each class; shares of nothing are None."""
         size = len(self._classes)
         if self._pairs:
             pairs = np.array([*self._pairs.items()], np.int64)
@@ -213,7 +213,7 @@ class ClassFigures(Accumulator):
         return {"confusion": matrix, "confusions": named[:_MOST_CONFUSED]}
 
     def examples(self) -> list[Example]:
-        """Mistakes: those whose own class had the lowest probability, and the most sure ones."""
+        """Return mistakes: the least probable true classes, and the most confident predictions."""
         records = dict.fromkeys([*self._least_true, *self._most_sure])
         return [
             Example(
@@ -226,7 +226,7 @@ class ClassFigures(Accumulator):
 
 
 def precision_recall(members: Any, others: Any) -> list[tuple[float, float]]:
-    """Points (recall, precision) by falling threshold, from counts by rising probability."""
+    """Return points (recall, precision) by descending threshold; counts are ascending."""
     right, wrong = np.cumsum(members[::-1]), np.cumsum(others[::-1])
     chosen = right + wrong
     if not right[-1]:
@@ -237,7 +237,7 @@ def precision_recall(members: Any, others: Any) -> list[tuple[float, float]]:
 
 
 def share(part: Any, whole: Any) -> float | None:
-    """A share of a whole; None of nothing."""
+    """Divide, or return None if the whole is 0."""
     return float(part / whole) if whole else None
 
 
@@ -246,12 +246,12 @@ _MOST_COLUMNS = 6
 
 
 class NumberFigures(Accumulator):
-    """Sums that tell the fit of each column, and some of its true and predicted numbers."""
+    """The fit of each column from sums, and a sample of its true and predicted numbers."""
 
     def __init__(self, size: int) -> None:
-        self._sums = np.zeros((5, size))  # true, its square, error, its square, its size
+        self._sums = np.zeros((5, size))  # of true, true², error, error², |error|
         self._points: list[Any] = []
-        self._every = 1  # of so many records one is kept
+        self._every = 1  # the sample has every n-th record
         self._worst = Worst()
 
     def update(self, target: Any, predictions: Arrays) -> None:
@@ -273,7 +273,7 @@ class NumberFigures(Accumulator):
         self.seen += len(true)
 
     def figures(self) -> dict[str, Any]:
-        """`numbers`: of each column the fit, and points (true, predicted)."""
+        """Return `numbers`: the fit of each column, and points (true, predicted)."""
         true, squares, error, error_squares, sizes = self._sums / max(1, self.seen)
         variance = squares - true**2
         columns = [
@@ -290,7 +290,7 @@ class NumberFigures(Accumulator):
         return {"numbers": columns}
 
     def examples(self) -> list[Example]:
-        """Those with the largest error first."""
+        """Return records with the largest errors first."""
         return [
             Example(number=number, text=f"{_text(true)}, predicted {_text(predicted)}")
             for number, true, predicted in self._worst

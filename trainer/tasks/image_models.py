@@ -1,4 +1,4 @@
-"""From an image to a vector or to maps of features: small models, and `keras.applications`."""
+"""Image encoders to a vector or feature maps: small models, and `keras.applications`."""
 
 import importlib
 import inspect
@@ -23,24 +23,24 @@ _PLAIN_STAGES = 2
 _SMALL_SIDE = 40
 _PYRAMID_WIDTHS = (24, 48, 96, 128, 160)
 _GROUPS = 8
-# Of batch normalisation from random weights: Keras's 0.99 and 0.999 are for runs of many more steps
-# than the default plan has; evaluated, such a model guesses.
+# Batch normalisation with random weights: Keras's 0.99 and 0.999 need many more steps than the
+# default plan has; before that, an evaluated model only guesses.
 _MOMENTUM = 0.9
 
 
 def encode(name: str, image: Any, weights: str | None) -> Any:
-    """One vector per image, from a Keras tensor [b, height, width, channels] of float32 in 0..1.
+    """Encode images, a Keras tensor [b, height, width, channels] of float32 in 0..1, as vectors.
 
     Args:
         name: "small", or a model of `keras.applications` such as "MobileNetV2". The
             preprocessing that their weights expect is part of the model.
         image: The Keras tensor.
-        weights: A file of weights for a `keras.applications` model without its
-            head (`…_notop.h5`, or `.weights.h5`); "imagenet" for those that Keras fetches; None for
-            random weights.
+        weights: Weights file of a `keras.applications` model without its head
+            (`…_notop.h5` or `.weights.h5`); "imagenet" for those that Keras downloads; None
+            for random weights.
 
     Raises:
-        ConfigError: No such model, an unsuitable size, or incomplete weights.
+        ConfigError: The model does not exist, or its size or weights do not fit.
     """
     if name != SMALL:
         backbone, prepared = _backbone(name, image, weights, "avg")
@@ -50,7 +50,7 @@ def encode(name: str, image: Any, weights: str | None) -> Any:
 
 
 def _residual(x: Any) -> Any:
-    """The small model of images: a strided stage for each width, the last two residual.
+    """The small image model: one strided stage per width, the last two residual.
 
     It has 0.3 M parameters. Group normalisation works on single images, so neither the number of
     replicas nor small batches change results. Small images keep their size in the first stage.
@@ -66,7 +66,7 @@ def _residual(x: Any) -> Any:
 def convolutions(x: Any) -> Any:
     """Four strided convolutions with group normalisation; 0.4 M parameters.
 
-    Meant for arrays of 32 to 128 rows with a mean of about 0 and a variance of about 1.
+    For arrays of 32 to 128 rows with a mean near 0 and a variance near 1.
     """
     for width in _WIDTHS:
         x = convolution(x, width, strides=2)
@@ -74,25 +74,25 @@ def convolutions(x: Any) -> Any:
 
 
 def convolution(x: Any, width: int, strides: int = 1) -> Any:
-    """A convolution of 3 x 3, normalised by groups of channels."""
+    """Apply a 3 x 3 convolution with group normalisation."""
     x = keras.layers.Conv2D(width, 3, strides=strides, padding="same", use_bias=False)(x)
     x = keras.layers.GroupNormalization(_GROUPS)(x)
     return keras.layers.ReLU()(x)
 
 
 def plain_convolution(x: Any, width: int, strides: int = 1) -> Any:
-    """A convolution of 3 x 3, not normalised."""
+    """Apply a 3 x 3 convolution without normalisation."""
     return keras.layers.Conv2D(width, 3, strides=strides, padding="same", activation="relu")(x)
 
 
 def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
-    """The feature maps of a model that are `strides`, powers of 2, times smaller than the image.
+    """Return a model's feature maps at these strides, powers of 2.
 
-    The models are those of `encode`, and "RetinaNet" (retinanet.py). If several layers of a model
-    have the same size, the last one is taken.
+    The models are those of `encode`, and "RetinaNet" (retinanet.py). If several layers have the
+    same size, the last one is used.
 
     Raises:
-        ConfigError: As for `encode`, or the model has no feature map of such a size.
+        ConfigError: As for `encode`, or the model has no feature map with such a stride.
     """
     if name == SMALL:
         check_no_weights(weights)
@@ -122,9 +122,9 @@ def _chosen(name: str, maps: Mapping[int, Any], strides: Sequence[int]) -> list[
 
 
 def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
-    """Strided convolutions, each but the first followed by a residual one: 0.9 M parameters.
+    """Strided convolutions, all but the first followed by a residual one: 0.9 M parameters.
 
-    The first is not normalised: on maps of that size it would take as long as the convolution.
+    The first is not normalised: at that size it would take as long as the convolution.
     """
     first, *widths = _PYRAMID_WIDTHS
     x = plain_convolution(x, first, strides=2)
@@ -137,7 +137,7 @@ def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
 
 
 def check_no_weights(weights: str | None) -> None:
-    """Raise ConfigError for weights that the small models do not take."""
+    """Raise ConfigError for any weights, which the small models do not have."""
     if weights is not None:
         raise ConfigError(
             "--weights is for models of keras.applications and RetinaNet; leave it out, or name "
@@ -148,7 +148,7 @@ def check_no_weights(weights: str | None) -> None:
 def _backbone(
     name: str, image: Any, weights: str | None, pooling: str | None
 ) -> tuple[keras.Model, Any]:
-    """A model without its head, and the image as it expects it."""
+    """Return a model without its head, and the image preprocessed for it."""
     if weights == retinanet.COCO:
         raise ConfigError(
             f"--weights {weights} are those of --model {retinanet.NAME}, but the model is {name}; "
@@ -162,11 +162,11 @@ def _backbone(
     of_keras = IMAGENET if weights == IMAGENET else None
     options = {"weights": of_keras, "input_shape": image.shape[1:], "pooling": pooling}
     try:
-        with warnings.catch_warnings():  # that weights are of another size of images
+        with warnings.catch_warnings():  # about weights for another image size
             warnings.simplefilter("ignore")
             backbone = constructor(include_top=False, **options)
     except Exception as error:
-        if of_keras and "URL fetch failure" in str(error):  # Keras raises Exception itself
+        if of_keras and "URL fetch failure" in str(error):  # Keras raises a plain Exception
             raise ConfigError(
                 f"--weights {IMAGENET}: Keras's weights of {name} are not on this machine, and "
                 f"cannot be fetched: {error}; copy the file of that name to the folder models of "
@@ -191,7 +191,7 @@ def _backbone(
 
 
 def check_name(name: str) -> None:
-    """Raise UnknownNameError for a model that is neither the trainer's nor Keras's."""
+    """Raise UnknownNameError unless the trainer or Keras has the model."""
     known = [SMALL, retinanet.NAME, *sorted(_constructors())]
     if name not in known:
         raise UnknownNameError("--model", name, known)

@@ -1,4 +1,4 @@
-"""Sizes of images for models that tell where in an image something is."""
+"""Image sizes for models that locate objects or classes in an image."""
 
 import io
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 
 _USUAL_SIDE, _LARGEST_SIDE = 320, 640
-# Of the sides of boxes, 19 of 20 are to have so many pixels; but images at least so many.
+# Least pixels per side for 95 % of the boxes, and for images.
 _LEAST_OF_BOX, _LEAST_SIDE = 20, 160
 _SMALL_BOXES = 5  # percent
 
 
 def default_size(stated: ImageSize | None, step: int) -> ImageSize:
-    """The size of a model's input for images of a `stated` size, or None for several.
+    """Return the size of a model's input for images of a `stated` size, or None if it varies.
 
-    Larger images are shown smaller, with a longer side of 640. Both sides are multiples of `step`.
+    Images are reduced to a longer side of at most 640. Both sides are multiples of `step`.
     """
     if stated is None:
         return ImageSize(_USUAL_SIDE, _USUAL_SIDE)
@@ -27,9 +27,9 @@ def default_size(stated: ImageSize | None, step: int) -> ImageSize:
 
 
 def size_for_boxes(stated: ImageSize | None, sides: Any, step: int) -> ImageSize:
-    """`default_size`, but no larger than boxes of these sides need to be found.
+    """Return `default_size`, or a smaller one that suffices to detect boxes of these sides.
 
-    `sides` float [n] are geometric means of each box's sides, as shares of the image's.
+    `sides`, float [n], are the geometric means of each box's sides relative to the image's.
     """
     if not len(sides):
         return default_size(stated, step)
@@ -51,8 +51,8 @@ def check_size(size: ImageSize, step: int) -> None:
 
 
 def size_of(encoded: bytes) -> ImageSize:
-    """The size of an encoded image, from its header."""
-    from PIL import Image  # here: most commands need no Pillow
+    """Read the size of an encoded image from its header."""
+    from PIL import Image  # most commands do not need Pillow
 
     with Image.open(io.BytesIO(encoded)) as image:
         return ImageSize(image.height, image.width)

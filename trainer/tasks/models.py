@@ -1,4 +1,4 @@
-"""The user's own model, and other functions of the user's."""
+"""Models and other functions of the user."""
 
 import importlib
 import os
@@ -17,14 +17,14 @@ ModelFn = Callable[[Task], keras.Model]
 
 
 def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) -> keras.Model:
-    """The model that the user's function returns for the task, checked.
+    """Call the user's function for a model of the task, and check the result.
 
-    Outputs of another dtype, as with mixed precision, become float32, in which the loss is
-    computed. Errors of the function itself are not caught. Messages name it as `path`.
+    Outputs of other dtypes, as in mixed precision, are cast to float32 for the loss. Errors of the
+    function itself are not caught. Messages name it as `path`.
 
     Raises:
-        ConfigError: It does not return a model, or the model does not take the task's inputs,
-            has another number of outputs, or cannot be saved.
+        ConfigError: The function does not return a model, or the model does not take the task's
+            inputs, has another number of outputs, or cannot be saved.
     """
     path = path or path_of(model_fn)
     try:
@@ -57,15 +57,15 @@ def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) 
 def outputs_of(
     model: keras.Model, inputs: dict[str, Any], task: Task, what: str, remedy: str = ""
 ) -> Any:
-    """The outputs of a model for `keras_inputs` of a task, as Keras tensors.
+    """Return the outputs of a model for `keras_inputs` of a task, as Keras tensors.
 
     Raises:
-        ConfigError: `what`, the model, does not take the inputs, or has another number of outputs,
-            to which `remedy` says what to do.
+        ConfigError: The model does not take the inputs, or has another number of outputs. `what`
+            names the model in the message, and `remedy` is its advice.
     """
     try:
         outputs = model(single_or_dict(inputs))
-    except Exception as error:  # whatever the layers raise
+    except Exception as error:  # layers raise various types
         takes = ", ".join(f"{name} {each.dtype} {each.shape}" for name, each in inputs.items())
         raise ConfigError(f"{what} does not take the task's inputs, {takes}: {error}") from error
     shape = getattr(outputs, "shape", None)
@@ -78,10 +78,10 @@ def outputs_of(
 
 
 def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
-    """The function `package.module:function`; the module may be in the working directory.
+    """Import the function `package.module:function`, perhaps from the working directory.
 
     Raises:
-        ConfigError: There is no such function.
+        ConfigError: The function does not exist.
     """
     module_name, colon, name = path.partition(":")
     if not (module_name and colon and name):
@@ -107,7 +107,7 @@ def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
 
 
 def path_of(part: Any) -> str:
-    """`package.module:function` of a function; for any other object, its type."""
+    """Return `package.module:function` for a function, or for another object its type."""
     if hasattr(part, "__qualname__"):
         return f"{part.__module__}:{part.__qualname__}"
     return f"an object of {type(part).__module__}.{type(part).__qualname__}"

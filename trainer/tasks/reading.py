@@ -1,4 +1,4 @@
-"""Reads the data of a task: once before training for statistics, then batch after batch."""
+"""Reads the data of a task: once before training for statistics, then in batches."""
 
 import dataclasses
 import math
@@ -24,7 +24,7 @@ _STATISTICS_BATCH_SIZE = 1024
 
 
 def check_memory_of_batch(task: Task, batch_size: int) -> None:
-    """Raise ConfigError if the inputs of one batch, in 32 bits, exceed the free memory."""
+    """Raise ConfigError if the inputs of one batch, at 32 bits each, exceed the free memory."""
     values = sum(math.prod(size or 1 for size in each.shape) for each in task.inputs.values())
     needed, free = 4 * values * batch_size, free_memory()
     if needed > free:
@@ -36,18 +36,18 @@ def check_memory_of_batch(task: Task, batch_size: int) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BatchChanges:
-    """Changes of batches of (inputs, target, and weight if there is one).
+    """Changes to training batches of (inputs, target) or (inputs, target, weight).
 
     Attributes:
-        label_smoothing: The share of the loss that is given to all classes alike.
-        class_weights: The weight of each class in the loss; empty for none.
+        label_smoothing: Share of each label that is spread evenly over all classes.
+        class_weights: Weight of each class in the loss; empty for none.
     """
 
     label_smoothing: float = 0.0
     class_weights: Sequence[float] = ()
 
     def function(self, task: Task) -> Callable[..., tuple[Any, ...]]:
-        """The function that changes a batch."""
+        """Return the function that changes a batch."""
 
         def change(inputs: Any, target: Any, *weights: Any) -> tuple[Any, ...]:
             changed = target
@@ -64,12 +64,12 @@ class BatchChanges:
 
 
 def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str], None]) -> Task:
-    """The task, with the statistics of its inputs and target over the train split.
+    """Return the task with the statistics of its inputs and target in the train split.
 
-    They are those of the dataset's statistics.json; what it does not state takes one pass.
+    Uses the dataset's statistics.json; computing what it does not state takes one pass.
 
     Raises:
-        ConfigError: Models cannot learn from some value in the split.
+        ConfigError: Models cannot learn from a value in the split.
     """
     parts: list[Input | Target] = [*task.inputs.values(), task.goal]
     statistics = {
@@ -118,17 +118,17 @@ def training_batches(
     augment: Augment | None = None,
     cache: ImageCache | str = "none",
 ) -> tf.data.Dataset:
-    """Endless full batches of (inputs, target), or (inputs, target, weight), shuffled.
+    """Return endless full batches of (inputs, target) or (inputs, target, weight), shuffled.
 
     Args:
-        task, dataset, split: What is trained on.
-        batch_size: The global batch size.
-        seed: Decides the order and random changes.
-        window: Records that are permuted together.
-        first_record: Records used before: whole batches.
+        task, dataset, split: The task and its training data.
+        batch_size: Global batch size.
+        seed: Seed of the order and of augmentation.
+        window: Number of records that are shuffled together.
+        first_record: Number of records already used; a multiple of the batch size.
         worker, num_workers, cache: As for `Dataset.batches`.
-        changes: Changes of the batches; None for none.
-        augment: The user's own function of an image and a seed, after the task's.
+        changes: Changes to the batches; None for none.
+        augment: The user's function of an image and a seed, applied after the task's.
     """
     arranged = dataset.batches(
         split,
@@ -154,7 +154,7 @@ def training_batches(
 
 
 def augmentation_of(task: Task, own: Augment | None) -> Augment | None:
-    """The task's function of an image and a seed, then the user's own; None where there is none."""
+    """Compose the task's and the user's functions of an image and a seed; None without both."""
     users = None if own is None else converted(own)
     chosen = [each for each in (task.augmentation.pixels, users) if each is not None]
     if not chosen:
@@ -181,10 +181,10 @@ def evaluation_batches(
     num_workers: int = 1,
     cache: ImageCache | str = "none",
 ) -> tf.data.Dataset:
-    """One pass of (inputs, target), without weights.
+    """Return one pass of (inputs, target), without weights.
 
-    Each of several workers has its part of every batch, and as many batches as all others: its part
-    of the last one may be empty.
+    With several workers, each gets a part of every batch, so all have equally many batches; a part
+    of the last batch may be empty.
 
     Raises:
         ConfigError: The split has no records.
@@ -221,7 +221,7 @@ def evaluation_batches(
 def prediction_batches(
     task: Task, dataset: Dataset, split: str, *, batch_size: int, others: Sequence[str] = ()
 ) -> tf.data.Dataset:
-    """One pass of (inputs, `Task.windows`, {name: [b, …] for the others}), in the files' order."""
+    """Return one pass of (inputs, `Task.windows`, {other names: [b, …]}), in file order."""
     names = [each.name for each in task.inputs.values()]
     step = task.inputs_step()
     return dataset.batches(
@@ -238,7 +238,7 @@ def prediction_batches(
 
 
 def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any]:
-    """The arguments of `Dataset.batches` on how records are decoded and padded."""
+    """Return the arguments of `Dataset.batches` for decoding and padding."""
     inputs = task.inputs.values()
     lengths = {each.name: each.pad_to for each in inputs if each.pad_to is not None}
     if with_target and task.goal.pad_to is not None:

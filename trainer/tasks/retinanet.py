@@ -1,6 +1,6 @@
-"""Feature maps of keras_hub's RetinaNet, which has learned the boxes of COCO.
+"""Feature maps of keras_hub's RetinaNet, pretrained on COCO's boxes.
 
-keras_hub reads the weights. The model is made of Keras's own layers, so that runs do not need it.
+keras_hub reads the weights. The model has only Keras's own layers, so runs do not need keras_hub.
 """
 
 import importlib
@@ -14,21 +14,21 @@ from trainer.errors import ConfigError
 NAME = "RetinaNet"
 COCO = "coco"
 _PRESET = "retinanet_resnet50_fpn_coco"
-# Of the maps that the heads of other detectors can use.
+# Pyramid levels that the heads of other detectors can use.
 _LEVELS = (5, 4, 3)
 
 
 def maps(image: Any, weights: str | None) -> dict[int, Any]:
-    """Its maps by how many times they are smaller than the image: 8, 16 and 32.
+    """Return the feature maps by stride: 8, 16 and 32.
 
     Args:
-        image: A Keras tensor of float32 images in 0..1: [b, height, width, 3], of sides that are
-            multiples of 32.
-        weights: "coco" for those that keras_hub fetches, or the folder of such a preset
+        image: Keras tensor of images, float32 [b, height, width, 3] in 0..1; sides are multiples
+            of 32.
+        weights: "coco" for those that keras_hub downloads, or the folder of such a preset
             (`save_to_preset`).
 
     Raises:
-        ConfigError: No weights, or none that can be read; or keras_hub is missing.
+        ConfigError: Weights are missing or unreadable, or keras_hub is not installed.
     """
     if weights is None:
         raise ConfigError(
@@ -48,13 +48,13 @@ def maps(image: Any, weights: str | None) -> dict[int, Any]:
     encoder = keras.models.clone_model(read, input_tensors=inputs)
     encoder.set_weights(read.get_weights())
     levels = _pyramid(backbone.feature_pyramid, encoder.output)
-    # A list: a file of the model has the keys of a dictionary as texts, in another order.
+    # A list, since a saved model has a dictionary's keys as texts, in another order.
     whole = keras.Model(pixels, list(levels.values()), name="retinanet_backbone")
     return dict(zip(levels, whole(scaled), strict=True))
 
 
 def _read(preset: str, weights: str) -> tuple[Any, Any]:
-    """The backbone with its pyramid, and what prepares images for it."""
+    """Load the backbone with its pyramid, and its preprocessor."""
     try:
         hub = importlib.import_module("keras_hub")
     except ModuleNotFoundError as error:
@@ -65,7 +65,7 @@ def _read(preset: str, weights: str) -> tuple[Any, Any]:
     try:
         backbone = hub.models.RetinaNetBackbone.from_preset(preset)
         return backbone, hub.layers.ImageConverter.from_preset(preset)
-    except Exception as error:  # whatever keras_hub raises of a folder, or of a server
+    except Exception as error:  # keras_hub raises various types
         raise ConfigError(
             f"--weights {weights!r} cannot be read as keras_hub's {NAME}: {error}; give the folder "
             "of a preset, with config.json and model.weights.h5"
@@ -73,14 +73,14 @@ def _read(preset: str, weights: str) -> tuple[Any, Any]:
 
 
 def _times_255(scale: Any) -> Any:
-    """That of pixels in 0..255, or of each channel, for pixels in 0..1."""
+    """Convert a scale of pixels in 0..255, or one per channel, to that of pixels in 0..1."""
     if scale is None:
         return 255.0
     return [255.0 * each for each in scale] if isinstance(scale, list | tuple) else 255.0 * scale
 
 
 def _pyramid(pyramid: Any, found: Mapping[str, Any]) -> dict[int, Any]:
-    """What keras_hub's `FeaturePyramid` makes of the maps of its encoder, by plain layers."""
+    """Apply keras_hub's `FeaturePyramid` to its encoder's maps with plain layers."""
     levels = {}
     coarser = None
     for number in _LEVELS:
@@ -96,7 +96,7 @@ def _pyramid(pyramid: Any, found: Mapping[str, Any]) -> dict[int, Any]:
 
 
 def _copied(layer: Any, x: Any) -> Any:
-    """What a new layer like this one, with its weights, makes of `x`."""
+    """Apply a copy of a layer, with its weights, to `x`."""
     copy = type(layer).from_config(layer.get_config())
     made = copy(x)
     copy.set_weights(layer.get_weights())

@@ -1,7 +1,6 @@
-"""Segmentation: the class of every pixel, by an encoder and a small decoder.
+"""Segmentation, the class of every pixel: model (encoder and small decoder), loss and metrics.
 
-Model, loss and metrics. The loss is that of each image, so it is the same on any number
-of replicas.
+The loss is computed per image, so it is equal for any number of replicas.
 """
 
 from collections.abc import Sequence
@@ -19,18 +18,19 @@ from trainer.tensors import Tensor
 
 STRIDES = (4, 8, 16, 32)
 _WIDTH = 64
-# Of the small model, each at half the size of the one before.
+# Widths of the small model's stages, each at half the size of the previous one.
 _U_WIDTHS = (16, 32, 64, 128, 192)
-# At half the image's size, where most of the time is spent; few backbones have such a map.
+# Width at half the image's size, which takes most of the time; few backbones have such a map.
 _FINE_WIDTH = 32
 
 
 def segmenter(image: Image, num_classes: int) -> keras.Model:
-    """The model from images, float32 [b, height, width, channels] in 0..1, to logits of all pixels,
-    float32 [b, height, width, num_classes].
+    """Build the model from images, float32 [b, height, width, channels] in 0..1, to logits of all
+    pixels, float32 [b, height, width, num_classes].
 
     Raises:
-        ConfigError: No such model, unsuitable weights, or sides that are not multiples of 32.
+        ConfigError: The model does not exist, its weights do not fit, or a side is not a multiple
+            of 32.
     """
     check_size(image.image_size, STRIDES[-1])
     pixels = keras.Input(image.shape, name="image")
@@ -52,9 +52,9 @@ def segmenter(image: Image, num_classes: int) -> keras.Model:
 
 
 def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
-    """Logits at the size of the image: https://arxiv.org/abs/1505.04597.
+    """Compute logits at the image's size with a U-Net: https://arxiv.org/abs/1505.04597.
 
-    Normalised by groups, it took half as long again, and learned more slowly.
+    With group normalisation it took 1.5 times as long, and learned more slowly.
     """
     x = keras.layers.Rescaling(2.0, offset=-1.0)(pixels)
     levels = []
@@ -70,15 +70,15 @@ def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
 
 
 def _twice(x: Tensor) -> Tensor:
-    """Twice as high and wide."""
+    """Upsample to twice the height and width."""
     return keras.layers.UpSampling2D(2)(x)
 
 
 def segmentation_loss(labels: Tensor, outputs: Tensor, weights: Tensor | None = None) -> Tensor:
     """Cross entropy plus the Dice loss of each image, float32 [b]: 0 without labelled pixels.
 
-    `labels` [b, height, width] beyond the classes are ignored; `outputs` are logits. Weights are
-    those of pixels in the cross entropy, float32 [b, height, width]; None for 1.
+    `labels` [b, height, width] beyond the classes are ignored; `outputs` are logits. `weights`
+    weight the pixels in the cross entropy, float32 [b, height, width]; None for 1.
     """
     labels = tf.cast(labels, tf.int32)
     num_classes = outputs.shape[-1]
@@ -95,8 +95,8 @@ def segmentation_loss(labels: Tensor, outputs: Tensor, weights: Tensor | None = 
 def _dice_loss(wanted: Tensor, predicted: Tensor, share: Tensor) -> Tensor:
     """1 - the mean Dice coefficient of the classes in each image: https://arxiv.org/abs/1606.04797.
 
-    Of one-hot classes and probabilities, float32 [b, height, width, classes], and each pixel's
-    share, float32 [b, height, width]: 0 for those that are ignored.
+    Takes one-hot classes and probabilities, float32 [b, height, width, classes], and each pixel's
+    share, float32 [b, height, width]: 0 for ignored pixels.
     """
     of_pixels = share[..., None]
     both = tf.reduce_sum(wanted * predicted * of_pixels, axis=[1, 2])  # [b, classes]
@@ -108,9 +108,9 @@ def _dice_loss(wanted: Tensor, predicted: Tensor, share: Tensor) -> Tensor:
 
 
 class PixelConfusion(Accumulator):
-    """Counts pixels by class and predicted class: mIoU, the IoU of each class, pixel accuracy.
+    """mIoU, the IoU of each class, and pixel accuracy, from counts by true and predicted class.
 
-    Pixels are those of the model's input; ignored ones do not count.
+    Pixels are those of the model's input, except ignored ones.
     """
 
     def __init__(self, classes: Sequence[str]) -> None:
@@ -119,9 +119,7 @@ class PixelConfusion(Accumulator):
         self._worst = Worst(8)
 
     def update(self, target: Any, predictions: Arrays) -> None:
-        """Add `prediction` of target [b, height, width], whose numbers beyond the classes are
-        ignored.
-        """
+        """Add `prediction` for a target [b, height, width], ignoring numbers beyond the classes."""
         size, predicted = len(self._classes), predictions["prediction"]
         is_labelled = target < size
         pairs = target[is_labelled].astype(np.int64) * size + predicted[is_labelled]
@@ -135,8 +133,8 @@ class PixelConfusion(Accumulator):
         self.seen += len(target)
 
     def result(self) -> dict[str, float]:
-        """`mIoU`, the mean over the classes that occur in maps or predictions; `pixel_accuracy`;
-        `IoU/<class>` of each class, NaN where it does not occur.
+        """Return `mIoU`, the mean over the classes that occur in maps or predictions;
+        `pixel_accuracy`; and `IoU/<class>` of each class, NaN if it does not occur.
         """
         right = np.diag(self._counts)
         union = self._counts.sum(axis=0) + self._counts.sum(axis=1) - right
@@ -152,7 +150,7 @@ class PixelConfusion(Accumulator):
         }
 
     def figures(self) -> dict[str, Any]:
-        """`maps`: pixels, IoU, precision and recall of each class; a share of nothing is None."""
+        """Return `maps`: pixels, IoU, precision and recall by class; shares of nothing are None."""
         right = np.diag(self._counts)
         true, predicted = self._counts.sum(axis=1), self._counts.sum(axis=0)
         columns = {"iou": true + predicted - right, "precision": predicted, "recall": true}
@@ -164,7 +162,7 @@ class PixelConfusion(Accumulator):
         return {"maps": rows}
 
     def examples(self) -> list[Example]:
-        """Those with the most wrong pixels first."""
+        """Return records with the most wrong pixels first."""
         return [
             Example(
                 number=number,

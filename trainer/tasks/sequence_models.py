@@ -1,6 +1,6 @@
 """A small model from sequences of any length to one vector: masked convolutions over time.
 
-Convolutions instead of a recurrent layer, because they run in parallel over time and
+Unlike a recurrent layer, convolutions run in parallel over time and
 give equal results on every device. Padding does not change results: it is 0 before
 each convolution, and the mean and the maximum over time ignore it.
 """
@@ -18,19 +18,19 @@ _EMBEDDING = 64
 
 
 def encode(x: Any, mask: Any, *, is_series: bool = False) -> Any:
-    """One vector of 192 numbers per sequence, or 128 per series.
+    """Encode each sequence as a vector of 192 numbers, or 128 for a series.
 
     Args:
         x: [b, time, size].
         mask: bool [b, time]; False for padding.
-        is_series: Whether trends and waves over the whole sequence matter. Then convolutions see
-            steps 1, 2, 4 and 8 apart, 61 in all, and how far through its sequence a step is.
+        is_series: Whether trends and waves over the whole sequence matter. If so, convolutions
+            are dilated by 1, 2, 4 and 8, and see 61 steps and each step's relative position.
     """
-    # One more step of padding: the maximum over a batch of empty sequences needs a step.
+    # Add a step of padding: the maximum over a batch of empty sequences needs one.
     x = ops.pad(x, [[0, 0], [0, 1], [0, 0]])
     weights = ops.expand_dims(ops.pad(ops.cast(mask, "float32"), [[0, 0], [0, 1]]), -1)
     x = keras.layers.Multiply()([x, weights])
-    steps = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)  # an empty one has one step
+    steps = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)  # 1 for empty sequences
     if is_series:
         place = weights * (2 * ops.cumsum(weights, axis=1) / steps - 1)
         x = keras.layers.Concatenate()([x, ops.cast(place, x.dtype)])
@@ -50,12 +50,12 @@ def encode(x: Any, mask: Any, *, is_series: bool = False) -> Any:
 
 
 def encode_tokens(tokens: Any, num_tokens: int) -> Any:
-    """One vector per sequence of int64 [b, time]; 0 is padding, all are below `num_tokens`."""
+    """Encode sequences, int64 [b, time]: 0 is padding, all numbers are below `num_tokens`."""
     x = keras.layers.Embedding(num_tokens, _EMBEDDING)(tokens)
     return encode(x, ops.not_equal(tokens, 0))
 
 
 def before_last_zeros(x: Any) -> Any:
-    """bool [b, time]: False for the steps at the end of [b, time, size] that are all zeros."""
+    """Return the mask of [b, time, size]: bool [b, time], False for zeros at the end."""
     not_zero = ops.cast(ops.any(ops.not_equal(x, 0), axis=-1), "int32")
     return ops.greater(ops.flip(ops.cumsum(ops.flip(not_zero, axis=1), axis=1), axis=1), 0)

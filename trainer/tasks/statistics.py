@@ -1,4 +1,4 @@
-"""Statistics of the train split that are computed before training, in one pass."""
+"""Statistics of the train split, computed in one pass before training."""
 
 import dataclasses
 from collections import Counter
@@ -9,7 +9,7 @@ import numpy as np
 
 from trainer.errors import ConfigError
 
-# A larger number is hardly a class, and the model's last layer would not fit into memory.
+# Larger numbers are hardly classes, and the model's last layer would not fit into memory.
 MAX_CLASSES = 10_000
 EPSILON = 2.0**-23  # float32's
 _LARGEST = float(np.finfo(np.float32).max)
@@ -21,24 +21,24 @@ _ROUNDING = 1e-12
 class Statistic(Protocol):
     """A statistic of one feature that is updated batch by batch.
 
-    All of its methods raise ConfigError for values from which models cannot learn.
+    All methods raise ConfigError for values from which models cannot learn.
     """
 
     def take(self, facts: Mapping[str, Any]) -> bool:
-        """Take what statistics.json states of the feature; False if that is not enough."""
+        """Use the feature's facts in statistics.json; False if they are not enough."""
 
     def add(self, values: Any) -> None:
         """Add a batch, a NumPy array [b, …]; for sequences all elements, [n, …]."""
 
     def result(self) -> dict[str, Any]:
-        """The fields of the input, or target, that it is for, by name."""
+        """Return the computed fields of the input or target by name."""
 
 
 class Moments:
     """Mean and variance of each column of numbers [n, size], in float64.
 
-    Batches are merged by Chan, Golub and LeVeque's formula, which does not cancel. NaN is ignored
-    as a missing number, or an error like infinity, to which `remedy` says what to do.
+    Batches are merged by Chan, Golub and LeVeque's formula, which avoids cancellation. NaN is a
+    missing number and ignored, or an error like infinity, with the advice `remedy`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Moments:
             return False
         counts, missing, means, variances, least, most = (np.ravel(facts[name]) for name in names)
         if missing.any() or counts.shape != self._mean.shape:
-            return False  # which of them are infinite is not stated
+            return False  # statistics.json does not count infinite numbers
         if max(abs(least).max(), abs(most).max()) > _LARGEST:
             return False
         self._rows, self._counts = int(counts.max()), counts.astype(np.int64)
@@ -73,7 +73,7 @@ class Moments:
     def add(self, values: Any) -> None:
         rows = np.asarray(values, np.float64).reshape(-1, len(self._mean))
         known = np.broadcast_to(~np.isnan(rows) if self._allow_missing else True, rows.shape)
-        usable = np.abs(rows) <= _LARGEST  # NaN is not
+        usable = np.abs(rows) <= _LARGEST  # excludes NaN
         if not usable.all(where=known):
             bad = rows[known & ~usable][0]
             raise ConfigError(
@@ -92,9 +92,9 @@ class Moments:
         self._rows += len(rows)
 
     def result(self) -> dict[str, Any]:
-        """`mean` and `variance` by column; if numbers may be missing, also their count `missing`.
+        """Return `mean` and `variance` by column, and counts `missing` if numbers may be missing.
 
-        The variance is 1 where all values are equal, so that they can be divided by it.
+        The variance is 1 if all values are equal, so that it can be a divisor.
         """
         if self._rows and not self._counts.all():
             column = f" (column {int(np.argmin(self._counts))})" if len(self._counts) > 1 else ""
@@ -115,13 +115,13 @@ class Moments:
 
 @dataclasses.dataclass
 class Largest:
-    """The largest of whole numbers that are ids or classes, from `least` to below `limit`.
+    """The largest of the whole numbers that are ids or classes, from `least` to below `limit`.
 
     Attributes:
-        field: The field that is found: how many numbers there are up to the largest, from 0.
-        remedy: What to do about a number at the limit or above.
-        made: Makes the field's value of that count.
-        largest: The largest so far.
+        field: Name of the computed field, the count of the numbers from 0 to the largest.
+        remedy: Advice for a number at or above the limit.
+        made: Converts the count to the field's value.
+        largest: Largest number so far.
     """
 
     name: str
@@ -154,15 +154,15 @@ class Largest:
             )
 
     def result(self) -> dict[str, Any]:
-        """The field."""
+        """Return the field."""
         return {self.field: self.made(self.largest + 1)}
 
 
 class Strings:
     """The distinct strings of a feature and their counts.
 
-    The `field` that is found is "classes", all strings in order, at most MAX_CLASSES; or
-    "vocabulary", at most `most` of them, the most frequent ones first.
+    The computed `field` is "classes", all strings in order, at most MAX_CLASSES; or "vocabulary",
+    the `most` most frequent strings, most frequent first.
     """
 
     def __init__(self, name: str, field: str, most: int = MAX_CLASSES) -> None:
@@ -201,7 +201,7 @@ class Strings:
 
 
 def not_utf8(name: str, error: UnicodeDecodeError, remedy: str) -> str:
-    """The message for a text that cannot be decoded."""
+    """Return the message for a text that cannot be decoded."""
     return (
         f"{name!r} of a record is not UTF-8 ({error.object[:20]!r}); leave such records out of the "
         f"dataset, or {remedy}"

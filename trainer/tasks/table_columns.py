@@ -1,4 +1,4 @@
-"""What the scalars, texts and class labels of a split hold, by a sample of its records."""
+"""Kinds of a split's scalars, texts and class labels, from a sample of its records."""
 
 import dataclasses
 import enum
@@ -14,16 +14,16 @@ from tfrecord_dataset.records.reader import RecordReader
 from trainer.dataset import Dataset
 
 _MOST_RECORDS, _MOST_BYTES = 2_000, 32 << 20
-# Texts of fewer values are classes, whatever their words.
+# Texts with fewer distinct values are classes, however many words they have.
 _FEW_VALUES = 50
 _MANY_WORDS = 3
-# `user_id`, `PassengerId`, `index`, and what pandas calls a column without a name.
+# `user_id`, `PassengerId`, `index`, and pandas' name of a column without a name.
 _NAME_OF_ID = re.compile(r"(?:^|[_ .-])(?:id|ids|uuid|guid|index|key)$|[a-z]I[dD]$|^unnamed", re.I)
 DATE = r"\d{4}[-/]\d{2}[-/]\d{2}(?:[T ]\d{2}:\d{2}.*)?"
 
 
 class ColumnKind(enum.Enum):
-    """What a column is to a model."""
+    """Use of a column for a model."""
 
     NUMBER = ""
     CATEGORY = "category"
@@ -34,26 +34,26 @@ class ColumnKind(enum.Enum):
 
     @property
     def reason(self) -> str:
-        """Why models learn nothing from it, in words; "" if they do."""
+        """Why models learn nothing from it, for messages; "" if they do."""
         return self.value if self in (self.ID, self.TEXT, self.EMPTY) else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table, and its stored numbers or bytes in some records, None where missing."""
+    """A column of a table, with its stored values in sampled records: numbers, bytes or None."""
 
     kind: ColumnKind
     values: Sequence[Any] = ()
 
     @classmethod
     def unknown(cls, feature: Feature) -> Self:
-        """A column before any record was read."""
+        """Make a column without values, before any record is read."""
         is_text = feature.dtype == "string" and feature.kind != "class_label"
         return cls(ColumnKind.TEXT if is_text else ColumnKind.NUMBER)
 
     @classmethod
     def of(cls, feature: Feature, values: Sequence[Any], num_records: int) -> Self:
-        """The column of a feature by its values in some records of a split of `num_records`."""
+        """Make the column of a feature from sampled values of a split with `num_records`."""
         known = [value for value in values if value is not None]
         if not known:
             return cls(ColumnKind.EMPTY, values)
@@ -67,7 +67,7 @@ class Column:
 
 
 def _is_id(name: str, numbers: Sequence[int], num_records: int) -> bool:
-    """Whether whole numbers count the records, or are named as ids are."""
+    """Whether whole numbers enumerate the records, or have the name of an id."""
     distinct = set(numbers)
     if len(distinct) <= _FEW_VALUES:
         return False
@@ -92,7 +92,7 @@ def _kind_of_texts(name: str, texts: Sequence[str]) -> ColumnKind:
 def sample_columns(
     dataset: Dataset, split: str, names: Collection[str] | None = None
 ) -> Mapping[str, Column]:
-    """The columns of a split among the `names`, or all, by up to 2,000 records evenly over it."""
+    """Sample a split's columns, all or `names`, from up to 2,000 evenly spread records."""
     features = [
         feature
         for feature in dataset.features.values()
@@ -114,6 +114,6 @@ def sample_columns(
 
 
 def _value(row: Mapping[str, tuple[str, Sequence[Any]]], key: str) -> Any:
-    """The only value of a feature; None where it is missing."""
+    """Return the single value of a feature; None if it is missing."""
     _, values = row.get(key, ("", ()))
     return values[0] if len(values) and values[0] == values[0] else None

@@ -1,4 +1,4 @@
-"""A task: the part of training that depends on the inputs and the target."""
+"""The part of training that depends on the inputs and the target."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -22,15 +22,15 @@ class Task:
     """The inputs, target, loss and metrics of a training.
 
     Attributes:
-        name: The kind of its inputs and target, such as "audio_classification".
-        inputs: By their names in the model, which takes a single one as a tensor, several as a
-            dict: `keras.Input(input.shape, dtype=input.dtype, name=name)` of each.
+        name: Name by kinds of inputs and target, such as "audio_classification".
+        inputs: Inputs by name in the model, which takes a single one as a tensor, several as a
+            dict: `keras.Input(input.shape, dtype=input.dtype, name=name)` for each.
         goal: The target.
-        sample_weight: The feature that weights each record's loss in training, or None.
+        sample_weight: Feature that weights each record's loss in training, or None.
         augment: One of the target's `policies`.
         loss_fn: The user's function from (target, outputs) to the loss of each example, float32
             [b]; or None.
-        more_metrics: Metrics of the user, in addition to the target's.
+        more_metrics: The user's metrics, in addition to the target's.
     """
 
     name: str
@@ -43,48 +43,48 @@ class Task:
 
     @property
     def target(self) -> str:
-        """The name of the target feature."""
+        """Name of the target feature."""
         return self.goal.name
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The class names, in the order of the model's outputs; none if the target is numbers."""
+        """Class names in the order of the model's outputs; empty if the target is numbers."""
         return self.goal.classes
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """The shape of the model's output for one record, which is float32."""
+        """Shape of the model's output for one record, float32."""
         return self.goal.output_shape
 
     @property
     def num_outputs(self) -> int:
-        """The last axis of the model's output."""
+        """Size of the last axis of the model's output."""
         return self.output_shape[-1]
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The names of the inputs and the target."""
+        """Names of the inputs and the target."""
         return (*(each.name for each in self.inputs.values()), self.target)
 
     @property
     def training_features(self) -> tuple[str, ...]:
-        """`features`, and the one that weights records, if there is one."""
+        """`features`, and the sample weight if there is one."""
         weights = () if self.sample_weight is None else (self.sample_weight,)
         return (*self.features, *weights)
 
     @property
     def images(self) -> list[Image]:
-        """The inputs that are images."""
+        """Inputs that are images."""
         return [each for each in self.inputs.values() if isinstance(each, Image)]
 
     @property
     def decoding(self) -> Decoding:
-        """How the input pipeline decodes images and audio."""
+        """Decoding of images and audio in the input pipeline."""
         return Decoding(
             image_size=self.images[0].image_size if self.images else None,
-            image_dtype="uint8",  # a quarter of the bytes to transfer to the device
+            image_dtype="uint8",  # transfers a quarter of the bytes to the device
             views=Views(letterbox=True) if self.goal.keeps_aspect and self.images else None,
-            audio_mono=True,  # before records with fewer samples or channels are padded
+            audio_mono=True,  # before padding of samples or channels
             audio_sample_rates={
                 each.name: each.sample_rate
                 for each in self.inputs.values()
@@ -94,7 +94,7 @@ class Task:
 
     @property
     def unit(self) -> str:
-        """What a record is, in messages."""
+        """Name of a record in messages."""
         return "images" if self.images else "records"
 
     @property
@@ -105,22 +105,22 @@ class Task:
 
     @property
     def augmentation(self) -> Augmentation:
-        """Changes of the images of training records."""
+        """Augmentation of the images of training records."""
         chosen, views = self.goal.policies[self.augment], self.decoding.views
         if chosen.views is not None:
             views = dataclasses.replace(chosen.views, letterbox=views is not None)
         return dataclasses.replace(chosen, views=views)
 
     def windows(self, columns: Mapping[str, Any]) -> Any:
-        """What the model sees of each image, float32 [b, 4], of what is read; None for all."""
+        """Return the part of each image in the model's input, float32 [b, 4]; None for all."""
         return None if self.decoding.views is None else columns[self.images[0].window]
 
     def model(self, name: str = "model") -> keras.Model:
-        """The built-in model, under a name."""
+        """Build the default model."""
         return self.goal.model(self.inputs, name)
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """The loss of each example, float32 [b]."""
+        """Return the loss of each example, float32 [b]."""
         if self.loss_fn is None:
             return self.goal.loss(target, outputs)
         loss = converted(self.loss_fn)(target, outputs)
@@ -132,10 +132,10 @@ class Task:
         return loss
 
     def host_step(self) -> Callable[[Tensors], tuple[Any, ...]]:
-        """The function that prepares batches in the input pipeline, on the CPU.
+        """Return the function that prepares batches in the input pipeline, on the CPU.
 
-        It takes parsed columns, by name, and returns (inputs, target), or (inputs, target, weight);
-        it fails on a batch with unsuitable values.
+        It takes parsed columns by name, and returns (inputs, target) or (inputs, target, weight);
+        it fails on unsuitable values.
         """
         inputs_step, target_step = self.inputs_step(), self.goal.host_step()
 
@@ -150,13 +150,13 @@ class Task:
         return step
 
     def inputs_step(self) -> Callable[[Tensors], Tensors]:
-        """The part of `host_step` that prepares the inputs, by their names in the model."""
+        """Return the part of `host_step` that prepares the inputs, by name in the model."""
         steps = {name: each.host_step() for name, each in self.inputs.items()}
         return lambda columns: {
             name: step(columns[self.inputs[name].name]) for name, step in steps.items()
         }
 
     def prepare(self, inputs: Tensors) -> Any:
-        """Turn inputs of the pipeline into what the model takes; runs on the device."""
+        """Convert inputs of the pipeline to those of the model; runs on the device."""
         prepared = {name: each.prepare(inputs[name]) for name, each in self.inputs.items()}
         return single_or_dict(prepared)

@@ -17,7 +17,7 @@ from trainer.tasks.task import Task
 
 
 def task_to_json(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
-    """A task as JSON, with its statistics of the train split and the features that it uses."""
+    """Convert a task to JSON, with its statistics of the train split and its features."""
 
     def part(each: Any) -> dict[str, Any]:
         return {"kind": each.kind, **dataclasses.asdict(each)}
@@ -43,7 +43,7 @@ class _Stated:
 
 
 def task_from_json(record: Mapping[str, Any]) -> tuple[Task, Mapping[str, Feature]]:
-    """The task and the features by name of `task_to_json`, or raise JsonError."""
+    """Parse `task_to_json` to the task and its features by name, or raise JsonError."""
     stated = typed({name: record[name] for name in _NAMES if name in record}, _Stated)
     if not stated.inputs:
         raise JsonError("inputs is empty")
@@ -78,7 +78,7 @@ def _part(fields: Mapping[str, Any], kinds: Mapping[str, Any], place: str) -> An
 
 
 def check_same_records(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
-    """Raise ConfigError unless `features` are those that the task was trained on with `options`."""
+    """Raise ConfigError unless inputs and target equal the task's, trained with `options`."""
     check_same_inputs(task, features, options)
     goal = choose_target(features, task.target, task.goal.learns)
     if goal != task.goal:
@@ -97,7 +97,7 @@ def check_same_records(task: Task, features: Mapping[str, Feature], options: Tra
 
 
 def check_same_inputs(task: Task, features: Mapping[str, Feature], options: TrainConfig) -> None:
-    """Raise ConfigError unless `features` have the inputs that the task was trained on."""
+    """Raise ConfigError unless `features` have the inputs of the training."""
     for each in task.inputs.values():
         if each.name not in features:
             raise UnknownNameError("feature, which the model needs,", each.name, features)

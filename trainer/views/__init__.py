@@ -33,9 +33,9 @@ class Views:
         mirror: Whether to mirror half of the views left to right.
         upside_down: Whether to mirror half of the views top to bottom.
         least_box_area: Share of a box's area that must be visible to keep the box.
-        letterbox: Whether to keep the image's aspect: the whole view is then the smallest window
-            around the image with the result's aspect and the image at its centre, on grey; other
-            windows are shares of that one.
+        letterbox: Whether to keep the image's aspect. The whole view is then the smallest window
+            with the result's aspect that contains the image at its centre, on grey; other windows
+            are shares of that one.
 
     Raises:
         ConfigError: A range is empty, or not positive.
@@ -80,7 +80,7 @@ class View(NamedTuple):
 
     Attributes:
         window: float32 [4]: top, left, height, width, in pixels of the image; it may exceed the
-            image, and only there end within a pixel.
+            image; edges inside the image are between whole pixels.
         image: int32 [2]: the image's height and width.
         flips: bool [2]: whether to mirror left to right, and top to bottom.
     """
@@ -207,8 +207,8 @@ def see_boxes(views: Views, view: View, boxes: Tensor) -> tuple[Tensor, Tensor]:
 def see_keypoints(view: View, points: Tensor, flips: Sequence[int] = ()) -> Tensor:
     """Move keypoints to a view: float32 [n, k, 3] of x, y in 0..1, and visibility.
 
-    A point outside the view gets visibility 0; a missing one (-1) is unchanged. `flips` has for
-    each point its counterpart in a mirrored view, such as the right eye for the left one.
+    Points outside the view get visibility 0; missing ones (-1) are unchanged. `flips` has each
+    point's counterpart in a mirrored view, such as the right eye for the left one.
     """
     places = _see(view, points[..., :2])
     inside = tf.reduce_all((places >= 0) & (places <= 1), axis=-1)

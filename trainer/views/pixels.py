@@ -1,7 +1,7 @@
 """Pixels of a view, from a decoded image or from a JPEG that is decoded only in the window.
 
-Every view is antialiased: area means to shrink, then interpolation to grow, which takes half as
-long as TensorFlow's `antialias=True`.
+Every view is antialiased: area means to shrink, then interpolation to grow. This takes half the
+time of TensorFlow's `antialias=True`.
 """
 
 import functools
@@ -17,7 +17,7 @@ from trainer.views import View, Views
 
 # Grey around an image.
 GREY = 114
-# Scales of the JPEG decoder, which is cheaper than decoding and resizing.
+# Scales of the JPEG decoder, cheaper than decoding and resizing.
 _RATIOS = (1, 2, 4, 8)
 # Scaling is chosen by the image's sides in quarters of the result's, up to tenfold.
 _QUARTERS = 4
@@ -136,7 +136,7 @@ def _scale(
     Each operation costs as much as a hundred pixels, even if it is not chosen.
 
     `decode` decodes pixels [height, width, channels] of dtype `stored`, scaled down by one of the
-    `ratios`; without, they have the size `part`, int32 [2].
+    `ratios`; at ratio 1 they have the size `part`, int32 [2].
     """
     quarters = tf.minimum(part * _QUARTERS // size, _MOST_QUARTERS)
     by_ratio, by_scale = (tf.gather_nd(tf.constant(way), quarters) for way in _ways(ratios))

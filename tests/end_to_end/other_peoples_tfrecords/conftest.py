@@ -1,10 +1,10 @@
-"""The kinds of records of `tutorial_files`, one in turn."""
+"""The schemas of `tutorial_files` as a fixture."""
 
 import pytest
 
 
 @pytest.fixture(params=["boxes", "values", pytest.param("audio", marks=pytest.mark.slow)])
 def schema(request: pytest.FixtureRequest) -> str:
-    """The name of a schema."""
+    """Name of a schema."""
     name: str = request.param
     return name

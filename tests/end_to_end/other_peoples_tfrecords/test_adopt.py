@@ -1,4 +1,4 @@
-"""Other people's TFRecords are adopted where they are; the trainer opens and splits them alike."""
+"""Foreign TFRecords are adopted in place, and the trainer opens and splits them."""
 
 import numpy as np
 import tensorflow as tf

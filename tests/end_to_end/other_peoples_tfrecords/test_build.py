@@ -1,4 +1,4 @@
-"""Datasets built from other people's TFRecords: their Examples are the same bytes."""
+"""Datasets built from foreign TFRecords have Examples with equal bytes."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Damage in other people's TFRecords costs a record or the rest of a file, and is reported."""
+"""Damage in foreign TFRecords costs a record or the rest of a file, and is reported."""
 
 import gzip
 import json
@@ -40,7 +40,7 @@ SEQUENCE_EXAMPLE = tf.train.SequenceExample(
 
 
 def damages() -> dict[str, tuple[Any, str, str, int]]:
-    """The damage, the record and reason of its reject, and how many of 7 records are left."""
+    """Return damages with the reject's record and reason, and how many of 7 records remain."""
 
     def added(payload):
         return lambda data: data + framed(payload)

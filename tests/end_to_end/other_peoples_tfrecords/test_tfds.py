@@ -1,6 +1,6 @@
-"""TensorFlow Datasets and this project read what the other described.
+"""TensorFlow Datasets and this project read each other's datasets.
 
-A directory that TFDS prepared is adopted, and what was adopted is opened with TFDS.
+A directory prepared by TFDS is adopted, and an adopted one is opened with TFDS.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ import beam_pipeline
 import trainer
 from beam_pipeline.dataset.adoption import adopt
 
-# TFDS 4.9 calls what protobuf 6 warns of.
+# TFDS 4.9 calls functions deprecated in protobuf 6.
 tfds_warns = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 
 
@@ -36,7 +36,7 @@ def tfds():
 def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests):
     class Pets(tfds.core.GeneratorBasedBuilder, skip_registration=True):
         VERSION = tfds.core.Version("2.1.0")
-        code_path = None  # TFDS would look for it with a package that it does not ask for
+        code_path = None  # TFDS would search for it with a package that it does not require
 
         def _info(self):
             return self.dataset_info_from_configs(

@@ -1,4 +1,4 @@
-"""TFRecord files as TensorFlow and its tutorials write them, and what datasets hold of them."""
+"""TFRecord files as in TensorFlow's tutorials, and the datasets expected from them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ def _random(number: int) -> np.random.Generator:
 
 
 def jpeg(number: int) -> bytes:
-    """An image of 16 x 12 pixels, another one for every number."""
+    """Make an image of 16 x 12 pixels, different for each number."""
     pixels = _random(number).integers(0, 256, (12, 16, 3), np.uint8)
     return bytes(tf.io.encode_jpeg(pixels).numpy())
 
@@ -29,7 +29,7 @@ def _wav(number: int) -> bytes:
     return bytes(tf.audio.encode_wav(np.float32(samples), 8000).numpy())
 
 
-# A record by its number, as tutorials write them; and what each key is taken for.
+# Functions from a number to a record as in tutorials, and the inferred feature of each key.
 SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = {
     "image": (
         lambda n: {"image": jpeg(n), "label": n % 3},
@@ -75,7 +75,7 @@ SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = 
 
 
 def examples(schema: str) -> list[bytes]:
-    """21 Examples of a schema, serialized."""
+    """Return 21 serialized Examples of a schema."""
     record, _ = SCHEMAS[schema]
     return [example(record(number)) for number in range(NUM_RECORDS)]
 
@@ -87,7 +87,7 @@ def write(
     name: str = "data_{}.tfrecord",
     files: int = NUM_FILES,
 ) -> Path:
-    """Writes payloads to files as TensorFlow does; returns the folder."""
+    """Write payloads to files as TensorFlow does, and return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(files):
         path = folder / name.format(number)
@@ -98,14 +98,14 @@ def write(
 
 
 def stored(info: beam_pipeline.Dataset) -> list[bytes]:
-    """The Examples of a dataset, as TensorFlow reads them."""
+    """Return the Examples of a dataset as TensorFlow reads them."""
     files = [f"{info.path}/{shard.file}" for shards in info.splits.values() for shard in shards]
     records = tf.data.TFRecordDataset(files, "GZIP" if info.compressed else "")
     return list(records.as_numpy_iterator())
 
 
 def taken_for(info: beam_pipeline.Dataset) -> dict[str, str]:
-    """Kind, shape and encoding of each feature by its name, briefly."""
+    """Describe kind, shape and encoding of each feature briefly, by name."""
     shapes = {
         each.name: [*each.shape] if each.kind in ("tensor", "sequence") else ""
         for each in info.schema
@@ -117,7 +117,7 @@ def taken_for(info: beam_pipeline.Dataset) -> dict[str, str]:
 
 
 def build_verified(path: Path | str, output: Path, **options: Any) -> beam_pipeline.Dataset:
-    """Builds a dataset and verifies it; nothing of the work is left beside it."""
+    """Build and verify a dataset; check that no working files are left next to it."""
     info = build(path, output, name="made", **options)
     assert beam_pipeline.verify(info) == []
     assert [path.name for path in Path(info.path).glob(".*")] == []

@@ -1,4 +1,4 @@
-"""Declarations of features, and what is said of wrong ones."""
+"""Declarations of features, and messages about invalid ones."""
 
 import json
 
@@ -31,7 +31,7 @@ def test_a_declaration_by_name_is_filled_up():
     assert (features["boxes"].shape, features["boxes"].label_offset) == ((None, 4), 1)
 
 
-# A feature each, in YAML.
+# One feature per entry, in YAML.
 DECLARED = """
 {kind: image, key: image/encoded, format: png}
 {kind: class_label, default: -1, bare: true}
@@ -74,7 +74,7 @@ def test_dtypes_and_shapes(declared, dtype, shape):
     assert feature.encoding == declared.get("encoding", "")
 
 
-# Declarations in YAML, and what is said of them: regular expressions.
+# Declarations in YAML, and regular expressions for their messages.
 WRONG = r"""
 [{kind: image}] -> has no name
 [[x, int64]] -> is not a declaration

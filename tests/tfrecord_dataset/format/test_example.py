@@ -1,4 +1,4 @@
-"""Examples without TensorFlow are TensorFlow's own, byte for byte."""
+"""Examples made without TensorFlow have the same bytes as TensorFlow's."""
 
 import pytest
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Keys of Examples are counted before they are parsed, and too many are refused by name."""
+"""Keys of Examples are counted before parsing, and too many are refused."""
 
 import pytest
 from fresh_python import printed
@@ -18,7 +18,7 @@ from tfrecord_dataset.format.example import (
 MOST = encode({f"{number}": [number] for number in range(MAX_KEYS)})
 ONE_MORE = encode({f"{number}": [number] for number in range(MAX_KEYS + 1)})
 NAMELESS = bytes.fromhex("0a00")
-# Of a second Features message, which is merged with the first.
+# A second Features message, which is merged with the first.
 ANOTHER = encode({"x": []})
 
 

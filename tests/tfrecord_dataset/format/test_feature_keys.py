@@ -1,4 +1,4 @@
-"""Under which keys features are."""
+"""Keys that store features."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The features of other people's Examples, by what their first records hold."""
+"""Features of foreign Examples, inferred from their first records."""
 
 import pytest
 from inference_cases import CASES, MISSING, in_words
@@ -9,7 +9,7 @@ from trainer.errors import ConfigError
 
 
 def sample_of(key, *records):
-    """What records hold whose `key` has these values; beside it each has a key `other`."""
+    """Return statistics of records with these values of `key`, and another key `other`."""
     examples = [{"other": 1} | ({} if record is MISSING else {key: record}) for record in records]
     return observe((f"record {number}", example(each)) for number, each in enumerate(examples))
 
@@ -26,7 +26,7 @@ def test_infer(key, records, expected):
 
     assert in_words(feature) == expected
     assert feature.encoding == ""
-    assert feature.classes == ()  # of a sample nobody knows
+    assert feature.classes == ()  # unknown from a sample
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Shards that are missing from a numbering."""
+"""Shards missing from a numbering."""
 
 import pytest
 

@@ -1,10 +1,10 @@
-"""The splits that the names of TFRecord files state."""
+"""Splits in the names of TFRecord files."""
 
 import pytest
 
 from tfrecord_dataset.format.split_names import splits_of_record_files
 
-# Names of files, and the split that each states.
+# File names, and the split that each states.
 NAMES = """
 a-train.tfrecord-00000-of-00002 a-unsupervised.tfrecord-00000-of-00001 -> train unsupervised
 a-train.tfrecord-00000-of-00002.gz -> train

@@ -1,4 +1,4 @@
-"""Forms of bytes by their first ones."""
+"""Forms of bytes values, detected by their first bytes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Records by number: what is asked for, where it is asked, and what is said of damage."""
+"""Records by number: selection, processes and threads, and messages about damage."""
 
 import dataclasses
 import gzip
@@ -36,7 +36,7 @@ def split():
 
 @pytest.fixture
 def copied(tmp_path):
-    """A copy of the golden dataset, to be damaged."""
+    """A copy of the golden dataset, to damage."""
     return Path(shutil.copytree(GOLDEN, tmp_path / "golden/1.0.0"))
 
 
@@ -181,7 +181,7 @@ INHERITED = []
 
 def test_a_forked_process_reads_what_it_inherits(split):
     INHERITED[:] = [split]
-    before = captions(split)  # so threads and files are there when this process is forked
+    before = captions(split)  # starts threads and opens files before the fork
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=use_inherited, args=(queue,))
@@ -202,7 +202,7 @@ def test_another_process_notices_a_rebuilt_dataset(copied):
 
 @pytest.fixture
 def bare(tmp_path):
-    """Two files without metadata, one for each split, one of them packed."""
+    """Two files without metadata, one per split, one of them gzip."""
     for name, numbers in (("train.tfrecord", range(5)), ("test.tfrecord.gz", range(5, 7))):
         content = b"".join(
             framed(example.encode({"n": [number], "text": [b"no. %d" % number]}))

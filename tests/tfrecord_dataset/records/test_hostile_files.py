@@ -1,4 +1,4 @@
-"""TFRecord files and indexes that lie: named, before memory is taken for what they state."""
+"""TFRecord files and indexes with false sizes are named before memory is allocated."""
 
 import gzip
 import hashlib
@@ -26,7 +26,7 @@ from tfrecord_dataset.store import storage
 
 
 def header(length):
-    """The start of a frame, whose checksum is right."""
+    """Make the start of a frame, with a correct checksum."""
     stated = struct.pack("<Q", length)
     return stated + struct.pack("<I", masked_checksum(stated))
 
@@ -73,7 +73,7 @@ def test_a_length_that_is_not_true(tmp_path, read, pack, content, message):
 
 @reads
 def test_a_record_of_three_gigabytes(tmp_path, read):
-    """The file has them, as a hole that takes no space."""
+    """The file really has them, as a hole without disk space."""
     file = tmp_path / "a.tfrecord"
     file.write_bytes(THREE + header(3 << 30))
     os.truncate(file, len(THREE) + (3 << 30) + FRAME_BYTES)
@@ -109,7 +109,7 @@ def test_a_file_that_unpacks_to_far_more(tmp_path, monkeypatch, read, content):
 
 def make_socket(path):
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(os.path.relpath(path))  # it may have 108 characters
+        listener.bind(os.path.relpath(path))  # at most 108 characters
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, make_socket])
@@ -147,7 +147,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression
         list(streamed) if compression else reader.read(np.arange(200))
 
 
-# Of six records of 35 bytes: rows of offset and size that are not theirs.
+# Offsets and sizes of six records of 35 bytes, to falsify.
 ROWS = [(35 * number, 35) for number in range(6)]
 LIES = {
     "a record more": ([*ROWS, (210, 35)], "its records have 245 bytes, but the shard has 210"),
@@ -180,7 +180,7 @@ LIES = {
 
 @pytest.fixture
 def dataset(tmp_path):
-    """Six records of 35 bytes in a shard; beside it an empty folder for the index."""
+    """Six records of 35 bytes in a shard, and an empty folder for the index."""
     shard = tmp_path / "tiny-train.tfrecord-00000-of-00001"
     shard.write_bytes(b"".join(framed(example.encode({"number": [n]})) for n in range(6)))
     entry = {"file": shard.name, "num_records": 6, "num_bytes": shard.stat().st_size}
@@ -235,7 +235,7 @@ def test_a_feature_that_no_record_can_hold(dataset, changes, message):
 
 
 def test_statistics_of_a_dataset_that_is_gone(dataset):
-    """They are not of a build after it, and not empty."""
+    """They are neither those of a later build nor empty."""
     opened = tfrecord_dataset.open(dataset)
     assert opened.statistics() == {}
 

@@ -1,4 +1,4 @@
-"""Records are found by their numbers, in files of any origin."""
+"""Records are read by number from files of any origin."""
 
 import gzip
 import os
@@ -42,7 +42,7 @@ def bounds_of(file):
 
 
 def change(file, offset):
-    """A disk's fault, which leaves no trace in the file's time."""
+    """Change a byte, as a disk fault does, without changing the file's time."""
     facts = os.stat(file)
     with open(file, "r+b") as handle:
         handle.seek(offset)
@@ -81,11 +81,11 @@ def test_bare_files_are_walked_once(shards, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(record_index, "_WORTH_CACHING", 1)
     first = bounds_of(file)
-    monkeypatch.setattr(record_index, "walk", None)  # the second time nothing is walked
+    monkeypatch.setattr(record_index, "walk", None)  # the second time nothing is scanned
 
     np.testing.assert_array_equal(bounds_of(file), first)
 
-    os.utime(file, ns=(1, 1))  # another file by the same name
+    os.utime(file, ns=(1, 1))  # another file with the same name
     with pytest.raises(TypeError):
         bounds_of(file)
 

@@ -1,4 +1,4 @@
-"""Windows of compressed files, asked for by number in any order: each file is unpacked once."""
+"""Windows of compressed files, read in any order, unpack each file once."""
 
 import gzip
 
@@ -11,7 +11,7 @@ from tfrecord_dataset.records.bare_files import open_shards
 
 @pytest.fixture
 def stream(tmp_path, monkeypatch):
-    """Windows of a record each, in two files, and the files in the order they were begun in."""
+    """Windows of one record in two files, and the files in the order of their first read."""
     payloads = [bytes([number]) * 100 for number in range(6)]
     paths = [tmp_path / name for name in ("a", "b")]
     for path, half in zip(paths, (payloads[:3], payloads[3:]), strict=True):
@@ -36,7 +36,7 @@ def test_a_window_that_nothing_led_to_is_found_from_the_beginning(stream):
     assert found.window(4) == (4, [payloads[4]])
     assert found.window(1) == (1, [payloads[1]])
     assert begun == [0, 1, 0]
-    # Both go on side by side.
+    # Both continue in parallel.
     assert (found.window(5), found.window(2)) == ((5, [payloads[5]]), (2, [payloads[2]]))
     assert begun == [0, 1, 0]
 

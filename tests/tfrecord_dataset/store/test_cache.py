@@ -1,4 +1,4 @@
-"""Whole copies of a store's files: when they are made, checked, kept and deleted."""
+"""Complete copies of a store's files: when they are made, checked, kept and deleted."""
 
 import dataclasses
 import hashlib
@@ -28,7 +28,7 @@ def content(number):
 
 @pytest.fixture
 def stored(bucket, monkeypatch):
-    """Six files of 2,500 bytes on a store that is asked for a second, and the store."""
+    """Six files of 2,500 bytes on a store with retries for a second, and the store."""
     monkeypatch.setattr(clients, "LIMIT_S", 1)
     monkeypatch.setattr(store_cache, "RANGE_BYTES", 1000)
     url, store = bucket
@@ -44,7 +44,7 @@ def stored(bucket, monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path):
-    """One that holds four of these files."""
+    """A cache with space for four of these files."""
     return ShardCache(str(tmp_path / "cache"), 4 * NUM_BYTES)
 
 
@@ -60,12 +60,12 @@ def test_many_files_of_a_folder_are_described_by_a_listing(bucket, monkeypatch, 
     monkeypatch.setattr(objects, "_WORTH_A_LISTING", 4)
 
     assert describe(urls) == one_by_one
-    assert store.calls == {"list": 1, "head": 1}  # that of the missing one
+    assert store.calls == {"list": 1, "head": 1}  # head is for the missing one
     assert objects.read_range(one_by_one[0], 0, NUM_BYTES) == content(3)
 
 
 def copies(cache):
-    """The names of the files whose copies are there."""
+    """Return the names of the copied files."""
     there = (name for name in os.listdir(cache.folder) if not name.startswith("lock"))
     return sorted(name.partition("-")[2] for name in there)
 
@@ -94,7 +94,7 @@ def test_the_copy_used_longest_ago_is_deleted(stored, cache):
 
 
 def test_downloads_at_once_share_a_copy(stored, cache):
-    """Locks are those of open files, so two caches are as two processes."""
+    """Locks belong to open files, so two caches act like two processes."""
     files, store = stored
     store.latency_s = 0.1
     caches = [cache, ShardCache(cache.folder, cache.max_bytes)]
@@ -121,7 +121,7 @@ def test_a_killed_download_is_never_whole_and_goes(stored, cache):
     assert copies(cache) == ["0.partial"]
     for file in files[:4]:
         cache.fetch(file)
-    assert "0.partial" in copies(cache)  # as far as anybody knows it is being written
+    assert "0.partial" in copies(cache)  # it may still be in progress
     (partial,) = Path(cache.folder).glob("*.partial")
     os.utime(partial, (1, 1))
     cache.fetch(files[4])

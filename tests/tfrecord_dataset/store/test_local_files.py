@@ -1,4 +1,4 @@
-"""Files of this machine that are held open: what they were is read, whatever takes their names."""
+"""Local files that stay open are read as opened, even if their names are taken."""
 
 import os
 

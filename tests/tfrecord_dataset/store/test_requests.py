@@ -1,4 +1,4 @@
-"""Every request is sent again while its store is out, whatever way it is out."""
+"""Every request is retried during every kind of outage."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ SLOW = pytest.mark.slow
 
 @pytest.fixture(params=["s3", pytest.param("gs", marks=SLOW), pytest.param("az", marks=SLOW)])
 def place(request, bucket):
-    """A bucket's URL of each scheme, and the store."""
+    """A bucket's URL for each scheme, and the store."""
     url, store = bucket
     return url.replace("s3", request.param), store
 
@@ -44,7 +44,7 @@ OPERATIONS = {
 
 @pytest.fixture
 def objects(place):
-    """A bucket of three objects, to which a connection is open, and the store."""
+    """A bucket of three objects with an open connection, and the store."""
     url, store = place
     for name in ("x", "y", "in/z"):
         store.put(f"{url}/{name}", b"0123456789")
@@ -132,7 +132,7 @@ def test_no_connection_is_named(place, monkeypatch, kind):
 
 
 def test_requests_are_sent_again_for_two_minutes(place):
-    """Whatever the pauses are: an outage of 90 s is survived (docs/object-stores.md)."""
+    """With any pauses, requests survive an outage of 90 s (docs/object-stores.md)."""
     url, _ = place
     retries = clients.client_of(url).store.retry_config
     assert retries["retry_timeout"].total_seconds() == 120

@@ -1,4 +1,4 @@
-"""What a path is called where it is written down."""
+"""Paths as they are displayed and stored."""
 
 import pytest
 

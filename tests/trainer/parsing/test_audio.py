@@ -1,4 +1,4 @@
-"""Sounds of every encoding, against soundfile, and WAV files as odd programs write them."""
+"""Audio in every encoding, compared with soundfile, and unusual WAV files."""
 
 import io
 import struct
@@ -39,7 +39,7 @@ EXTENSIBLE = _chunk(
     struct.pack("<HHIIHHHHIH", 0xFFFE, 2, 8000, 32000, 4, 16, 22, 16, 3, 1)
     + bytes.fromhex("000000001000800000aa00389b71"),
 )
-# Name by what is odd; whether TensorFlow's own decoder takes it, so that it is used.
+# Unusual files by name; whether TensorFlow's own decoder accepts and reads them.
 ODD = {
     "nothing": (_wav(FORMAT, DATA), True),
     "a longer format": (
@@ -78,7 +78,7 @@ def test_wav_files_of_odd_programs(tmp_path):
         np.testing.assert_array_equal(record["audio"], SAMPLES / np.float32(32768), name)
 
 
-# How far each may be from the samples that it was made of.
+# Tolerances relative to the encoded samples.
 ENCODINGS = {
     **{("WAV", "PCM_16"): 0, ("WAV", "PCM_U8"): 1 / 128, ("WAV", "PCM_24"): 0},
     **{("WAV", "PCM_32"): 0, ("WAV", "FLOAT"): 0, ("WAV", "DOUBLE"): 0},
@@ -162,7 +162,7 @@ def test_audio_of_several_rates_is_resampled_to_one(tmp_path):
     (batch,) = dataset.batches(batch_size=3, audio_sample_rates={"audio": 16000})
     assert batch["audio"].shape == (3, 8000, 1)
     tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 16000) / 2
-    np.testing.assert_allclose(batch["audio"][1, :, 0], tone, atol=1e-3)  # as it was
+    np.testing.assert_allclose(batch["audio"][1, :, 0], tone, atol=1e-3)  # unchanged
     for row in batch["audio"].numpy()[[0, 2], 100:-100, 0]:
         np.testing.assert_allclose(row, tone[100:-100], atol=0.02)
     for number, rate in enumerate(encodings):

@@ -1,4 +1,4 @@
-"""Columns of every kind: a batch parsed as a whole is what its records are one by one."""
+"""Columns of every kind: parsing a batch gives the same as parsing its records."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ SHAPES = st.lists(st.integers(1, 3), max_size=2)
 
 @st.composite
 def columns(draw):
-    """A declaration."""
+    """Draw a declaration."""
     kind = draw(st.sampled_from(["scalar", "tensor", "raw", "sequence", "text", "class_labels"]))
     dtype, shape = draw(DTYPES), draw(SHAPES)
     raw, offset = draw(st.sampled_from(RAW_DTYPES)), draw(st.integers(0, 1))
@@ -110,7 +110,7 @@ def columns(draw):
 
 @st.composite
 def files(draw):
-    """A schema of a few columns, and a few records of it: features by key."""
+    """Draw a schema of a few columns, and a few records: features by key."""
     drawn = draw(st.lists(columns(), min_size=1, max_size=4))
     declared = {f"column_{n}": each for n, each in enumerate(drawn)}
     records = [
@@ -121,7 +121,7 @@ def files(draw):
 
 
 def _drawn(draw, declared):
-    """One record's value of a declared column."""
+    """Draw one record's value of a declared column."""
     shape = declared.get("shape", [])
     if declared.get("encoding"):
         num_bytes = int(np.prod(shape, dtype=int)) * np.dtype(declared["dtype"]).itemsize
@@ -165,7 +165,7 @@ def test_batches_are_the_records_one_by_one(tmp_path, file):
 
 
 def _assert_equal(one, other):
-    if np.asarray(other).dtype.kind in "SO":  # NumPy's own strings end at the last byte but 0
+    if np.asarray(other).dtype.kind in "SO":  # NumPy strips zero bytes at the end of strings
         assert np.asarray(one, object).tolist() == np.asarray(other, object).tolist()
     else:
         np.testing.assert_array_equal(one, other)

@@ -1,4 +1,4 @@
-"""A further column of objects is one row of a table: every reader has it from there."""
+"""A new column of objects needs only a row in the table that all readers use."""
 
 import numpy as np
 import pytest

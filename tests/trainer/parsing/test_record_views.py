@@ -1,4 +1,4 @@
-"""A record seen through one view: its image, mask, boxes, labels and keypoints."""
+"""One view of a record's image, mask, boxes, labels and keypoints."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ BOXES = np.array([[0.1, 0.1, 0.4, 0.5], [0.6, 0.5, 0.9, 0.9]])
 
 @pytest.fixture(scope="module")
 def record():
-    """A JPEG of 96 x 128, and a mask of half that size; both are white in the first box."""
+    """A JPEG of 96 x 128, and a mask of half the size, both white in the first box."""
     mask = np.zeros((48, 64, 1), np.uint8)
     mask[5:24, 6:26] = 255
     image = np.full((96, 128, 3), 90, np.uint8)
@@ -62,7 +62,7 @@ DECODING = parsing.Decoding(
 
 @pytest.fixture(scope="module")
 def parse(record):
-    """The record by (pass, number), as the input pipeline parses it."""
+    """A function from (pass, number) to the record, parsed as in the input pipeline."""
     one = tf.function(parsing.parser(FEATURES, DECODING, "a misfit"), autograph=False)
     return lambda *key: {
         name: value.numpy() for name, value in one(record, tf.constant(key, tf.int64)).items()
@@ -82,22 +82,22 @@ def test_all_of_a_record_moves_together(parse):
         assert seen["age"] == 7
         assert 1 <= count == len(seen["box_labels"]) == len(seen["keypoints"])
         assert seen["masks"].shape == (count, 48, 64)
-        assert "polygons" not in seen  # texts do not move
+        assert "polygons" not in seen  # texts are not transformed
         if 0 in seen["box_labels"]:
             xmin, ymin, xmax, ymax = np.round(seen["boxes"][0] * [64, 48, 64, 48]).astype(int)
             inside = (slice(ymin + 3, ymax - 3), slice(xmin + 3, xmax - 3))
             assert (seen["image"][inside] > 200).mean() > 0.9
             assert (seen["mask"][inside] > 200).mean() > 0.9
             differs = (seen["masks"][0] == 1) != (seen["mask"][..., 0] > 127)
-            assert differs.mean() < 0.01  # the one is the nearest pixel, the other a mean
-            # Whichever way the view is mirrored, the first point is on the left.
+            assert differs.mean() < 0.01  # the mask has nearest pixels, the image means
+            # In any mirrored view, the first point is on the left.
             left, right = seen["keypoints"][0]
             assert left[0] < right[0]
             assert (left[2], right[2]) in {(2, 1), (1, 2), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0)}
             assert (seen["image"] > 200).mean() == pytest.approx(
                 (seen["mask"] > 200).mean(), abs=0.06
             )
-    assert {(0,), (1,)} <= seen_boxes  # each has been left out in some view
+    assert {(0,), (1,)} <= seen_boxes  # each box is missing in some view
 
 
 def noise(image, seed):
@@ -127,7 +127,7 @@ MAPS = {"segmentation": (np.uint8, 255), "depth": (np.uint16, 0)}
 
 @pytest.mark.parametrize("number", range(4))
 def test_maps_are_seen_with_their_image_and_keep_their_numbers(number):
-    """Every pixel of a map is one of its own numbers, at the place of the image's pixel."""
+    """Every pixel of a map has a stored number, at the image pixel's position."""
     rows, columns = np.mgrid[:48, :64]
     pixels = np.stack([rows * 5, columns * 3, rows * 0], axis=-1).astype(np.uint8)
     numbers = {

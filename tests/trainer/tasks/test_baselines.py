@@ -1,4 +1,4 @@
-"""What trivial guesses reach, by hand."""
+"""Metrics of trivial guesses."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from trainer.tasks.baselines import (
 
 
 def boxes(*rows):
-    """Targets of images with one box each."""
+    """Make targets of images with one box each."""
     count = len(rows)
     return {
         "boxes": np.array(rows, np.float32)[:, None],

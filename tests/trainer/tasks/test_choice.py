@@ -1,7 +1,7 @@
-"""Inputs and target by the schema, or as asked; schemas that suit no task, and wishes no schema.
+"""Choice of inputs and target by schema or options; unsuitable schemas and options.
 
-A row is `features | options -> what is chosen` or `-> what the refusal says`, with the features as
-`declare` reads them; rows that are too long go on in the next line, indented.
+A row is `features | options -> choice` or `-> message`, with features in the syntax of `declare`;
+long rows continue in the next line, indented.
 """
 
 import re
@@ -111,7 +111,7 @@ def rows(table):
 
 
 def parsed(row):
-    """Features, the arguments of `choose`, and what follows the first arrow."""
+    """Parse features, arguments of `choose`, and the text after the first arrow."""
     asked, expected = row.split(" -> ", 1)
     declared, _, options = asked.partition(" | ")
     given = dict(each.split("=") for each in options.split())

@@ -1,4 +1,4 @@
-"""`train` and `evaluate` on every kind of data, described or bare."""
+"""`train` and `evaluate` on every kind of data, with or without metadata."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ STEPS = "--epochs 1 --steps-per-epoch 2 --batch-size 8 --devices cpu --seed 1"
 
 @pytest.fixture
 def train(tmp_path, start):
-    """A function (data, more options) to the result of two steps, and what was said."""
+    """A function (data, more options) to the result of two steps, and the output."""
 
     def run(data, *more, command="train", where="--output", steps=STEPS):
         place = ("--data", data, where, tmp_path / "run")

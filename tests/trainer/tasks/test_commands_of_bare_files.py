@@ -1,4 +1,4 @@
-"""`train` and `evaluate` on bare files: what a run knows of them, and what a user declares."""
+"""`train` and `evaluate` on bare files: features stored in a run, or declared by users."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ LENGTHS = [1, 8, 2, 5] * 4
 
 
 def run_command(name, data, run, *more):
-    """The exit code; training takes two steps."""
+    """Run a command, with two steps of training, and return the exit code."""
     where = ["--data", str(data), "--output" if name == "train" else "--run", str(run)]
     steps = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "8", "--seed", "1"]
     return main([name, *where, "--devices", "cpu", *(steps if name == "train" else ()), *more])
@@ -20,7 +20,7 @@ def run_command(name, data, run, *more):
 
 @pytest.fixture
 def command(tmp_path, capsys):
-    """A function (command, file, more options) to (exit code, stdout, stderr), of two steps."""
+    """A function (command, file, more options) to (exit code, stdout, stderr); two steps."""
 
     def run(name, file, *more):
         code = run_command(name, tmp_path / file, tmp_path / "run", *more)
@@ -31,7 +31,7 @@ def command(tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def weighed_run(tmp_path_factory, write_records):
-    """A folder with what was trained on, train.tfrecord, and the run."""
+    """A folder with a run and its training data, train.tfrecord."""
     folder = tmp_path_factory.mktemp("weighed")
     write_records(folder / "train.tfrecord", sequences(LENGTHS))
     weight = ["--sample-weight", "weight"]
@@ -41,7 +41,7 @@ def weighed_run(tmp_path_factory, write_records):
 
 @pytest.fixture
 def trained(weighed_run, tmp_path):
-    """Leaves what `weighed_run` holds in `tmp_path`."""
+    """Copies `weighed_run` to `tmp_path`."""
     shutil.copytree(weighed_run, tmp_path, dirs_exist_ok=True)
 
 
@@ -112,7 +112,7 @@ def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path,
 def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
     command, tmp_path, directory_of
 ):
-    data = directory_of("audio")  # its sounds have a stated rate, its label has named classes
+    data = directory_of("audio")  # with a stated sample rate and named classes
     assert command("train", data)[0] == 0
 
     code, out, err = command("evaluate", data / "tiny-test.tfrecord-*")

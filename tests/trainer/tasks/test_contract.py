@@ -1,4 +1,4 @@
-"""What every task keeps, whatever is learned of what: of examples, parts, rows and its record."""
+"""Properties of all tasks: per-example losses, parts of batches, rows, and task.json."""
 
 import functools
 import json
@@ -18,7 +18,7 @@ from trainer.tasks.task_json import check_same_records, task_from_json, task_to_
 
 @pytest.fixture(scope="module", params=KINDS)
 def learned(request, directory_of):
-    """(task, dataset, target of the 13 test records, outputs as a model might give them)."""
+    """(task, dataset, target of the 13 test records, possible outputs of a model)."""
     dataset = trainer.open(directory_of(request.param))
     task = of_kind(dataset, sample_weight="weight", image_size=32)
     ((_, values),) = evaluation_batches(task, dataset, "test", batch_size=13)
@@ -27,12 +27,12 @@ def learned(request, directory_of):
 
 
 def rounded(value):
-    """What JSON has of it, its numbers to six digits."""
+    """Convert to JSON's values, with numbers to six digits."""
     return json.loads(json.dumps(value), parse_float=lambda text: f"{float(text):.6g}")
 
 
 def told(accumulator):
-    """The records to look at."""
+    """Return the records to look at."""
     return [(example.number, example.text) for example in accumulator.examples()]
 
 

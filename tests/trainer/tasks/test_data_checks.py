@@ -1,4 +1,4 @@
-"""What is wrong with data, said before training."""
+"""Warnings about data before training."""
 
 import functools
 

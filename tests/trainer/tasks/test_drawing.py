@@ -56,5 +56,5 @@ def test_classes_are_drawn_over_the_image(first, shown, corner):
     drawn = np.asarray(with_map(grey, classes, (first, "car")))
 
     assert drawn[55, 5].tolist() == shown
-    assert drawn[55, 75].tolist() == [114, 50, 50]  # with 128, 0, 0
-    assert drawn[1, 0].tolist() == corner  # of the first name
+    assert drawn[55, 75].tolist() == [114, 50, 50]  # mixed with 128, 0, 0
+    assert drawn[1, 0].tolist() == corner  # color of the first name

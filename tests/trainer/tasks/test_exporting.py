@@ -1,4 +1,4 @@
-"""Exported models say what `predict` says, in a process that has only TensorFlow."""
+"""Exported models predict the same as `predict`, in a process with only TensorFlow."""
 
 import functools
 import json
@@ -27,7 +27,7 @@ from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_to_json
 
-# The process that serves: it asks every signature for the test records of every kind.
+# The serving process, which calls every signature with the test records of every kind.
 SERVER = """
 import json, sys
 import numpy as np
@@ -51,7 +51,7 @@ assert not any(module.split(".")[0] == "trainer" for module in sys.modules)
 
 
 def make_run(path, dataset, **options):
-    """A run of a model that is not trained: its weights are as random as at the start."""
+    """Make a run of an untrained model, with random weights."""
     task = learned(dataset, **options)
     keras.utils.set_random_seed(1)
     run = RunDirectory(str(path))
@@ -65,7 +65,7 @@ def make_run(path, dataset, **options):
 
 
 def write_questions(folder, directory, dataset, task):
-    """The records of the test split, as each signature takes them."""
+    """Write the records of the test split as inputs of each signature."""
     shards = sorted(map(str, directory.glob("*-test.tfrecord-*")))
     examples = [record.numpy() for record in tf.data.TFRecordDataset(shards)]
     asked = {"examples": np.array(examples, object)}
@@ -85,14 +85,14 @@ def write_questions(folder, directory, dataset, task):
 
 @pytest.fixture(scope="module")
 def predicted(directory_of, tmp_path_factory):
-    """A function from a kind to (folder of a run and what is asked, task, rows of `predict`)."""
+    """A function from a kind to (folder of a run and inputs, task, rows of `predict`)."""
     found = {}
 
     def get(kind):
         if kind in found:
             return found[kind]
         folder = tmp_path_factory.mktemp("exported")
-        # Padding and cutting are in the graph, too.
+        # Padding and cutting are also in the graph.
         pad = {"sequence": 5} if kind in ("sequence", "series", "tags") else {}
         side = 64 if kind in ("segmentation", "boxes") else 12
         dataset = trainer.open(directory_of(kind))
@@ -110,7 +110,7 @@ def predicted(directory_of, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(directory_of, predicted):
-    """What `predicted` returns by kind; the folders have what was answered, too."""
+    """The results of `predicted` by kind; the folders also have the served outputs."""
     found = {kind: predicted(kind) for kind in KINDS}
     for folder, _, _ in found.values():
         export(str(folder / "run"), str(folder / "1"))
@@ -122,7 +122,7 @@ def exported(directory_of, predicted):
 
 
 def check_rows(task, rows, answers, images, tolerance):
-    """Rows made of what other runtimes answer are those of `predict`."""
+    """Check that rows from other runtimes' outputs equal those of `predict`."""
     for number, row in enumerate(rows):
         decoded = {name: values[number] for name, values in answers.items()}
         image = None if images is None else images[number]
@@ -134,7 +134,7 @@ def check_rows(task, rows, answers, images, tolerance):
 
 
 def leaves(value, kind):
-    """The numbers, or the texts, in JSON, one after the other."""
+    """Return the numbers, or the texts, of a JSON value as a list."""
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
         return [leaf for pair in inner for each in pair for leaf in leaves(each, kind)]
@@ -145,7 +145,7 @@ def leaves(value, kind):
 @pytest.mark.parametrize("signature", ["examples", "inputs"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature):
-    """Rows that are made of what is served are those that `predict` has written."""
+    """Rows from served outputs equal those that `predict` has written."""
     folder, task, rows = exported[kind]
     answers = dict(np.load(folder / f"{signature}.npz", allow_pickle=True))
     asked = np.load(folder / "asked.npz", allow_pickle=True)
@@ -163,14 +163,14 @@ def test_every_kind_of_learning_is_served_as_predicted(exported, kind, signature
 
 
 def run_tflite(file, inputs):
-    """What LiteRT's interpreter returns, by name."""
+    """Return the outputs of LiteRT's interpreter by name."""
     from ai_edge_litert.interpreter import Interpreter
 
     return Interpreter(model_path=str(file)).get_signature_runner()(**inputs)
 
 
 def run_onnx(file, inputs):
-    """What ONNX Runtime returns, by name."""
+    """Return the outputs of ONNX Runtime by name."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
@@ -180,7 +180,7 @@ def run_onnx(file, inputs):
 
 
 def run_keras(file, inputs, task):
-    """What Keras's model returns, logits as probabilities, by name."""
+    """Return the outputs of Keras's model by name, logits as probabilities."""
     model = keras.models.load_model(file, compile=False)
     return {
         name: np.asarray(values)
@@ -189,7 +189,7 @@ def run_keras(file, inputs, task):
 
 
 def decoded(task, numbers):
-    """What `predict` makes rows of, from the numbers of other runtimes."""
+    """Convert numbers from other runtimes to the arrays that `predict` makes rows from."""
     names = np.array([name.encode() for name in task.classes], object)
     if "probability" in numbers:
         return {**numbers, "prediction": names[numbers["probabilities"].argmax(axis=-1)]}
@@ -204,11 +204,11 @@ def decoded(task, numbers):
         for kind in KINDS
         for format in ("keras", "tflite", "onnx")
         if (kind, format) != ("audio", "onnx")  # below
-        and (kind, format) != ("boxes", "keras")  # it would be compared with itself
+        and (kind, format) != ("boxes", "keras")  # it would compare the model with itself
     ],
 )
 def test_every_kind_of_learning_is_run_as_predicted(predicted, directory_of, kind, format):
-    """Rows made of what other runtimes return are those of `predict`, within 1e-4."""
+    """Rows from other runtimes' outputs equal those of `predict` within 1e-4."""
     folder, task, rows = predicted(kind)
     file = folder / f"model.{format}"
     export(str(folder / "run"), str(file))
@@ -221,7 +221,7 @@ def test_every_kind_of_learning_is_run_as_predicted(predicted, directory_of, kin
 
     numbers = run(file, {name: np.asarray(x) for name, x in named.items()})
 
-    if kind == "boxes":  # `predict` suppresses these; equal scores have no order
+    if kind == "boxes":  # not suppressed here; equal scores have no order
         model = keras.models.load_model(folder / "run/model.keras", compile=False)
         boxes, scores = candidates(task.goal.points, model(prepared))
         np.testing.assert_allclose(numbers["boxes"], boxes, atol=1e-4)
@@ -296,7 +296,7 @@ def test_audio_of_another_rate_is_resampled(directory_of, tmp_path):
 
 @pytest.fixture
 def stub_run(tmp_path):
-    """A run with an archive of no model in the place of its model, and no best one."""
+    """A run with an archive without a model as its model, and without a best one."""
     run = RunDirectory(str(tmp_path / "run"))
     run.path.mkdir()
     run.write_config({"options": training().to_json(), **UNTRAINED}, {})
@@ -327,7 +327,7 @@ def test_what_killed_exports_left_goes(stub_run, tmp_path):
     (tmp_path / ".exporting-empty").mkdir()
     other = tmp_path / ".exporting-running"
     (other / "3").mkdir(parents=True)
-    # Where folders cannot be exchanged, this one was killed between its two renames.
+    # On a file system without exchange, this export was killed between its two renames.
     (tmp_path / ".exporting-halfway/1.aside").mkdir(parents=True)
     (tmp_path / ".exporting-halfway/1").mkdir()
 

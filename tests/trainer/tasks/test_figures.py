@@ -1,4 +1,4 @@
-"""Metrics over a split and figures of a report, against scikit-learn and by hand."""
+"""Metrics over a split and figures of a report, compared with scikit-learn and by hand."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_one_class_per_record(predicted, scikit_learn):
     assert found["confusions"][0][2] == max(
         count for place, count in np.ndenumerate(found["confusion"]) if place[0] != place[1]
     )
-    # Mistakes: the least probable true classes, then the surest wrong ones.
+    # Mistakes: the least probable true classes, then the most confident wrong ones.
     numbers = [example.number for example in figures.examples()]
     wrong = np.flatnonzero(chosen != target)
     assert numbers[:12] == sorted(wrong, key=lambda row: probabilities[row, target[row]])[:12]
@@ -71,14 +71,14 @@ def test_precision_and_recall_by_threshold():
 
 
 def by_pairs(target, scores):
-    """AUC by its definition: over all pairs of a member and another record."""
+    """Compute AUC by definition, over all pairs of a member and another record."""
     members, others = scores[target], scores[~target]
     return np.mean((members[:, None] > others) + (members[:, None] == others) / 2)
 
 
 @pytest.mark.parametrize("scale", [1, 8, 40], ids=["doubtful", "sure", "all but 0 or 1"])
 def test_auc_is_that_of_all_pairs(scale):
-    """Of a sure model nearly all probabilities are near 0 and 1, and still in order."""
+    """A confident model's probabilities are nearly all close to 0 or 1, but still ordered."""
     rng = np.random.default_rng(scale)
     target = rng.integers(0, 4, 600)
     logits = rng.normal(0, scale, (600, 4)) + scale * (np.arange(4) == target[:, None])
@@ -129,7 +129,7 @@ NOTHING = np.zeros((1, 2, 2), np.uint8)
 
 
 def by_hand(true, found):
-    """Metrics by sets of pixels."""
+    """Compute metrics from sets of pixels."""
     labelled = true != 255
     of_class = {}
     for number, name in enumerate("abcd"):

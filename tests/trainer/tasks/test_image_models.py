@@ -73,7 +73,7 @@ def momenta(model):
 
 @pytest.mark.slow
 def test_averages_of_batches_follow_a_short_training_in_a_saved_model_too(mobilenet, tmp_path):
-    """Those of Keras's models take thousands of steps."""
+    """With Keras's momentum they would need thousands of steps."""
     mobilenet.save(tmp_path / "model.keras")
     image = np.random.default_rng(1).random((1, 32, 32, 3), "float32")
 
@@ -86,7 +86,7 @@ def test_averages_of_batches_follow_a_short_training_in_a_saved_model_too(mobile
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["notop.weights.h5", "imagenet"])
 def test_weights_are_loaded_below_the_head(mobilenet, tmp_path, monkeypatch, weights):
-    """Those of imagenet by Keras's own code, of a file of the name and the form that it fetches."""
+    """imagenet's are read by Keras's own code, from a file like the one that it downloads."""
     backbone = backbone_of(mobilenet)
     (tmp_path / "models").mkdir()
     if weights == "imagenet":
@@ -101,7 +101,7 @@ def test_weights_are_loaded_below_the_head(mobilenet, tmp_path, monkeypatch, wei
 
     for mine, theirs in zip(backbone.weights, loaded.weights, strict=True):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
-    assert momenta(loaded) == {0.99}  # as they were
+    assert momenta(loaded) == {0.99}  # unchanged
 
 
 def test_weights_that_keras_cannot_fetch(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What each kind of input makes of a batch, on the CPU and on the device."""
+"""Preparation of batches by each kind of input, on the CPU and on the device."""
 
 import dataclasses
 import struct
@@ -70,13 +70,13 @@ def test_the_kind_of_input_that_a_feature_is(kind, dtype, shape, expected):
         (Numbers(name="x", size=1), [3, 4], [[3], [4]]),
         (Numbers(name="x", size=2), [[True, False]], [[1, 0]]),
         (Array(name="x", sizes=(2, 1, 1)), [[[3], [4]]], [[[[3]], [[4]]]]),
-        (Series(name="x", size=1), [[1.0, 2.0]], [[[1], [2]]]),  # which has columns
+        (Series(name="x", size=1), [[1.0, 2.0]], [[[1], [2]]]),  # gets an axis of columns
         (Series(name="x", size=4), np.zeros([1, 5, 2, 2]), np.zeros([1, 5, 4])),
-        # They start at 1, unknown ones are one, what pads is 0.
+        # Ids start at 1, unknown ones share a number, padding is 0.
         (Ids(name="x", num_ids=6), [[0, 5, 6, 99, -1, -1]], [[1, 6, 7, 7, 0, 0]]),
         (Ids(name="x", num_ids=6), np.array([[2**63 - 1, 1 - 2**63]]), [[7, 0]]),
         (Category(name="x", num_classes=2), np.array([0, 1, 2, -1]), [[1], [2], [3], [0]]),
-        # Of the one channel that the pipeline made.
+        # The pipeline has one channel.
         (Audio(name="x", sample_rate=8000), [[[0.5], [1.0]]], [[0.5, 1.0]]),
     ],
 )
@@ -162,7 +162,7 @@ def test_log_mel_is_that_of_tf_signal():
     bands, mask = log_mel(samples, 8000)
 
     reflected = np.pad(np.pad(samples, [(0, 0), (0, 256)]), [(0, 0), (128, 128)], mode="reflect")
-    # 200 samples of 25 ms in the middle of a transform of 256.
+    # 25 ms, 200 samples, centred in a transform of 256.
     stft = tf.signal.stft(reflected[:, 28:-28], 200, 80, 256)
     matrix = tf.signal.linear_to_mel_weight_matrix(40, 129, 8000, 20.0, 4000.0)
     expected = np.log(np.abs(stft) ** 2 @ matrix.numpy() + 1e-3)
@@ -187,7 +187,7 @@ def test_sounds_of_any_length_have_a_vector(samples):
 
 
 def encoded(inputs, *columns):
-    """What a model makes of several inputs of numbers, after it was saved as JSON and read."""
+    """Encode several inputs of numbers with a model that was saved as JSON and read."""
     taken = [keras.Input(each.shape) for each in inputs]
     model = keras.Model(taken, encode_together(inputs, taken))
     model = keras.models.model_from_json(model.to_json())
@@ -213,7 +213,7 @@ def test_missing_numbers_become_the_mean_and_are_marked():
 
     assert vector.missing == (0, 2)
     assert (vector.mean, vector.variance) == ((3, 7), (8 / 3, 1))
-    # Both columns of v, age, and whether the second of v is missing, which is known to occur.
+    # Both columns of v, age, and whether the second of v is missing, as in the train split.
     np.testing.assert_allclose(x, [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
 
 

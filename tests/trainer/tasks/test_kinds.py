@@ -1,4 +1,4 @@
-"""Every kind of learning: replicas agree, and what was trained is saved whole."""
+"""Every kind of learning: replicas agree, and trained models are saved completely."""
 
 import functools
 import json
@@ -36,14 +36,14 @@ def dataset_of(directory_of):
 
 @pytest.fixture(scope="module")
 def task_of(dataset_of):
-    """A function from a kind's name to its task, everything learned."""
+    """A function from a kind's name to its task, with statistics."""
     options = {"sample_weight": "weight", "image_size": 32}
     return functools.cache(lambda kind: learned(dataset_of(kind), **options))
 
 
 @pytest.fixture(scope="module")
 def make_kind_plan(dataset_of, task_of):
-    """A function (kind, strategy) to a Plan of 6 steps an epoch that is the same each time."""
+    """A function (kind, strategy) to a reproducible Plan with 6 steps per epoch."""
 
     def make(kind, strategy, model=lambda task: task.model("small")):
         dataset, task = dataset_of(kind), task_of(kind)
@@ -68,14 +68,14 @@ def make_kind_plan(dataset_of, task_of):
 
 
 def run(plan, epochs=range(1)):
-    """The history's last row."""
+    """Train, and return the history's last row."""
     follower = Follower(plan, epochs)
     loop.run(plan, follower)
     return follower.history[-1][1]
 
 
 def evaluated(plan, dataset, model=None, task=None):
-    """Loss and metrics on the test split, but AUC: of 13 records rounding can swap two."""
+    """Return test loss and metrics without AUC: rounding can swap two of 13 records."""
     task = task or plan.task
     batches = functools.partial(evaluation_batches, task, dataset, "test", batch_size=BATCH)
     result = evaluator(task, model or plan.model, plan.strategy, batches, BATCH, 13)()
@@ -135,7 +135,7 @@ def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
 @pytest.mark.parametrize("kind", ["sequence", "audio", "series", "tags", "text"])
 def test_what_pads_changes_nothing(kind, make_kind_plan, one_replica, dataset_of):
     plan = make_kind_plan(kind, one_replica)
-    random = np.random.default_rng(0)  # no bias is 0, as those of a new model are
+    random = np.random.default_rng(0)  # unlike a new model, no bias is 0
     plan.model.set_weights(
         [weight + random.uniform(0, 0.1, weight.shape) for weight in plan.model.get_weights()]
     )
@@ -168,7 +168,7 @@ def test_lengths_do_not_trace_anew(make_kind_plan, dataset_of, two_replicas):
 
     calls.clear()
     run(plan)
-    assert len(calls) <= 2 * 2  # each replica's, perhaps with and without a graph
+    assert len(calls) <= 2 * 2  # per replica, perhaps with and without a graph
 
     calls.clear()
     evaluated(plan, dataset_of("audio"))

@@ -1,4 +1,4 @@
-"""What a wrong command says, in one line, before it writes anything."""
+"""Invalid commands print one line of error before they write anything."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from cases.inputs import make
 
 SEQUENCES = [{"sequence": [1] * size, "label": size % 2} for size in (5, 5, 5, 5)]
 LACKING = [{"sequence": [1], "label": 1, "weight": 0.5}, {"sequence": [1], "label": 0}]
-# Bare files by name, and schemas of them.
+# Bare files and their schemas by name.
 RECORDS = {
     "a": SEQUENCES,
     "lacking": LACKING * 8,
@@ -35,10 +35,10 @@ label: class_label
 """
 
 TRAIN = "train --output run --data"
-# (command, exit code, what its message says: a regular expression). COLORS, TEXT, … are datasets;
-# FILES is the folder of bare files and of schemas.
+# (command, exit code, regular expression for its message). COLORS, TEXT, … are datasets; FILES is
+# the folder of bare files and schemas.
 TABLE = [
-    # No such command, option or value
+    # Unknown command, option or value
     ("", 2, "COMMAND"),
     ("trian", 2, "unknown command 'trian'"),
     ("train --output o", 2, "--data"),
@@ -52,11 +52,11 @@ TABLE = [
     (f"{TRAIN} TEXT --pad caption", 2, "cannot be read"),
     (f"{TRAIN} TEXT --pad caption=0", 2, "a number from 1"),
     (f"{TRAIN} TEXT --inputs caption,", 2, "empty name"),
-    # No such place
+    # Missing paths
     (f"{TRAIN} nowhere", 2, "no file or directory nowhere"),
     ("train --data nowhere --output FILES/file/run", 2, "cannot be written: Not a directory"),
     ("evaluate --data d --run nowhere", 2, "nowhere does not hold a run"),
-    # Options that do not suit the data
+    # Options unsuitable for the data
     (f"{TRAIN} COLORS --devices cpu:2 --batch-size 7", 2, "such as 6 or 8"),
     (f"{TRAIN} COLORS --train-split trian", 2, "did you mean 'train'"),
     (f"{TRAIN} TEXT --image-size 8", 2, "--image-size needs an image"),
@@ -96,7 +96,7 @@ def files(tmp_path_factory, write_records):
 
 @pytest.fixture
 def run(files, colors, directory_of, tmp_path, monkeypatch, start):
-    """(exit code, stdout, the line of stderr that is the error) of a command."""
+    """A function from a command to (exit code, stdout, error line of stderr)."""
 
     def run_command(command):
         monkeypatch.chdir(tmp_path)

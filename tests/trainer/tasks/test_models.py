@@ -1,4 +1,4 @@
-"""The model of a task: branches that are merged, or the user's own function."""
+"""The model of a task: merged branches, or the user's own function."""
 
 import dataclasses
 import sys
@@ -76,7 +76,7 @@ def failing(task):
 
 @pytest.fixture
 def own_module(tmp_path, monkeypatch):
-    """The folder of a module `own`, which is the working directory."""
+    """The working directory, with a module `own`."""
     (tmp_path / "own.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -85,7 +85,7 @@ def own_module(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def numbers():
-    """A task of two numbers and three classes, learned."""
+    """A task of two numbers and three classes, with statistics."""
     return Task(
         name="tabular_classification",
         inputs={name: Numbers(name=name, size=1, mean=(2.0,), variance=(4.0,)) for name in "ab"},

@@ -1,4 +1,4 @@
-"""What a training decides before its first batch: weights, smoothing, sizes of images, memory."""
+"""Decisions before the first batch: weights, smoothing, image sizes, memory."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from trainer.tasks.reading import BatchChanges
 
 @pytest.fixture
 def task(choose):
-    """An image of 8 x 8 to one of two classes."""
+    """A task from an image of 8 x 8 to one of two classes."""
     return choose("i=image label", image_size=ImageSize(8, 8))[0]
 
 

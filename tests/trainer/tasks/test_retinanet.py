@@ -1,4 +1,4 @@
-"""RetinaNet with the weights of a preset, as keras_hub writes and reads it."""
+"""RetinaNet with the weights of a preset, written and read by keras_hub."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ SCALE, OFFSET = [0.017, 0.018, 0.019], [-2.1, -2.0, -1.8]
 
 
 def write_preset(folder, *, batch_norm):
-    """A preset of a small encoder with random weights; returns the backbone."""
+    """Write a preset of a small encoder with random weights, and return the backbone."""
     hub = pytest.importorskip("keras_hub", exc_type=ImportError)
     encoder = hub.models.ResNetBackbone(
         input_conv_filters=[64],

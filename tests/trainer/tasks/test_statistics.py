@@ -1,4 +1,4 @@
-"""Statistics of the train split: those of NumPy over all of it, whatever the batches."""
+"""Statistics of the train split equal NumPy's over all of it, for any batches."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a sample tells of columns, and which of them a task takes."""
+"""Kinds of columns from a sample, and the columns that a task uses."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What is learned: what is read of it, loss, metrics, and what cannot be learned from."""
+"""Targets: parsing, loss, metrics, and unsuitable values."""
 
 import keras
 import numpy as np
@@ -24,7 +24,7 @@ PRICE = NumberTarget(name="price", size=2, mean=(10.0, 0.0), variance=(4.0, 100.
 
 
 def in_pipeline(target, values):
-    """What the target's step in the input pipeline makes of one batch."""
+    """Apply the target's step in the input pipeline to one batch."""
     columns = tf.data.Dataset.from_tensors({target.name: values})
     return next(iter(columns.map(target.host_step()))).numpy()
 

@@ -1,4 +1,4 @@
-"""The loss of the detector, right at any number of replicas."""
+"""The loss of the detector, equal for any number of replicas."""
 
 import tensorflow as tf
 
@@ -12,9 +12,9 @@ _EPSILON = 1e-7
 def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -> Tensor:
     """The loss of each example; its mean over the global batch is FCOS's loss: float32 [b].
 
-    Each example's sum is divided by the number of positive points in the *global* batch, which
-    the replicas add up, so the sum of gradients is that of one replica with all examples. The
-    target is that of `BoxesTarget.with_totals`, or a part of that batch.
+    Each example's sum is divided by the number of positive points in the *global* batch, summed
+    over the replicas, so the summed gradients equal those of one replica with all examples. The
+    target is from `BoxesTarget.with_totals`, or a part of that batch.
     """
     assigned: Assigned = target["assigned"]
     logits, boxes, logits_of_centerness = split_outputs(points, outputs)
@@ -34,7 +34,7 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
 
 
 def assigned_to(points: Points, target: dict[str, Tensor]) -> Assigned:
-    """What every point should predict; boxes around crowds are background."""
+    """Assign each point its target; boxes around crowds are background."""
     labels = tf.where(target["crowd"], tf.constant(-1, tf.int64), target["labels"])
     return assign(points, target["boxes"], labels)
 
@@ -42,8 +42,8 @@ def assigned_to(points: Points, target: dict[str, Tensor]) -> Assigned:
 def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
     """Sums over all replicas of the global batch, float32 [3]; called in `strategy.run`.
 
-    They are its positive points, the sum of their centerness, and of `records`, float32 [b]: 1,
-    and 0 for the padding of a batch in evaluation.
+    They are the number of positive points, the sum of their centerness, and the sum of `records`,
+    float32 [b]: 1 for a record, 0 for padding in evaluation.
     """
     totals = tf.stack(
         [
@@ -59,7 +59,7 @@ def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
 
 
 def split_outputs(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(logits [b, p, classes], boxes [b, p, 4] in pixels, logits of centerness [b, p])."""
+    """Split into logits [b, p, classes], boxes [b, p, 4] in pixels, centerness logits [b, p]."""
     logits, distances, centerness = outputs[..., :-5], outputs[..., -5:-1], outputs[..., -1]
     pixels = tf.nn.softplus(distances) * tf.constant(points.strides)[:, None]
     centers = tf.constant(points.centers)
@@ -68,7 +68,7 @@ def split_outputs(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor, Tens
 
 
 def _focal(wanted: Tensor, logits: Tensor) -> Tensor:
-    """https://arxiv.org/abs/1708.02002."""
+    """Focal loss, https://arxiv.org/abs/1708.02002."""
     cross = tf.nn.sigmoid_cross_entropy_with_logits(wanted, logits)
     probability = tf.sigmoid(logits)
     missed = wanted * (1 - probability) + (1 - wanted) * probability

@@ -1,4 +1,4 @@
-"""COCO's mean average precision, by pycocotools, and figures of boxes."""
+"""COCO's mean average precision, from pycocotools, and figures of boxes."""
 
 import contextlib
 import io
@@ -13,23 +13,23 @@ from trainer.errors import ConfigError
 from trainer.tasks.detection.suppression import in_image
 from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
 
-# As shares of the image's area: those that 32² and 96² pixels have of COCO's usual 640 x 480.
+# As shares of the image's area: 32² and 96² pixels of COCO's usual 640 x 480.
 _SMALL, _LARGE = 32**2 / (640 * 480), 96**2 / (640 * 480)
 _SIZES = {"small": (0.0, _SMALL), "medium": (_SMALL, _LARGE), "large": (_LARGE, math.inf)}
-_MOST_DETECTIONS = 100  # of an image
-_MOST_CURVES = 8  # of more classes there is one for all of them
+_MOST_DETECTIONS = 100  # per image
+_MOST_CURVES = 8  # with more classes, one curve covers all
 MIN_SCORE = "min_score"
 _NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
-_OVERLAPS_OF_NAMES = [0, 5]  # places of 0.5 and 0.75 among pycocotools's
+_OVERLAPS_OF_NAMES = [0, 5]  # indices of IoU 0.5 and 0.75 in pycocotools
 
 
 class MeanAveragePrecision(Accumulator):
-    """mAP over IoU 0.50:0.05:0.95, mAP50 and mAP75, of boxes with at most 100 detections an image.
+    """mAP over IoU 0.50:0.05:0.95, mAP50 and mAP75, of at most 100 boxes per image.
 
-    `F1` is the highest that boxes of a score or more reach, of all classes together, where those
-    that overlap by half are right; `min_score` is that score.
+    `F1` is the highest over score thresholds, for all classes together, with boxes counted as
+    right from an IoU of 0.5; `min_score` is the best threshold.
 
-    Boxes are compared in shares of the image's sides, whose overlaps are those of pixels.
+    Boxes are relative to the image's sides, which gives the same overlaps as pixels.
 
     Raises:
         ConfigError: pycocotools is not installed.
@@ -41,13 +41,13 @@ class MeanAveragePrecision(Accumulator):
         except ImportError as error:
             raise ConfigError(f"mAP needs pycocotools; {extras.install('detection')}") from error
         self._classes = tuple(classes)
-        # Of each image the objects (box, label, crowd) and the detections (box, label, score).
+        # Objects (box, label, crowd) and detections (box, label, score) by image.
         self._images: list[tuple[list[Any], list[Any]]] = []
-        # Of boxes of all sizes; None without objects or detections.
+        # For boxes of all sizes; None without objects or detections.
         self._evaluation: Any = None
-        self._evaluated_images: list[Any] = []  # of it, by image and class
-        self._scores, self._f1 = np.zeros((2, 0))  # falling scores from which boxes count; their F1
-        self._best = (0.0, math.nan)  # the highest F1, and its score
+        self._evaluated_images: list[Any] = []  # its results by image and class
+        self._scores, self._f1 = np.zeros((2, 0))  # descending thresholds; their F1
+        self._best = (0.0, math.nan)  # highest F1, and its threshold
 
     def update(self, target: Any, predictions: Arrays) -> None:
         boxes, detected = (
@@ -88,7 +88,7 @@ class MeanAveragePrecision(Accumulator):
         return dict(zip(_NAMES, [*means, *self._best], strict=True))
 
     def _find_best(self) -> None:
-        """Find F1 of all classes together by score; the best is halfway to the next lower one."""
+        """Compute F1 by threshold; the best threshold is halfway to the next lower score."""
         images = self._evaluated_images
         num_objects = sum(map(_num_objects, images))
         counted = [np.equal(each["dtIgnore"][0], 0) for each in images]
@@ -98,7 +98,7 @@ class MeanAveragePrecision(Accumulator):
         order = np.argsort(-scores, kind="stable")
         scores, right = scores[order], np.cumsum(hits[order])
         f1 = 2 * right / (np.arange(len(scores)) + 1 + num_objects)
-        # Boxes of one score are taken together: the last one of each counts.
+        # Boxes with equal scores enter together: keep the last of each.
         ends = np.flatnonzero(np.append(scores[:-1] != scores[1:], True)[: len(scores)])
         self._scores, self._f1 = scores[ends], f1[ends]
         if len(ends) and num_objects:
@@ -107,7 +107,7 @@ class MeanAveragePrecision(Accumulator):
             self._best = float(self._f1[best]), float((score + following) / 2)
 
     def figures(self) -> dict[str, Any]:
-        """`boxes`: "rows" by class, "sizes", "curves", "f1", "best"; none before a box is found."""
+        """`boxes`: "rows" by class, "sizes", "curves", "f1", "best"; none without boxes."""
         if self._evaluation is None:
             return {}
         facts = {
@@ -120,7 +120,7 @@ class MeanAveragePrecision(Accumulator):
         return {"boxes": facts}
 
     def _sizes(self) -> Iterator[dict[str, Any]]:
-        """Precision and recall of small, medium and large boxes; they take most of the time."""
+        """Yield precision and recall of small, medium and large boxes; takes most of the time."""
         truth, detections = self._evaluation.cocoGt, self._evaluation.cocoDt
         of_sizes = _evaluated(truth, detections, [*_SIZES.values()]).eval
         for place, name in enumerate(_SIZES):
@@ -128,7 +128,7 @@ class MeanAveragePrecision(Accumulator):
             yield {"name": name, "ap": _known_or_none(ap), "ar": _known_or_none(ar)}
 
     def _rows(self) -> list[dict[str, Any]]:
-        # [overlap, recall, class], and without recall, of 100 boxes; -1 without objects.
+        # [overlap, recall, class] and [overlap, class], for 100 boxes; -1 without objects.
         precisions, recalls = (self._evaluation.eval[each] for each in ("precision", "recall"))
         precisions, recalls = precisions[:, :, :, 0, -1], recalls[:, :, 0, -1]
         objects = np.zeros(len(self._classes), np.int64)
@@ -146,7 +146,7 @@ class MeanAveragePrecision(Accumulator):
         ]
 
     def _curves(self) -> dict[str, list[tuple[float, float]]]:
-        """Points (recall, precision) at an overlap of 0.5."""
+        """Return points (recall, precision) at an IoU of 0.5, by class."""
         at = self._evaluation.params.recThrs.tolist()
         half = self._evaluation.eval["precision"][0, :, :, 0, -1]
         known = half.min(axis=0) >= 0
@@ -158,7 +158,7 @@ class MeanAveragePrecision(Accumulator):
         return {name: [*zip(at, line.tolist(), strict=True)] for name, line in lines.items()}
 
     def examples(self) -> list[Example]:
-        """Images with the most wrong and missed boxes first, at the score of the best F1."""
+        """Return images, most wrong and missed boxes first, at the threshold of the best F1."""
         if self._evaluation is None:
             return []
         _, least = self._best
@@ -196,7 +196,7 @@ def _num_objects(evaluated: Any) -> int:
 
 
 def _mean(values: Any) -> float:
-    """The mean as pycocotools summarizes values: without those of no object; -1 of none."""
+    """Return pycocotools's mean: ignores -1, for no objects; -1 if nothing else is left."""
     known = values[values > -1]
     return float(known.mean()) if len(known) else -1.0
 
@@ -206,12 +206,12 @@ def _known_or_none(value: Any) -> float | None:
 
 
 def _silenced() -> contextlib.AbstractContextManager[Any]:
-    """For calls of pycocotools, which prints what it does."""
+    """Suppress the output of pycocotools, which prints its progress."""
     return contextlib.redirect_stdout(io.StringIO())
 
 
 def _coco(objects: Sequence[dict[str, Any]], num_images: int, classes: Sequence[str]) -> Any:
-    """pycocotools's COCO of objects."""
+    """Make pycocotools's COCO object."""
     from pycocotools.coco import COCO
 
     with _silenced():
@@ -227,7 +227,7 @@ def _coco(objects: Sequence[dict[str, Any]], num_images: int, classes: Sequence[
 
 
 def _evaluated(truth: Any, detections: Any, areas: Sequence[tuple[float, float]]) -> Any:
-    """pycocotools's evaluation of boxes of these areas, at most 100 an image, accumulated."""
+    """Evaluate boxes of these areas with pycocotools, at most 100 per image."""
     from pycocotools.cocoeval import COCOeval
 
     with _silenced():

@@ -13,20 +13,20 @@ from trainer.tensors import Tensor
 _CHANNELS = 64
 _DEPTH = 2
 _GROUPS = 8
-# The probability of each class at each point before training, as in the paper: almost all
-# points are background.
+# Initial probability of each class at each point, as in the paper: almost all points are
+# background.
 _PRIOR = 0.01
 
 
 def detector(image: Image, num_classes: int) -> keras.Model:
-    """The model from images, float32 [b, height, width, channels] in 0..1, to predictions of all
-    points, float32 [b, points, num_classes + 5].
+    """Build the model from images, float32 [b, height, width, channels] in 0..1, to predictions of
+    all points, float32 [b, points, num_classes + 5].
 
     Predictions are in the order of `points.points_of`: a logit for each class, four distances
     (through softplus, in strides: left, top, right, bottom), and the logit of centerness.
 
     Raises:
-        ConfigError: No such model, or unsuitable weights.
+        ConfigError: The model does not exist, or the weights are unsuitable.
     """
     x = keras.Input(image.shape, name="image")
     levels = _top_down(image_models.pyramid(image.model, x, STRIDES, image.weights))
@@ -34,7 +34,7 @@ def detector(image: Image, num_classes: int) -> keras.Model:
 
 
 def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:
-    """A feature pyramid: each level gets what the coarser ones see."""
+    """Build a feature pyramid: each level also gets the features of the coarser ones."""
     merged: list[Tensor] = []
     for level in reversed(levels):
         x = keras.layers.Conv2D(_CHANNELS, 1)(level)
@@ -45,7 +45,7 @@ def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _heads(levels: Sequence[Tensor], num_classes: int) -> Tensor:
-    """The predictions of all levels by the same layers."""
+    """Predict for all levels with shared layers."""
     for_classes, for_boxes = _tower(), _tower()
     classes = keras.layers.Conv2D(
         num_classes,

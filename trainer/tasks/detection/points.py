@@ -1,4 +1,4 @@
-"""The points of a detector's feature maps, and which box each of them, at most one, has to predict.
+"""The points of a detector's feature maps, and the box, if any, that each should predict.
 
 FCOS: Fully Convolutional One-Stage Object Detection, https://arxiv.org/abs/1904.01355, with center
 sampling.
@@ -16,8 +16,8 @@ from trainer.tasks.image_sizes import check_size
 from trainer.tensors import Tensor
 
 STRIDES = (8, 16, 32)
-# A level predicts boxes whose farthest side is at most this many strides from the point; the
-# last level all larger ones.
+# A level predicts boxes whose farthest side is within this many strides of the point; the last
+# level has no limit.
 _REACH = 8.0
 # A point is positive within this many strides of the box's centre, and inside the box.
 _RADIUS = 1.5
@@ -25,12 +25,12 @@ _RADIUS = 1.5
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """The points of one feature map: every pair of y and x, row by row.
+    """The points of one feature map: all pairs of y and x, row by row.
 
     Attributes:
         stride: Pixels between neighbours.
-        least: The distance in pixels from a point to the farthest side of its box is more.
-        largest: It is at most this.
+        least: Exclusive lower bound, in pixels, of the distance from a point to its box's
+            farthest side; `largest` is the inclusive upper bound.
         x, y: float32 [columns], [rows], in pixels of the model's input.
     """
 
@@ -43,10 +43,10 @@ class Level:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """All points of all levels, in the order of the model's outputs; p of them.
+    """The p points of all levels, in the order of the model's outputs.
 
     Attributes:
-        levels: From the finest.
+        levels: The levels, finest first.
         centers: float32 [p, 2]: x, y in pixels of the model's input.
         strides: float32 [p]: pixels between neighbours of the same level.
         size: The size of the model's input.
@@ -62,12 +62,12 @@ class Points:
 
     @property
     def pixels(self) -> np.ndarray:
-        """float32 [4]: what xmin, ymin, xmax, ymax in 0..1 are multiplied with."""
+        """Factors from xmin, ymin, xmax, ymax in 0..1 to pixels: float32 [4]."""
         return np.array([self.size.width, self.size.height] * 2, np.float32)
 
 
 def points_of(size: ImageSize) -> Points:
-    """The points for images of a size.
+    """Return the points for images of a size.
 
     Raises:
         ConfigError: The size is not a multiple of the largest stride.
@@ -95,11 +95,11 @@ def _level(stride: int, size: ImageSize) -> Level:
 
 
 class Assigned(NamedTuple):
-    """What every point should predict; p points.
+    """The target of each of p points.
 
     Attributes:
         labels: int64 [b, p]: the class, -1 for background.
-        boxes: float32 [b, p, 4]: xmin, ymin, xmax, ymax in pixels; any value at background.
+        boxes: float32 [b, p, 4]: xmin, ymin, xmax, ymax in pixels; undefined for background.
         centerness: float32 [b, p]: 1 at the centre of the box, near 0 at its sides; 0 at
             background.
     """
@@ -110,12 +110,12 @@ class Assigned(NamedTuple):
 
 
 def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
-    """Assign each point the smallest box that it may predict.
+    """Assign each point the smallest box that it can predict.
 
     `boxes` are float32 [b, n, 4] (xmin, ymin, xmax, ymax in 0..1), `labels` int64 [b, n], -1 for
     padding.
     """
-    # Behind the boxes is one that no point may predict, for records without any.
+    # Records without boxes need one, which no point can predict.
     pixels = tf.pad(boxes * points.pixels, [[0, 0], [0, 1], [0, 0]])  # [b, n + 1, 4]
     labels = tf.pad(labels, [[0, 0], [0, 1]], constant_values=-1)
     by_level = [_chosen(level, pixels, labels) for level in points.levels]
@@ -129,10 +129,10 @@ def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
 
 
 def _chosen(level: Level, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether each point of a level has a box, and its number: [b, points] each.
+    """Return whether each point of a level has a box, and its number: [b, points] each.
 
-    Conditions along x are the same in a column of points, and along y in a row: so there are no
-    more numbers than one for each point and box, and those only for the areas.
+    Conditions along x are shared by a column of points, and those along y by a row, so only the
+    areas need a number per point and box.
     """
     xmin, ymin, xmax, ymax = tf.unstack(pixels[:, None], axis=-1)  # [b, 1, n]
     by_column, is_wide = _along(level, level.x, xmin, xmax)  # [b, columns, n]
@@ -150,11 +150,11 @@ def _chosen(level: Level, pixels: Tensor, labels: Tensor) -> tuple[Tensor, Tenso
 
 
 def _along(level: Level, centers: np.ndarray, least: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
-    """A level's conditions along one axis, on which boxes reach from `least` to `most`.
+    """Compute a level's conditions along one axis, on which boxes extend from `least` to `most`.
 
     Returns:
-        bool [b, points, n]: whether the box is around the point, its middle near, and neither side
-        too far; whether one is as far as the farthest has to be.
+        bool [b, points, n] each: whether the box contains the point, its centre is near and both
+        sides are within reach; and whether one side exceeds the level's `least`.
     """
     center = tf.constant(centers)[None, :, None]  # [1, points, 1]
     before, after = center - least, most - center
@@ -168,7 +168,7 @@ def _along(level: Level, centers: np.ndarray, least: Tensor, most: Tensor) -> tu
 
 
 def _centerness(points: Points, boxes: Tensor) -> Tensor:
-    """Equation 3 of the paper."""
+    """Centerness, equation 3 of the paper."""
     before = tf.constant(points.centers) - boxes[..., :2]
     after = boxes[..., 2:] - tf.constant(points.centers)
     ratios = tf.minimum(before, after) / tf.maximum(tf.maximum(before, after), 1e-6)

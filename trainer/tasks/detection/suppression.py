@@ -1,4 +1,4 @@
-"""From the predictions of all points to the boxes of an image."""
+"""Soft-NMS: reduces the predictions of all points to the boxes of an image."""
 
 import tensorflow as tf
 
@@ -10,25 +10,25 @@ _CANDIDATES = 1000
 MAX_DETECTIONS = 100
 _LEAST_SCORE = 0.01
 # Soft-NMS, https://arxiv.org/abs/1704.04503: a box's score is multiplied by exp(-IoU² / 2σ) for
-# each better one of its class. Of 72 smears it left 3 boxes in others of their class at scores of
-# 0.3 and more, where a limit of 0.5 on the overlap left 85, at the same mAP (docs/detection.md).
+# each better box of its class. On 72 smears it left 3 boxes inside others of their class at scores
+# from 0.3, while an IoU limit of 0.5 left 85, at the same mAP (docs/detection.md).
 _SIGMA = 0.25
 
 
 def candidates(points: Points, outputs: Tensor) -> tuple[Tensor, Tensor]:
-    """The boxes of all points, float32 [b, p, 4] in 0..1, and their scores [b, p, classes]."""
+    """Decode the boxes of all points, float32 [b, p, 4] in 0..1, and scores [b, p, classes]."""
     logits, boxes, centerness = split_outputs(points, outputs)
-    # The geometric mean, as in the authors' code: scores stay near the class's probability.
+    # Geometric mean, as in the authors' code: scores stay near the class's probability.
     scores = tf.sqrt(tf.sigmoid(logits) * tf.sigmoid(centerness)[..., None])
     return tf.clip_by_value(boxes / points.pixels, 0.0, 1.0), scores
 
 
 def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
-    """The boxes of each image, the most probable first, one for each object.
+    """Return the boxes of each image, one per object, the most probable first.
 
     Returns:
         `boxes` float32 [b, 100, 4] (xmin, ymin, xmax, ymax in 0..1), `scores` float32 [b, 100]
-        in 0..1, `labels` int64 [b, 100]; where an image has fewer, score 0 and label -1.
+        in 0..1, `labels` int64 [b, 100]; padded with score 0 and label -1.
     """
     boxes, scores = candidates(points, outputs)
     num_classes = scores.shape[-1]
@@ -48,8 +48,8 @@ def detections(points: Points, outputs: Tensor) -> dict[str, Tensor]:
 
 
 def _of_one_image(boxes: Tensor, scores: Tensor, labels: Tensor) -> dict[str, Tensor]:
-    """Those of `detections`, of candidates [n, 4], [n], [n]."""
-    # Each class has a place of its own, so that boxes of two never overlap.
+    """Select the detections of one image from candidates [n, 4], [n], [n]."""
+    # Shift each class to its own place, so that boxes of different classes never overlap.
     apart = boxes + 2.0 * tf.cast(labels, tf.float32)[:, None]
     kept, kept_scores = tf.image.non_max_suppression_with_scores(
         apart,
@@ -68,9 +68,9 @@ def _of_one_image(boxes: Tensor, scores: Tensor, labels: Tensor) -> dict[str, Te
 
 
 def in_image(boxes: Tensor, windows: Tensor) -> Tensor:
-    """Boxes in 0..1 of the images, cut at their sides, from those in 0..1 of windows.
+    """Convert boxes from 0..1 of windows to 0..1 of their images, cut at the sides.
 
-    `boxes` are float32 [b, n, 4], `windows` [b, 4] in 0..1 of the images, and beyond.
+    `boxes` are float32 [b, n, 4], `windows` [b, 4] in 0..1 of the images or beyond.
     """
     corner, size = windows[:, None, :2], windows[:, None, 2:] - windows[:, None, :2]
     boxes = boxes * tf.tile(size, [1, 1, 2]) + tf.tile(corner, [1, 1, 2])

@@ -1,4 +1,4 @@
-"""The kinds of inputs, the kind for each feature, and the merging of several inputs."""
+"""The kinds of inputs, the choice of a kind for a feature, and merging of several inputs."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -26,13 +26,13 @@ __all__ = [
     "single_or_dict",
 ]
 
-# A new kind of input needs a line here.
+# Add new kinds of inputs here.
 _KINDS = (Array, Audio, Category, Ids, Image, Numbers, Series, Words, TextCategory, Date)
 INPUTS: Mapping[str, type[Input]] = MappingProxyType({kind.kind: kind for kind in _KINDS})
 
 
 def input_type(feature: Feature) -> type[Input] | None:
-    """The kind of input for a feature, of a text its words; None if models cannot take it."""
+    """Return the kind of input for a feature (for a text, its words); None if unsupported."""
     kinds = INPUTS.values() if 0 not in feature.shape else ()
     return next((each for each in kinds if each.suits(feature)), None)
 
@@ -43,19 +43,19 @@ _PLAIN = ("numbers", "category")
 
 
 def keras_inputs(inputs: Mapping[str, Input]) -> dict[str, Any]:
-    """A Keras tensor for each input, by its name in the model."""
+    """Return a Keras tensor for each input, by its name in the model."""
     return {
         name: keras.Input(each.shape, dtype=each.dtype, name=name) for name, each in inputs.items()
     }
 
 
 def single_or_dict(tensors: Mapping[str, Any]) -> Any:
-    """What a model takes: a single tensor, or several by name."""
+    """Return a model's inputs: the tensor itself if there is one, else a dict."""
     return tensors if len(tensors) > 1 else next(iter(tensors.values()))
 
 
 def encode(inputs: Mapping[str, Input], tensors: Mapping[str, Any]) -> Any:
-    """One vector per record, [b, units], from the tensors of `keras_inputs`."""
+    """Encode the tensors of `keras_inputs` as one vector per record, [b, units]."""
     numbers = {name: each for name, each in inputs.items() if isinstance(each, Numbers)}
     branches = [each.encode(tensors[name]) for name, each in inputs.items() if name not in numbers]
     if numbers:

@@ -1,4 +1,4 @@
-"""Audio: log-mel spectra of short frames."""
+"""Audio as log-mel spectra of short frames."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ from trainer.tasks.inputs.base import VaryingInput, not_compared
 DEFAULT_SAMPLE_RATE = 16_000
 
 _FRAME_S, _STEP_S = 0.025, 0.010
-_LEAST_SAMPLE_RATE = 100  # a sample each step
+_LEAST_SAMPLE_RATE = 100  # one sample per step
 _MEL_BANDS = 40
 # Added to the power of a band, so that near silence does not dominate the logarithm.
 _FLOOR = 1e-3
@@ -28,7 +28,7 @@ _FLOOR = 1e-3
 class Audio(VaryingInput):
     """Audio; models take float32 [samples] in -1..1, channels averaged.
 
-    All of it is resampled to `sample_rate`; zeros at the end count as padding.
+    Samples are resampled to `sample_rate`; zeros at the end count as padding.
     """
 
     kind: ClassVar[str] = "audio"
@@ -62,7 +62,7 @@ class Audio(VaryingInput):
         return None if feature.sample_rate else stated
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
-        import soundfile  # here: most models take no audio
+        import soundfile  # most models take no audio
 
         path = self.file_of(value, folder, source)
         try:
@@ -79,7 +79,7 @@ class Audio(VaryingInput):
 
 
 def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
-    """The logarithms of 40 mel bands every 10 ms, minus their mean over time, and a mask.
+    """Compute the logarithms of 40 mel bands every 10 ms, minus their mean over time, and a mask.
 
     Subtracting the mean removes loudness and the microphone's colouring.
 
@@ -89,7 +89,7 @@ def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
     """
     frame = round(_FRAME_S * sample_rate)
     fft_length = 1 << (frame - 1).bit_length()
-    # One more frame of zeros: the ends are mirrored, which needs more than half a frame.
+    # Pad by a frame of zeros: mirroring the ends needs more than half a frame.
     padded = ops.pad(samples, [[0, 0], [0, fft_length]])
     power = keras.layers.MelSpectrogram(
         fft_length=fft_length,
@@ -97,7 +97,7 @@ def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
         sequence_stride=round(_STEP_S * sample_rate),
         sampling_rate=sample_rate,
         num_mel_bins=_MEL_BANDS,
-        power_to_db=False,  # its decibels depend on the loudest record of the batch
+        power_to_db=False,  # decibels would depend on the loudest record of the batch
         dtype="float32",
     )(padded)  # [b, bands, frames]
     power = ops.transpose(power, [0, 2, 1])

@@ -1,4 +1,4 @@
-"""The interface of inputs: how one feature of a record gets into a model."""
+"""The interface of inputs, which prepare and encode one feature for a model."""
 
 import abc
 import dataclasses
@@ -14,20 +14,19 @@ from trainer.errors import DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.tasks.statistics import Statistic
 
-# Types of features that hold no numbers.
+# Dtypes without numbers.
 STRINGS = ("string", "bytes")
 
 
 class Part(abc.ABC):
-    """An input or the target of a task: one feature, and what it learns of the train split.
+    """An input or the target of a task: one feature, and its statistics in the train split.
 
-    Subclasses are dataclasses. Statistics of the train split are not compared: equal parts take
-    the same records.
+    Subclasses are dataclasses. Statistics are not compared: equal parts accept the same records.
 
     Attributes:
-        kind: In task.json.
+        kind: Name in task.json.
         varies: Whether records differ in length, unless `--pad` pads or cuts them.
-        name: The feature's.
+        name: Name of the feature.
     """
 
     __slots__ = ()
@@ -43,7 +42,7 @@ class Part(abc.ABC):
 
     @property
     def in_words(self) -> str:
-        """For messages, what equal parts share: "array (sizes (8, 8, 1))"."""
+        """The compared fields for messages: "array (sizes (8, 8, 1))"."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         names = [each.name for each in fields if each.compare and each.name != "name"]
         facts = ", ".join(f"{name} {getattr(self, name)}" for name in names)
@@ -55,7 +54,7 @@ class Part(abc.ABC):
         return None
 
     def statistic(self) -> Statistic | None:
-        """A new statistic of the train split, which finds fields of the part; or None."""
+        """Return a new statistic that computes fields from the train split, or None."""
         return None
 
 
@@ -63,9 +62,9 @@ class Input(Part):
     """One feature as an input: its statistics, preparation, and encoding as a vector.
 
     Attributes:
-        dtype: Of the model's input.
-        suffixes: Of files that hold one each; none where there are no such files.
-        is_file: Whether records hold an encoded file, which clients of exported models give.
+        dtype: Dtype of the model's input.
+        suffixes: Suffixes of files that contain one such value; empty if there are none.
+        is_file: Whether records contain an encoded file, which exported models accept as well.
     """
 
     __slots__ = ()
@@ -77,48 +76,48 @@ class Input(Part):
     @classmethod
     @abc.abstractmethod
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
-        """The input for `feature`, without statistics."""
+        """Make the input for `feature`, without statistics."""
 
     @property
     def group(self) -> str:
-        """The kind of input in the choice of a task."""
+        """Kind of input in the choice of a task."""
         return self.kind
 
     @property
     @abc.abstractmethod
     def shape(self) -> tuple[int | None, ...]:
-        """Of one record in the model's input, as for `keras.Input`; None varies."""
+        """Shape of a record in the model's input, as for `keras.Input`; None for varying sizes."""
 
     @property
     def padding(self) -> int | str | None:
-        """The padding value of shorter records; None for the default of the kind."""
+        """Padding value of shorter records; None for the kind's default."""
         return None
 
     def assumed(self, feature: Feature) -> str | None:
-        """What is assumed of a feature that does not state it, in words; or None."""
+        """Describe what is assumed about a feature that does not state it; None for nothing."""
         return None
 
     def host_step(self) -> Callable[[Any], Any]:
-        """The function that prepares batches in the input pipeline, on the CPU."""
+        """Return the function that prepares batches in the input pipeline, on the CPU."""
         return lambda values: values
 
     def to_predict(self, feature: Feature) -> Feature:
-        """The training's feature, as it is to be read of other records."""
+        """Return the training's feature, adapted to reading other records."""
         return feature
 
     def of_client(self, values: Any) -> Any:
-        """What clients of an exported model give, `tf.string` [b], as records hold it."""
+        """Convert values from an exported model's clients, `tf.string` [b], to those of records."""
         return values
 
     def of_file(self, file: Path) -> Any:
-        """The value of a row for a file in the row's folder."""
+        """Return the value of a row for a file in the row's folder."""
         return file.name
 
     def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
-        """What an Example holds of the feature, for a value in a row to predict for.
+        """Convert a value in a row to predict for to the list in an Example.
 
-        The value is from a JSON object or a text of a CSV file; of an image or audio, a path from
-        `folder`. Messages name the row as `source`.
+        The value is from a JSON object, or a text from a CSV file; for an image or audio, a path
+        relative to `folder`. Messages name the row as `source`.
 
         Raises:
             DatasetDamagedError: The value does not fit the feature.
@@ -145,7 +144,7 @@ class Input(Part):
         return result
 
     def file_of(self, value: Any, folder: Path, source: str) -> Path:
-        """The file that a value in a row names."""
+        """Return the file that a value in a row names."""
         if not isinstance(value, str):
             raise DatasetDamagedError(
                 f"{self.name} of {source} is {value!r}, not the path of a file; correct the value"
@@ -154,15 +153,15 @@ class Input(Part):
 
     @abc.abstractmethod
     def prepare(self, values: Any) -> Any:
-        """From a batch of the pipeline to the model's input; runs on the device."""
+        """Convert a batch of the pipeline to the model's input; runs on the device."""
 
     @abc.abstractmethod
     def encode(self, x: Any) -> Any:
-        """From the model's input, a Keras tensor, to one vector per record: [b, units]."""
+        """Encode the model's input, a Keras tensor, as one vector per record: [b, units]."""
 
 
 class VaryingInput(Input):
-    """An input whose records have any length, or are all padded or cut to `length`."""
+    """An input whose records vary in length, unless all are padded or cut to `length`."""
 
     __slots__ = ()
 
@@ -179,5 +178,5 @@ class VaryingInput(Input):
 
 
 def not_compared(default: Any = ()) -> Any:
-    """A dataclass field in which equal inputs, or targets, may differ, such as a statistic."""
+    """Declare a dataclass field in which equal parts may differ, such as a statistic."""
     return dataclasses.field(default=default, compare=False)

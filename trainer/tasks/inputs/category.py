@@ -1,4 +1,4 @@
-"""Class labels, and texts of few values, as inputs."""
+"""Class labels, and texts with few distinct values, as inputs."""
 
 import dataclasses
 from pathlib import Path
@@ -20,7 +20,7 @@ _MOST_VALUES = 1_000
 class Category(Input):
     """A class label; models take int64 [1].
 
-    0 stands for no label, number + 1 for a class, `num_classes` + 1 for any other number.
+    0 means no label, number + 1 a class, `num_classes` + 1 any other number.
     """
 
     kind: ClassVar[str] = "category"
@@ -58,9 +58,9 @@ class Category(Input):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TextCategory(Input):
-    """A text of few values; models take int64 [1].
+    """A text with few distinct values; models take int64 [1].
 
-    0 stands for any other text, number + 1 for a value.
+    0 means any other text, number + 1 a known value.
     """
 
     kind: ClassVar[str] = "text_category"

@@ -17,15 +17,15 @@ from trainer.tasks import image_models
 from trainer.tasks.inputs.base import Input, not_compared
 from trainer.views import exif
 
-# At which images are shown that differ in size.
+# For images that differ in size.
 USUAL_SIZE = ImageSize(128, 128)
-# Formats of Pillow that TensorFlow reads, too.
+# Pillow's names of the formats that TensorFlow decodes.
 _DECODABLE = ("JPEG", "PNG", "GIF", "BMP")
 _ORIENTATION = 0x0112  # Exif
 
 
 def check_images(option: str, inputs: Iterable[Input]) -> None:
-    """Raise ConfigError unless one of the inputs is an image, which an option needs."""
+    """Raise ConfigError if an option needs an image, and no input is one."""
     if not any(isinstance(each, Image) for each in inputs):
         raise ConfigError(
             f"{option} needs an image, but there is none among the inputs "
@@ -34,7 +34,7 @@ def check_images(option: str, inputs: Iterable[Input]) -> None:
 
 
 def declared_size(features: Iterable[Feature]) -> ImageSize | None:
-    """The size of the first images of which all have the same; None where there are none."""
+    """Return the size of the first image feature with a fixed size; None without one."""
     for feature in filter(Image.suits, features):
         height, width = feature.shape[:2]
         if height is not None and width is not None:
@@ -43,7 +43,7 @@ def declared_size(features: Iterable[Feature]) -> ImageSize | None:
 
 
 def only_image(inputs: Sequence[Input], task: str) -> "Image":
-    """The only input, an image, or raise ConfigError, which names the task."""
+    """Return the only input, an image, or raise ConfigError with the task's name."""
     if len(inputs) == 1 and isinstance(inputs[0], Image):
         return inputs[0]
     names = ", ".join(each.name for each in inputs)
@@ -92,16 +92,16 @@ class Image(Input):
 
     @property
     def image_size(self) -> ImageSize:
-        """The size at which the input pipeline shows images."""
+        """Size of images in the input pipeline."""
         return ImageSize(self.height, self.width)
 
     @property
     def window(self) -> str:
-        """The parsed column with the part of an image that a letterbox shows."""
+        """Name of the parsed column with the part of an image that a letterbox shows."""
         return window_name(self.name)
 
     def to_predict(self, feature: Feature) -> Feature:
-        """Of any size: it is stretched to the model's."""
+        """Accept any size, which is stretched to the model's."""
         return dataclasses.replace(feature, shape=(None, None, *feature.shape[2:]))
 
     def of_client(self, values: Any) -> Any:
@@ -111,7 +111,7 @@ class Image(Input):
         return [readable(self.file_of(value, folder, source))]
 
     def prepare(self, values: Any) -> Any:
-        # Read as they are stored, of 8 or 16 bits.
+        # Stored integers, of 8 or 16 bits.
         return tf.cast(values, tf.float32) / float(tf.as_dtype(values.dtype).max)
 
     def encode(self, x: Any) -> Any:
@@ -119,8 +119,8 @@ class Image(Input):
 
 
 def readable(path: Path) -> bytes:
-    """The file, or a PNG of it where TensorFlow cannot read it, or Exif turns it."""
-    from PIL import Image, ImageOps  # here: most commands need no Pillow
+    """Read a file; convert to PNG if TensorFlow cannot decode it, or Exif rotates it."""
+    from PIL import Image, ImageOps  # most commands do not need Pillow
 
     try:
         encoded = path.read_bytes()

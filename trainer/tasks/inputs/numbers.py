@@ -1,4 +1,4 @@
-"""Numbers: scalars, vectors, dates, arrays, each column standardized to mean 0 and variance 1.
+"""Scalars, vectors, dates and arrays, with columns standardized to mean 0 and variance 1.
 
 A missing number (NaN) becomes the mean; if numbers are missing in the train split, an additional
 column of 0 and 1 marks the records without them.
@@ -27,12 +27,12 @@ _LEAST = 2.0**-120
 
 
 class Measured(Input):
-    """Numbers of which each column, along the last axis of `shape`, is standardized.
+    """Numbers whose columns, along the last axis of `shape`, are standardized.
 
-    Subclasses have the fields `mean` and `variance`, by column over the train split.
+    Subclasses have the fields `mean` and `variance` of the train split by column.
 
     Attributes:
-        allow_missing: Whether NaN is a missing number, not an error.
+        allow_missing: Whether NaN is a missing number rather than an error.
     """
 
     __slots__ = ()
@@ -57,9 +57,9 @@ class Numbers(Measured):
 
     Attributes:
         size: Numbers per record; 1 for a scalar.
-        mean: By column, over the train split.
-        variance: By column.
-        missing: Records of the train split without the number, by column.
+        mean: Mean of each column in the train split.
+        variance: Variance of each column.
+        missing: Number of train records without the number, by column.
     """
 
     kind: ClassVar[str] = "numbers"
@@ -89,7 +89,7 @@ class Numbers(Measured):
 
 
 def encode_together(inputs: Sequence[Numbers], tensors: Sequence[Any]) -> Any:
-    """One vector of all numbers, instead of a branch for each column of a table."""
+    """Encode all numbers as one vector, instead of with a branch per column of a table."""
     x = keras.layers.Concatenate(dtype="float32")(tensors) if len(tensors) > 1 else tensors[0]
     mean = [number for each in inputs for number in each.mean]
     variance = [number for each in inputs for number in each.variance]
@@ -104,11 +104,11 @@ def encode_together(inputs: Sequence[Numbers], tensors: Sequence[Any]) -> Any:
 
 
 def standardize(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
-    """`x` with mean 0 and variance 1 along the last axis.
+    """Scale `x` to mean 0 and variance 1 along the last axis.
 
-    In float32 under any policy: bfloat16 cannot distinguish 2020 from 2023. Numbers that float32
-    cannot distinguish (times in nanoseconds) stay about 0. `keras.layers.Normalization` is not
-    used: it limits deviations to at least 1e-7, and their squares to the range of float32.
+    Computes in float32 under any policy: bfloat16 cannot distinguish 2020 from 2023. Numbers that
+    float32 cannot distinguish (times in nanoseconds) stay near 0. `keras.layers.Normalization`
+    would limit deviations to at least 1e-7, and their squares to the range of float32.
     """
     deviations = [
         max(math.sqrt(square), EPSILON * abs(about), _LEAST)
@@ -119,7 +119,7 @@ def standardize(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any
 
 
 def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
-    """The inverse of `standardize`."""
+    """Invert `standardize`."""
     scale = [math.sqrt(each) for each in variance]
     return keras.layers.Rescaling(scale, offset=list(mean), dtype="float32")(x)
 
@@ -128,8 +128,8 @@ def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
 class Array(Measured):
     """A tensor [height, width] or [height, width, channels], treated as an image of any numbers.
 
-    `sizes` are (height, width, channels), as models take it; one channel if it has two axes.
-    `mean` and `variance` are by channel, over the train split.
+    `sizes` are (height, width, channels) of the model's input; one channel for two axes. `mean`
+    and `variance` are those of the train split by channel.
     """
 
     kind: ClassVar[str] = "array"
@@ -159,7 +159,7 @@ class Array(Measured):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Date(Numbers):
-    """A text `2024-05-31`, or with a time of day; models take float32 [1]: days since 2000.
+    """A text `2024-05-31`, perhaps with a time; models take days since 2000, float32 [1].
 
     Any other text is a missing number.
     """
@@ -185,14 +185,14 @@ class Date(Numbers):
 
 
 def days(texts: Any) -> Any:
-    """Days since 2000-01-01 of dates, `tf.string` [n]: float32 [n], NaN of any other text.
+    """Convert dates, `tf.string` [n], to days since 2000-01-01: float32 [n], NaN for other texts.
 
-    The day's number follows Howard Hinnant's `days_from_civil`.
+    Uses Howard Hinnant's `days_from_civil`.
     """
     is_date = tf.strings.regex_full_match(texts, DATE)
     date = tf.where(is_date, texts, "2000-01-01")
     padded = tf.strings.join([date, tf.where(tf.strings.length(date) > 10, "", " 00:00")])
-    year, month, day, hour, minute = (  # of `2024-05-31 12:30`
+    year, month, day, hour, minute = (  # as in `2024-05-31 12:30`
         tf.strings.to_number(tf.strings.substr(padded, start, size), tf.int32)
         for start, size in ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2))
     )
@@ -207,7 +207,7 @@ def days(texts: Any) -> Any:
 
 class _DaysOfDates(Moments):
     def take(self, facts: Mapping[str, Any]) -> bool:
-        return False  # statistics.json states facts about texts, not days
+        return False  # statistics.json describes texts, not days
 
     def add(self, values: Any) -> None:
         super().add(days(tf.constant(values, tf.string)).numpy())

@@ -1,4 +1,4 @@
-"""Sequences: of ids, of numbers, of words."""
+"""Sequences of ids or numbers as inputs."""
 
 import dataclasses
 import math
@@ -18,9 +18,9 @@ _MAX_IDS = 1_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ids(VaryingInput):
-    """A sequence of ids: whole numbers from 0, `num_ids` up to the train split's largest.
+    """A sequence of ids, integers from 0; the train split's are below `num_ids`.
 
-    Models take int64 [length]: 0 is padding, id + 1 such an id, `num_ids` + 1 any other id.
+    Models take int64 [length]: 0 is padding, id + 1 a known id, `num_ids` + 1 any other id.
     """
 
     kind: ClassVar[str] = "ids"
@@ -43,7 +43,7 @@ class Ids(VaryingInput):
 
     @property
     def num_tokens(self) -> int:
-        """Distinct inputs: padding, the ids, and any other id."""
+        """Number of tokens: padding, the ids, and any other id."""
         return self.num_ids + 2
 
     def statistic(self) -> Statistic:
@@ -61,7 +61,7 @@ class Ids(VaryingInput):
 class Series(VaryingInput, Measured):
     """A sequence of numbers, or of rows of `size` numbers; models take float32 [length, size].
 
-    Zeros at the end count as padding. `mean` and `variance` are by column, over the train split.
+    Zeros at the end count as padding. `mean` and `variance` are those of the train split by column.
     """
 
     kind: ClassVar[str] = "series"

@@ -1,4 +1,4 @@
-"""Words: of a text, or a sequence of strings."""
+"""Words of a text, or a sequence of strings, as inputs."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ _MAX_WORDS = 20_000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Words(VaryingInput):
-    """The words of a text, or the strings of a sequence, by number.
+    """The words of a text, or the strings of a sequence, as numbers.
 
-    If it `is_text`, it is converted to lower case, stripped of punctuation and split at white space
+    A text (`is_text`) is converted to lower case, stripped of punctuation and split at white space
     (`keras.layers.TextVectorization`); the strings of a sequence are used unchanged. Models take
-    int64 [length]: 0 is padding, 1 an unknown word, and from 2 on the `vocabulary`, the most
-    frequent words of the train split, in order of frequency.
+    int64 [length]: 0 is padding, 1 an unknown word, and numbers from 2 are the `vocabulary`, the
+    most frequent words of the train split in order of frequency.
     """
 
     kind: ClassVar[str] = "words"
@@ -74,7 +74,7 @@ class Words(VaryingInput):
 
     @property
     def num_tokens(self) -> int:
-        """Distinct inputs: padding, the unknown word, and the vocabulary."""
+        """Number of tokens: padding, the unknown word, and the vocabulary."""
         return len(self.vocabulary) + 2
 
     def statistic(self) -> Statistic:
@@ -84,7 +84,7 @@ class Words(VaryingInput):
         return self.layer(list(self.vocabulary) or None)
 
     def layer(self, vocabulary: list[str] | None = None) -> keras.Layer:
-        """From strings, [b] for a text or [b, n] for a sequence, to numbers, [b, length]."""
+        """Return the layer from strings, [b] (texts) or [b, n], to numbers, [b, length]."""
         if not self.is_text:
             return keras.layers.StringLookup(
                 max_tokens=_MAX_WORDS, mask_token="", vocabulary=vocabulary
@@ -101,7 +101,7 @@ class Words(VaryingInput):
 
 
 class _Frequencies:
-    """The frequencies of words, counted by Keras's own layers."""
+    """Word frequencies, with words split by Keras's own layers."""
 
     def __init__(self, name: str, layer: keras.Layer) -> None:
         self._name = name

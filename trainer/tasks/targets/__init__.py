@@ -21,7 +21,7 @@ __all__ = [
     "Target",
 ]
 
-# A new kind of target needs a line here.
+# Add new kinds of targets here.
 TARGETS: Mapping[str, type[Target]] = MappingProxyType(
     {
         each.kind: each

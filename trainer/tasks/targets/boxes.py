@@ -1,4 +1,4 @@
-"""Boxes as the target: any number per image, each with a class."""
+"""Boxes with classes as the target, any number per image."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -29,15 +29,15 @@ _WHOLE = (0.0, 0.0, 1.0, 1.0)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class BoxesTarget(PlacesTarget):
-    """The boxes of an image; models return the predictions of all points of `detection.points`.
+    """The boxes of an image; models return predictions for all points of `detection.points`.
 
     Attributes:
-        classes: From the schema; one class where boxes have none.
-        labels: The parsed column with the classes; empty where boxes have none.
-        crowd: The column that marks boxes around many objects, as COCO has them, or empty. They
-            are not learned, and detections in them are not counted as wrong.
-        window: The column with the part of its image that the model sees; empty for all of it.
-        most: Boxes to which records are padded or cut; None for the most in the batch.
+        classes: Classes of the schema; a single class if boxes have none.
+        labels: Parsed column with the classes; empty if boxes have none.
+        crowd: Column that marks boxes around many objects, as in COCO, or empty. They are not
+            learned, and detections in them are not counted as wrong.
+        window: Column with the part of the image that the model sees; empty for all of it.
+        most: Number of boxes to which records are padded or cut; None for the batch's maximum.
     """
 
     kind: ClassVar[str] = "boxes"
@@ -89,7 +89,7 @@ class BoxesTarget(PlacesTarget):
 
     @property
     def points(self) -> Points:
-        """The points at which the model predicts boxes."""
+        """Points at which the model predicts boxes."""
         return points_of(ImageSize(self.height, self.width))
 
     @property
@@ -97,9 +97,9 @@ class BoxesTarget(PlacesTarget):
         return (len(self.points), len(self.classes) + 5)
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        """To `boxes` float32 [b, n, 4] in 0..1 of what the model sees; `labels` int64 [b, n], -1
-        for padding; `crowd` bool [b, n]; `records` float32 [b], 1, and 0 for the padding of a
-        batch; `windows` float32 [b, 4], what the model sees in 0..1 of the image.
+        """Convert to `boxes` float32 [b, n, 4] in 0..1 of the model's view; `labels` int64 [b, n],
+        -1 for padding; `crowd` bool [b, n]; `records` float32 [b], 0 for padding of the batch,
+        else 1; `windows` float32 [b, 4], the model's view in 0..1 of the image.
         """
 
         def step(columns: Tensors) -> dict[str, Tensor]:
@@ -146,6 +146,6 @@ class BoxesTarget(PlacesTarget):
         return {**predicted, "classes": tf.where(predicted["labels"] >= 0, names, "")}
 
     def export_numbers(self, outputs: Any) -> dict[str, Tensor]:
-        """All points, before suppression, which other runtimes lack: `candidates`."""
+        """Return `candidates`, before suppression, which other runtimes do not support."""
         boxes, scores = candidates(self.points, outputs)
         return {"boxes": boxes, "scores": scores}

@@ -1,4 +1,4 @@
-"""Classes as the target: one per record, or any number."""
+"""Classes as the target: one or any number per record."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 from trainer.tasks.targets.target import PerExample, Target, have_sides, of_classes
 from trainer.tensors import checked
 
-# A task on classes is named after the first of these inputs, if it is not of images.
+# A classification without images is named after the first of these kinds of input.
 _LEADERS = ("audio", "sequence", "text", "array")
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
-    """1.0 where the largest logit is the target's, else 0.0: [b].
+    """1.0 if the largest logit is the target's, else 0.0: [b].
 
-    The target of shares is the class with the largest.
+    If the target is shares, the largest one counts.
     """
     if len(target.shape) == 2:
         target = tf.argmax(target, axis=-1)
@@ -43,12 +43,12 @@ def f1(target: Any, outputs: Any) -> Any:
 
 
 def is_exact(target: Any, outputs: Any) -> Any:
-    """1.0 where the classes with logits above 0 are exactly the record's, else 0.0: [b]."""
+    """1.0 if the classes with logits above 0 are exactly the record's, else 0.0: [b]."""
     return tf.cast(tf.reduce_all(tf.equal(target > 0.5, outputs > 0), axis=-1), tf.float32)
 
 
 class _Classes(Target):
-    """Classes by one logit each, which can be smoothed."""
+    """Classes with one logit each, which can be smoothed."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class _Classes(Target):
     takes_shares: ClassVar[bool] = True
 
     def default_augment(self, inputs: Sequence[Input]) -> str:
-        """Images in colour are mirrored, unless classes are signs, or left and right."""
+        """Flip colour images, unless classes are characters, or differ by left and right."""
         are_colored = [isinstance(each, Image) and each.channels == 3 for each in inputs]
         has_signs = not self.classes or any(map(_is_sign, self.classes))
         is_mirrored = are_colored == [True] and not has_signs and not have_sides(self.classes)
@@ -80,7 +80,7 @@ class _Classes(Target):
         return {**self.decode(outputs), "classes": names}
 
     def _numbers(self, remedy: str) -> Statistic | None:
-        """Classes by the largest number, if they are not declared."""
+        """Return the statistic that counts classes by their largest number, if not declared."""
         if self.classes:
             return None
         return Largest(self.name, "classes", limit=MAX_CLASSES, remedy=remedy, made=_numbered)
@@ -88,10 +88,10 @@ class _Classes(Target):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OneClass(_Classes):
-    """One class per record, by number or `is_text`, by name; models return logits.
+    """One class per record, stored as a number or (`is_text`) a name; models return logits.
 
-    `classes` are those of the schema, else of the train split: the numbers up to the largest, or
-    all distinct strings in order.
+    `classes` are from the schema, else from the train split: the numbers up to the largest, or all
+    distinct strings in order.
     """
 
     kind: ClassVar[str] = "class"
@@ -147,7 +147,7 @@ class OneClass(_Classes):
         return (1.0 - amount) * shares + amount / len(self.classes)
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """Cross entropy, from class numbers [b] or shares [b, classes], and logits [b, classes]."""
+        """Cross entropy of class numbers [b] or shares [b, classes], and logits [b, classes]."""
         if len(target.shape) == 2:
             return keras.losses.categorical_crossentropy(target, outputs, from_logits=True)
         return keras.losses.sparse_categorical_crossentropy(target, outputs, from_logits=True)
@@ -168,7 +168,7 @@ class OneClass(_Classes):
 class ManyClasses(_Classes):
     """Any number of classes per record, or none; models return one logit per class.
 
-    `classes` are those of the schema, else the numbers up to the largest in the train split.
+    `classes` are from the schema, else the numbers up to the largest in the train split.
     """
 
     kind: ClassVar[str] = "classes"
@@ -190,14 +190,14 @@ class ManyClasses(_Classes):
         return self._numbers("declare it a sequence")
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        """From numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
+        """Convert numbers [b, n], padded with -1, to float32 [b, classes] of 0 and 1."""
 
         def many_hot(columns: Tensors) -> Any:
             numbers = columns[self.name]
             is_wrong = numbers >= len(self.classes)
             known = of_classes(self.name, numbers, is_wrong, self.classes, numbers)
             by_class = tf.one_hot(known, len(self.classes))
-            # Not a maximum, which is -inf over no numbers.
+            # Not a maximum, which is -inf for no numbers.
             return tf.minimum(tf.reduce_sum(by_class, axis=1), 1.0)
 
         return many_hot
@@ -209,7 +209,7 @@ class ManyClasses(_Classes):
         return (1.0 - amount) * shares + amount / 2
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """Binary cross entropy, the mean over the classes."""
+        """Binary cross entropy, averaged over the classes."""
         return keras.losses.binary_crossentropy(target, outputs, from_logits=True)
 
     def predict(self, outputs: Any) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class MultiHot(ManyClasses):
         return cls(name=feature.name, classes=_numbered(size))
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        """To float32 [b, classes] of 0 and 1."""
+        """Convert to float32 [b, classes] of 0 and 1."""
         message = (
             f"{self.name} of a record is not 0 or 1 for each of {len(self.classes)} classes; "
             "predict numbers with --task regression, or choose another with --target."
@@ -249,7 +249,7 @@ class MultiHot(ManyClasses):
 
 
 def _is_sign(name: str) -> bool:
-    """Whether this may be the name of a sign, such as 7 or R, that a mirror changes."""
+    """Whether a class may be a character, such as 7 or R, which a flip changes."""
     return len(name) == 1 or name.isdecimal()
 
 

@@ -1,4 +1,4 @@
-"""A map of classes as the target: one for each pixel of the image."""
+"""A map as the target: a class for each pixel of the image."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _IGNORED = 255
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MapTarget(PlacesTarget):
-    """The class of every pixel; models return logits at the size of their image."""
+    """The class of every pixel; models return logits at the size of their input."""
 
     kind: ClassVar[str] = "map"
     learns: ClassVar[str] = "segmentation"
@@ -53,7 +53,7 @@ class MapTarget(PlacesTarget):
         return (self.height, self.width, len(self.classes))
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        """To class numbers, uint8 [b, height, width]; 255 is ignored."""
+        """Convert to class numbers, uint8 [b, height, width]; 255 is ignored."""
 
         def check(columns: Tensors) -> Any:
             numbers = tf.squeeze(columns[self.name], axis=-1)
@@ -63,16 +63,16 @@ class MapTarget(PlacesTarget):
         return check
 
     def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
-        """Each pixel with its weight: float32 [b, height, width, 2]; those of records stay."""
+        """Add a weight to each pixel: float32 [b, height, width, 2]; keep record weights."""
         numbers = tf.cast(target, tf.int32)
         of_classes = tf.concat([class_weights, [0.0]], axis=0)
         by_pixel = tf.gather(of_classes, tf.minimum(numbers, len(self.classes)))
         return tf.stack([tf.cast(target, tf.float32), by_pixel], axis=-1), weights
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """Cross entropy plus the Dice loss, means over each image's labelled pixels.
+        """Cross entropy plus the Dice loss, averaged over each image's labelled pixels.
 
-        The target is that of `host_step`, or of `weighted`.
+        The target is from `host_step` or `weighted`.
         """
         labels, weights = tf.unstack(target, axis=-1) if len(target.shape) == 4 else (target, None)
         return segmentation_loss(labels, outputs, weights)

@@ -19,12 +19,12 @@ from trainer.tensors import finite
 
 
 def squared_error(target: Any, outputs: Any) -> Any:
-    """Mean over the columns: [b]."""
+    """Squared error, averaged over the columns: [b]."""
     return tf.reduce_mean(tf.square(target - outputs), axis=-1)
 
 
 def absolute_error(target: Any, outputs: Any) -> Any:
-    """Mean over the columns: [b]."""
+    """Absolute error, averaged over the columns: [b]."""
     return tf.reduce_mean(tf.abs(target - outputs), axis=-1)
 
 
@@ -61,22 +61,22 @@ class NumberTarget(Target):
         return Moments(self.name, self.size, remedy="name another target")
 
     def host_step(self) -> Callable[[Tensors], Any]:
-        """To float32 [b, size]."""
+        """Convert to float32 [b, size]."""
         return lambda columns: tf.reshape(
             tf.cast(finite(self.name, columns[self.name]), tf.float32), [-1, self.size]
         )
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """The mean over the columns of squared errors, each divided by its column's variance.
+        """Squared error divided by the column's variance, averaged over the columns.
 
-        So columns of different units have the same weight, and always predicting the mean has a
+        Columns with different units have equal weight, and always predicting the mean gives a
         loss of 1.
         """
         deviations = tf.constant([math.sqrt(each) for each in self.variance])
         return tf.reduce_mean(tf.square((target - outputs) / deviations), axis=-1)
 
     def head(self, x: Any) -> Any:
-        """A linear layer for mean 0 and variance 1, scaled to the target's unit."""
+        """Apply a linear layer for mean 0 and variance 1, and scale to the target's unit."""
         x = keras.layers.Dense(self.size, dtype="float32", name="standardized")(x)
         return restore_unit(x, self.mean, self.variance)
 

@@ -1,4 +1,4 @@
-"""Targets and predictions as rows, CSV lines, drawings and figures, one class per target."""
+"""Targets and predictions as rows, CSV lines, drawings and figures; one class per target."""
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,19 +20,19 @@ from trainer.tasks.targets.maps import MapTarget
 from trainer.tasks.targets.numbers import NumberTarget
 from trainer.tasks.targets.target import Target
 
-# What is predicted for one record, ready for JSON.
+# Prediction for one record, ready for JSON.
 Row = dict[str, Any]
-# From the rows of all records to what one JSON document says of them.
+# Converts the rows of all records to one JSON document.
 Document = Callable[[Iterable[Row]], Any]
 
 _MOST_SHOWN = 5  # classes of a record in messages
 
 
 class Results(abc.ABC):
-    """How the predictions of one kind of target, and the target itself, are shown.
+    """Formats the predictions and values of one kind of target.
 
     Attributes:
-        columns: Of `lines`.
+        columns: Column names of `lines`.
         documents: Further formats of predictions by name.
         names_target: Whether the first column is the target's value.
     """
@@ -46,38 +46,38 @@ class Results(abc.ABC):
 
     @abc.abstractmethod
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        """What is predicted for one record, without scores below `least`.
+        """Return the prediction for one record, without scores below `least`.
 
-        `decoded` are NumPy arrays from `decode`; `image` is encoded, if the target `needs_image`.
+        `decoded` has NumPy arrays from `decode`; `image` is encoded, if the target `needs_image`.
         """
 
     def draw(self, row: Row, decoded: Mapping[str, Any], image: Any) -> Any:
-        """A Pillow image in RGB, which may be changed, with predictions drawn on it."""
+        """Draw predictions on a Pillow image in RGB, perhaps in place, and return it."""
         raise NotImplementedError
 
     def map_of(self, row: Row, decoded: Mapping[str, Any]) -> Any:
-        """The map of classes as a Pillow image, if the target `makes_maps`."""
+        """Return the map of classes as a Pillow image, if the target `makes_maps`."""
         raise NotImplementedError
 
     def lines(self, row: Row) -> list[list[Any]]:
-        """The lines of a record in a CSV file, after its source."""
+        """Return a record's lines of a CSV file, without the source."""
         return [[row["prediction"]]]
 
     @abc.abstractmethod
     def shown(self, target: Any) -> tuple[str, Overlay]:
-        """The target of one record, smoothed or weighted or not: in words, and on its image."""
+        """Return one record's target, perhaps smoothed or weighted, as text and as an overlay."""
 
     @abc.abstractmethod
     def accumulators(self) -> list[Accumulator]:
-        """New metrics over whole splits, in addition to `metrics`; at least one."""
+        """Return new metrics over whole splits, in addition to `metrics`; at least one."""
 
     @abc.abstractmethod
     def baseline(self) -> Baseline:
-        """A new metric of a trivial guess."""
+        """Return a new metric of a trivial guess."""
 
 
 def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """COCO's results, https://cocodataset.org/#format-results, with ids as in label_map.pbtxt."""
+    """Convert to COCO results (https://cocodataset.org/#format-results), label_map.pbtxt's ids."""
     return [
         {
             "image_id": row["image_id"],
@@ -257,5 +257,5 @@ _RESULTS: Mapping[str, type[Results]] = MappingProxyType(
 
 
 def results_of(goal: Target) -> Results:
-    """The results of a target."""
+    """Return the formatter for a target."""
     return _RESULTS[goal.kind](goal)

@@ -1,4 +1,4 @@
-"""The interface of targets: all that depends on what is predicted, one kind in one module."""
+"""The interface of targets, which has everything that depends on the predicted values."""
 
 import abc
 import dataclasses
@@ -28,15 +28,15 @@ _SIDES = frozenset({"left", "right", "l", "r", "east", "west", "clockwise", "cou
 
 
 def have_sides(classes: Iterable[str]) -> bool:
-    """Whether a mirror turns a class into another one: left into right, and the like."""
+    """Whether a flip turns one class into another, such as left into right."""
     words = (re.split(r"[\W_]+", each.lower()) for each in classes)
     return not all(map(_SIDES.isdisjoint, words))
 
 
 def of_classes(name: str, numbers: Any, is_wrong: Any, classes: Sequence[str], stored: Any) -> Any:
-    """Class numbers [b, …], which fail if one `is_wrong`, with the value that is `stored` there.
+    """Return class numbers [b, …], or fail with the `stored` value of one that `is_wrong`.
 
-    On a GPU, wrong ones would silently become NaN.
+    On a GPU, wrong numbers would silently become NaN.
     """
     message = (
         f"{name} of a record is not one of the {len(classes)} classes (-1: it has none); leave "
@@ -46,29 +46,27 @@ def of_classes(name: str, numbers: Any, is_wrong: Any, classes: Sequence[str], s
 
 
 class Target(Part):
-    """The feature to predict: which features suit, loss, metrics; `targets.results` shows it.
+    """The feature to predict, with its loss and metrics; `targets.results` formats it.
 
-    Commands that apply to some targets only look at the attributes from `leader` on, never at the
-    class.
+    Commands that apply only to some targets check the attributes from `leader` on, never the class.
 
     Attributes:
-        learns: The value of `--task` that gives this target.
-        metrics: By name; each is a mean over examples.
-        best_by: The metric that tells the best validation.
-        learning_rate: Peak learning rate of the plan, from random weights.
+        learns: Value of `--task` for this target.
+        metrics: Metrics by name, each a mean over examples.
+        best_by: Metric that ranks validations.
+        learning_rate: Peak learning rate of the plan with random weights.
         num_steps: Steps of the plan for small datasets.
-        leader: The group of the only input that is taken by default; None for any.
+        leader: Group of the only input by default; None for any.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
-        excludes_classes: Whether one class at a place excludes the others. Then `--class-weights`
-            suits (see `weighted`), and of a single class there is nothing to predict.
+        excludes_classes: Whether one class at a place excludes the others. If so, `--class-weights`
+            is supported (see `weighted`), and at least two classes are needed.
         takes_shares: Whether classes can be smoothed: see `shares`.
         makes_maps: Whether predictions are maps.
         needs_image: Whether results need the encoded image of the record.
-        least_score: The metric that says from which score on what is predicted is shown; or None,
-            where there are no scores.
-        policies: What `--augment` does to images, by name.
+        least_score: Metric with the score from which predictions are shown; None without scores.
+        policies: Image augmentations by value of `--augment`.
         keeps_aspect: Whether images keep their aspect in the model's size, on grey.
-        classes: Names by number; empty if the target is numbers.
+        classes: Class names by number; empty if the target is numbers.
     """
 
     __slots__ = ()
@@ -92,114 +90,115 @@ class Target(Part):
     @classmethod
     @abc.abstractmethod
     def from_feature(cls, feature: Feature) -> Self:
-        """The target for `feature`, without statistics."""
+        """Make the target for `feature`, without statistics."""
 
     def check(self, suits: bool, needs: str) -> None:
-        """Raise ConfigError unless `suits`; `needs` is "--label-smoothing needs classes"."""
+        """Raise ConfigError unless `suits`; `needs` is like "--label-smoothing needs classes"."""
         if not suits:
             raise ConfigError(
                 f"{needs}, but the target {self.name!r} is {self.in_words}; leave it out"
             )
 
     def task_name(self, groups: Sequence[str]) -> str:
-        """The name of the task on inputs of these groups."""
+        """Return the name of the task with inputs of these groups."""
         return self.learns
 
     def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
-        """The size at which images are best shown to the model; None for the usual one.
+        """Return the best size of images in the model's input; None for the default.
 
-        `stated` is that of all images; `values` reads stored targets of some records, [n, …].
+        `stated` is the size of all images; `values` reads targets of sampled records, [n, …].
         """
         return None
 
     def default_augment(self, inputs: Sequence[Input]) -> str:
-        """Which of `policies` images of these inputs take unless an option names one."""
+        """Return the default of `--augment` for these inputs, one of `policies`."""
         return "none"
 
     @property
     @abc.abstractmethod
     def output_shape(self) -> tuple[int, ...]:
-        """Of the model's output for one record, which is float32."""
+        """Shape of the model's output for one record, float32."""
 
     def with_inputs(self, inputs: Sequence[Input], options: TrainConfig) -> Self:
-        """The target where it depends on the inputs, as boxes do on the size of the image.
+        """Return the target adapted to the inputs, as boxes are to the image size.
 
         Raises:
-            ConfigError: It cannot be predicted from these inputs.
+            ConfigError: The target cannot be predicted from these inputs.
         """
         return self
 
     @abc.abstractmethod
     def host_step(self) -> Callable[[Tensors], Any]:
-        """The function in the input pipeline from parsed columns to the target for `loss`.
+        """Return the function that converts parsed columns to the target for `loss`.
 
-        It fails on unsuitable values.
+        It runs in the input pipeline, and fails on unsuitable values.
         """
 
     def number_of(self, stored: Any) -> int:
-        """The number of a record's class, as it is stored, if it `has_one_class`; -1 of none."""
+        """Return the class number of a stored value, if it `has_one_class`; -1 for none."""
         raise NotImplementedError
 
     def with_totals(self, target: Any) -> Any:
-        """A replica's target, with what `loss` needs of the whole global batch."""
+        """Add the sums over the global batch that `loss` needs to a replica's target."""
         return target
 
     def weighted(self, target: Any, weights: Any, class_weights: Any) -> tuple[Any, Any]:
-        """The target for `loss` and the records' weights [b], from the weights of records and
+        """Return the target for `loss` and the records' weights [b], given those of records and
         classes, if it `excludes_classes`.
         """
         raise NotImplementedError
 
     def shares(self, target: Any) -> Any:
-        """The target as shares of the classes, float32 [b, classes], if it `takes_shares`."""
+        """Convert to shares of the classes, float32 [b, classes], if it `takes_shares`."""
         raise NotImplementedError
 
     def smoothed(self, shares: Any, amount: float) -> Any:
-        """Shares of which `amount` is given to all classes alike, if it `takes_shares`."""
+        """Spread `amount` of the shares evenly over all classes, if it `takes_shares`."""
         raise NotImplementedError
 
     @abc.abstractmethod
     def loss(self, target: Any, outputs: Any) -> Any:
-        """The loss of each example, float32 [b]."""
+        """Return the loss of each example, float32 [b]."""
 
     def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
-        """The built-in model: a branch for each input, and `head` on what they say together."""
+        """Build the default model: a branch per input, and `head` on their merged vector."""
         tensors = keras_inputs(inputs)
         outputs = self.head(encode(inputs, tensors))
         return keras.Model(single_or_dict(tensors), outputs, name=name)
 
     def head(self, x: Any) -> Any:
-        """The last layers of `model`: from one vector per record to its outputs, float32."""
+        """Apply the last layers of `model`, from one vector per record to float32 outputs."""
         raise NotImplementedError
 
     @abc.abstractmethod
     def predict(self, outputs: Any) -> dict[str, Any]:
-        """What the model's outputs say, by name: tensors of numbers [b, …]."""
+        """Convert the model's outputs to predictions by name: tensors of numbers [b, …]."""
 
     def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
-        """What is predicted for records, in one graph for rows and exported models: [b, …].
+        """Decode predictions in one graph, shared by rows and exported models: [b, …].
 
-        `windows` float32 [b, 4] is what the model sees of each image, if images keep their aspect.
+        `windows`, float32 [b, 4], is the part of each image in the model's input, if images keep
+        their aspect.
         """
         return self.predict(outputs)
 
     def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
-        """What an exported model returns: `decode`, and what its clients need in addition."""
+        """Return the outputs of an exported model: `decode`, and additions for its clients."""
         return self.decode(outputs, windows)
 
     def export_numbers(self, outputs: Any) -> dict[str, Any]:
-        """What models for runtimes without strings return: the numbers of `export`."""
+        """Return the outputs for runtimes without strings: the numbers of `export`."""
         exported = self.export(outputs).items()
         return {name: each for name, each in exported if each.dtype.name != "string"}
 
 
 class PlacesTarget(Target):
-    """What is learned of all places in one image: boxes, maps."""
+    """A target at all places of one image: boxes, maps."""
 
     __slots__ = ()
 
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
-    num_steps: ClassVar[int] = 500  # each learns of many places
+    num_steps: ClassVar[int] = 500  # each covers many places
     leader: ClassVar[str | None] = "image"
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES

@@ -1,4 +1,4 @@
-"""Points, and the boxes that they have to predict."""
+"""Assignment of boxes to points."""
 
 import functools
 
@@ -35,7 +35,7 @@ def test_without_boxes_all_is_background(boxes):
 
 
 def by_hand(points, boxes, labels):
-    """Labels, boxes and centerness by point for one record, all points against all boxes."""
+    """Compute labels, boxes and centerness of one record from all pairs of points and boxes."""
     least, most = boxes[:, :2] * points.pixels[:2], boxes[:, 2:] * points.pixels[:2]
     centers = points.centers[:, None]
     sides = np.concatenate([centers - least, most - centers], axis=-1)  # [p, n, 4]
@@ -60,11 +60,11 @@ def by_hand(points, boxes, labels):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_all_points_have_what_all_pairs_of_points_and_boxes_give(seed):
-    """Boxes of all sizes, some on the points and on their borders, equal, crossing and padding."""
+    """Boxes of all sizes: on points, with sides on points, equal, overlapping, and padding."""
     points = points_of(ImageSize(160, 256))
     random = np.random.default_rng(seed)
     corners = random.uniform(0, 1, (3, 12, 2, 2)) ** random.uniform(1, 3)
-    on_grid = np.round(corners * [64, 40]) / [64, 40]  # of four pixels
+    on_grid = np.round(corners * [64, 40]) / [64, 40]  # multiples of four pixels
     corners = np.where(random.uniform(size=(3, 12, 1, 1)) < 0.5, on_grid, corners)
     boxes = np.concatenate([corners.min(2), corners.max(2)], axis=-1).astype(np.float32)
     boxes[:, 5] = boxes[:, 4]

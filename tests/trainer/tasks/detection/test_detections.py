@@ -1,4 +1,4 @@
-"""From predictions of points to boxes, their mean average precision and figures."""
+"""Decoding of boxes, their mean average precision, and figures."""
 
 import json
 
@@ -15,7 +15,7 @@ POINTS = points_of(ImageSize(64, 64))
 
 
 def outputs(*predictions):
-    """Raw outputs for 2 classes where (point, class, logit, distance in strides) predict."""
+    """Make raw outputs for 2 classes from (point, class, logit, distance in strides)."""
     raw = np.full((1, len(POINTS), 7), -20, np.float32)
     for point, label, logit, distance in predictions:
         raw[0, point, label] = logit
@@ -28,7 +28,7 @@ def outputs(*predictions):
     ("predictions", "expected"),
     [
         pytest.param([], [], id="none"),
-        # Point 9 is at (12, 12): two strides of 8 to each side reach from -4, cut at 0, to 28.
+        # Point 9 is at (12, 12): two strides of 8 to each side extend from -4, cut at 0, to 28.
         pytest.param([(9, 1, 0.0, 2.0)], [(1, 0.707, [0, 0, 28, 28])], id="cut at the sides"),
         pytest.param(
             [(18, 0, 3.0, 2.0), (19, 0, 1.0, 2.0)],
@@ -59,7 +59,7 @@ def test_detections(predictions, expected):
 
 @pytest.fixture
 def images():
-    """(target, predictions) of 12 images: boxes, and detections that are near some of them."""
+    """(target, predictions) of 12 images: boxes, and detections near some of them."""
     rng = np.random.default_rng(5)
     corner, size = rng.uniform(0, 0.6, (12, 6, 2)), rng.uniform(0.1, 0.4, (12, 6, 2))
     boxes = np.concatenate([corner, corner + size], axis=-1)
@@ -72,7 +72,7 @@ def images():
 
 
 def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
-    """By hand: COCO's JSON with images of other sizes, through files."""
+    """Expected: pycocotools on COCO JSON files, with images of other sizes."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
@@ -110,7 +110,7 @@ def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
     expected = dict(zip(("mAP", "mAP50", "mAP75"), by_hand.stats, strict=False))
     result = ours.result()
     assert {name: result[name] for name in expected} == pytest.approx(expected, abs=1e-6)
-    f1 = {}  # by hand: of no other score is it higher
+    f1 = {}  # expected: the maximum over all scores
     for least in [result["min_score"], *sorted(each["score"] for each in found)]:
         kept = coco.loadRes([each for each in found if each["score"] >= least])
         counted = COCOeval(coco, kept, "bbox")
@@ -130,7 +130,7 @@ def test_map_is_that_of_pycocotools_in_pixels(images, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-# Of each image: objects (label, box), and detections (label, box, score).
+# Objects (label, box) and detections (label, box, score) by image.
 FIRST, SECOND, SMALL = [0.1, 0.1, 0.5, 0.5], [0.5, 0.5, 0.9, 0.9], [0.0, 0.0, 0.05, 0.05]
 IMAGES = [
     ([(0, FIRST), (1, SECOND)], [(0, FIRST, 0.9)]),

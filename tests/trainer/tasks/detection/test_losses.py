@@ -19,7 +19,7 @@ def loss(target, outputs):
 
 
 def make_target(*boxes_of_each):
-    """The target of images with these boxes in 0..1, all of class 1."""
+    """Make the target of images with these boxes in 0..1, all of class 1."""
     longest = max(map(len, boxes_of_each))
     boxes = np.full((len(boxes_of_each), longest, 4), -1, np.float32)
     labels = np.full(boxes.shape[:2], -1, np.int64)
@@ -79,7 +79,7 @@ def test_the_right_class_and_box_lower_the_loss():
     by_record = loss(TARGET, right).numpy()
 
     assert by_record.shape == (4,)
-    # The cross entropy of a centerness that is no 0 or 1 is never 0.
+    # For a centerness between 0 and 1, cross entropy is never 0.
     assert by_record.mean() < 0.7
     assert by_record.mean() < loss(TARGET, OUTPUTS).numpy().mean() / 3
 
@@ -123,7 +123,7 @@ def test_parts_add_up_to_the_loss_of_the_whole_batch():
 
 @pytest.mark.slow
 def test_replicas_add_up_to_the_loss_of_the_whole_batch(two_replicas):
-    """Each replica sees another number of boxes, and one of them an image with none."""
+    """Replicas have different numbers of boxes, and one has an image without boxes."""
     whole = loss(TARGET, OUTPUTS).numpy()
     parts = tf.data.Dataset.from_tensors((TARGET, OUTPUTS)).unbatch().batch(4)
     (batch,) = two_replicas.experimental_distribute_dataset(parts)

@@ -1,4 +1,4 @@
-"""Maps of classes by the commands: what is written, counted, drawn, exported and resumed."""
+"""Segmentation by the commands: training, metrics, drawings, export, resuming."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ OPTIONS = ("--image-size", "32", "--batch-size", "8", "--epochs", "1", "--seed",
 
 @pytest.fixture(scope="module")
 def data(directory_of):
-    """Squares of two classes on noise: 40 records train, 13 test."""
+    """Squares of two classes on noise: 40 train and 13 test records."""
     return directory_of("segmentation")
 
 
@@ -38,7 +38,7 @@ def trained(data, tmp_path_factory):
 
 
 def found_by_hand(trained, data):
-    """(true, predicted) at the model's size, [13, 32, 32] each, by only Keras and NumPy."""
+    """(true, predicted) at the model's size, [13, 32, 32] each, with only Keras and NumPy."""
     model = keras.models.load_model(trained / "model.keras", compile=False)
     dataset = trainer.open(data)
     (batch,) = dataset.batches("test", batch_size=13, image_size=32, image_dtype="uint8")
@@ -62,7 +62,7 @@ def test_metrics_are_those_of_a_count_over_the_whole_split(devices, start, train
     known = expected.result()
     assert {name: result[name] for name in known} == pytest.approx(known)
     assert result["num_records"] == 13
-    assert result["mIoU"] > 1.5 / 3  # all background has less than a third
+    assert result["mIoU"] > 1.5 / 3  # predicting only background gives less than a third
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def learned(start, data, folder, *options):
 
 @pytest.mark.slow
 def test_replicas_learn_what_one_learns(start, data, tmp_path):
-    """Crops that reach beyond the image leave another number of labelled pixels in each."""
+    """Crops beyond the image give replicas different numbers of labelled pixels."""
     options = ("--optimizer", "sgd", "--learning-rate", "0.01", "--clip-norm", "1")
     weights = [
         learned(
@@ -139,7 +139,7 @@ def test_balanced_weights_are_by_pixels(data):
 
 
 def test_changes_in_training_act_on_the_map_as_on_its_image(data):
-    """Crops, mirrors, what is beyond the image: colors stay with their classes."""
+    """In crops, flips, and beyond the image, colors stay with their classes."""
     dataset = trainer.open(data)
     task, _ = choose_task(dataset.features, training(image_size=64, augment="crop"))
     batches = training_batches(task, dataset, "train", batch_size=40, seed=3)

@@ -1,4 +1,4 @@
-"""Segmentation: the loss by hand, and the model from images to the logits of all pixels."""
+"""Segmentation: the loss, and the model from images to the logits of all pixels."""
 
 import keras
 import numpy as np
@@ -20,7 +20,7 @@ OUTPUTS = RANDOM.normal(size=(4, 4, 6, 3)).astype(np.float32)
 
 
 def by_hand(labels, outputs, weights=(1, 1, 1)):
-    """The loss of one image, pixel by pixel."""
+    """Compute the loss of one image, pixel by pixel."""
     exponents = np.exp(outputs.astype(np.float64))
     probabilities = exponents / exponents.sum(axis=-1, keepdims=True)
     pixels = [place for place in np.ndindex(labels.shape) if labels[place] != 255]
@@ -97,7 +97,7 @@ def test_logits_are_float32_under_mixed_precision(bfloat16):
 
 
 def test_a_pixel_changes_what_is_said_of_its_surroundings():
-    """At a new model's logits: those far away change less than those at the pixel."""
+    """In a new model, distant logits change less than those at the pixel."""
     keras.utils.set_random_seed(8)
     model = segmenter(Image(name="x", height=128, width=128, channels=3), 2)
     image = np.zeros((1, 128, 128, 3), np.float32)
