@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from trainer import parsing
+from trainer.autograph import unconverted
 from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.options.commands import TuneConfig
@@ -46,7 +47,7 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     progress.say(
         f"measuring {source.split!r} of {source.dataset.path}, {config.seconds:g} s a stage"
     )
-    ladder = {stage: _rate(source, batches, config.seconds) for stage, batches in _stages(source)}
+    ladder = _ladder(source, config.seconds)
     for line in as_lines(ladder):
         progress.say(line)
     stage, share, rest = find_bound(ladder)
@@ -64,6 +65,12 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         "bounds": stage,
         "remedy": remedy,
     }
+
+
+@unconverted
+def _ladder(source: TrainingInput, seconds: float) -> dict[str, float]:
+    """Records a second by stage."""
+    return {stage: _rate(source, batches, seconds) for stage, batches in _stages(source)}
 
 
 def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:
