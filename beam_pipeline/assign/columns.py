@@ -288,7 +288,7 @@ def in_order(table: pa.Table) -> pa.Table:
 
 
 def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Table]:
-    """Yield the rows in order, in tables within both limits; a larger record is a table alone."""
+    """Yield the rows in order, in tables within both limits; a larger record gets its own table."""
     ends = np.cumsum(numbers(table, "num_bytes"))
     start, count = 0, len(ends)
     while start < count:

@@ -186,7 +186,7 @@ class Observed:
         list_range: Range of the finite numbers in arrays and lists.
         list_not_finite: How many numbers in arrays and lists are NaN or infinite.
         nans: Number of records with NaN as their number.
-        num_numbers: How many numbers there are, alone and in arrays.
+        num_numbers: How many numbers there are, single or in arrays.
         rounding: The numbers that change in float32.
         columns: Moments: one for single numbers; one per column for one-dimensional arrays; None
             with more than `MAX_COLUMNS`, or if arrays differ in length.
