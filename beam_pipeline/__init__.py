@@ -87,7 +87,7 @@ _SUBMODULES = frozenset({"recipe"})
 
 __all__ = sorted(_MODULES)
 
-if not TYPE_CHECKING:  # type checkers would take any name for one of these
+if not TYPE_CHECKING:  # type checkers would accept any name
 
     def __getattr__(name):
         if name == "__version__":

@@ -1,4 +1,4 @@
-"""`python -m beam_pipeline`: runs the commands, and imports them below, for Ctrl-C in time."""
+"""`python -m beam_pipeline`: runs the commands; imports them inside `run` to catch Ctrl-C."""
 
 import os
 import sys

@@ -29,8 +29,8 @@ class BuildOption(Option):
 
     Attributes:
         is_content: Whether it determines the content of the files, and so the fingerprint; others
-            say where data is, how fast it is read, what stops the build.
-        is_path: Whether its texts are paths, in a recipe relative to the recipe's folder.
+            set locations, speed, and limits that stop the build.
+        is_path: Whether its values are paths; in a recipe they are relative to its folder.
     """
 
     is_content: bool = True
@@ -82,7 +82,7 @@ def _tokenizer(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildOptions(Options):
-    """What to build, from what, to where, each checked by itself."""
+    """Input, output and options of a build, each checked by itself."""
 
     input: Annotated[
         str,

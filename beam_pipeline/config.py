@@ -18,7 +18,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import fields_of, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
-# Only part of the fingerprint where they are set, so that it is that of builds without them.
+# Part of the fingerprint only if set, so that older fingerprints stay the same.
 _MAY_BE_ABSENT = frozenset(
     {"missing_values", "image_template", "ignore", "no_header", "decimal_comma", "encoding"}
     | {"masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
@@ -29,13 +29,13 @@ _MAY_BE_ABSENT = frozenset(
 @names_options
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildConfig(BuildOptions):
-    """What to build, from what, to where: the options, checked together.
+    """Input, output and options of a build, checked together.
 
         >>> beam_pipeline.BuildConfig(input="cells", output="data", num_shards=4)
         BuildConfig(input='/.../cells', output='/.../data', name='cells', num_shards=4)
 
     Raises:
-        ConfigError: An option cannot have its value.
+        ConfigError: An option has an invalid value.
     """
 
     def __post_init__(self) -> None:

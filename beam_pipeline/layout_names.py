@@ -19,11 +19,11 @@ OWN = (
 
 
 def layout_names() -> list[str]:
-    """What `--layout` takes, "auto" first; packages that register layouts are not imported."""
+    """Return the values of `--layout`, "auto" first, without importing registered packages."""
     return [AUTO, *dict.fromkeys([*OWN, *(entry.name for entry in registered())])]
 
 
-@functools.cache  # looks into the folder of every installed package
+@functools.cache  # searches every installed package
 def registered() -> Sequence[EntryPoint]:
     """The layouts of other packages, by name."""
     return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)

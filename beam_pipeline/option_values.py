@@ -44,12 +44,12 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def parse_one(text: str) -> tuple[str, ...]:
-    """One of several texts, commas and all."""
+    """A single text, commas included."""
     return (text,)
 
 
 def make_fractions(value: Any) -> Mapping[str, float]:
-    """Positive fractions by split, whose sum is 1, or less where `train` takes the rest."""
+    """Positive fractions by split, with sum 1, or less if `train` takes the rest."""
     if not isinstance(value, Mapping) or not all(
         isinstance(fraction, numbers.Real) for fraction in value.values()
     ):
@@ -70,7 +70,7 @@ def make_fractions(value: Any) -> Mapping[str, float]:
 
 
 def make_shards(value: Any) -> int | Mapping[str, int]:
-    """A number of shards, or one by split."""
+    """A number of shards for every split, or one by split."""
     for count in value.values() if isinstance(value, Mapping) else (value,):
         if type(count) is not int or not 1 <= count <= 99_999:
             raise ValueError("cannot be used: give 1 to 99,999 (file names have five digits)")

@@ -24,7 +24,7 @@ class Boxes(Sequence[Box]):
 
     @classmethod
     def of(cls, boxes: Sequence[Sequence[float]]) -> Self:
-        """The same boxes as a column; TypeError, ValueError or OverflowError if one is invalid."""
+        """Convert boxes to a column; TypeError, ValueError or OverflowError if one is invalid."""
         if isinstance(boxes, cls):
             return boxes
         if not {*map(len, boxes)} <= {4}:
@@ -55,7 +55,7 @@ class Boxes(Sequence[Box]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        """As of a tuple: the split of a record without files depends on it."""
+        """Same as a tuple's: the split of a record without files depends on it."""
         return repr(tuple(self))
 
     def __reduce__(self) -> tuple[type, tuple[bytes]]:
@@ -64,12 +64,12 @@ class Boxes(Sequence[Box]):
 
 @dataclasses.dataclass(frozen=True)
 class Outlines(Sequence[Rings]):
-    """The outlines of n objects: of each any number of rings, x, y of one corner after the other.
+    """Outlines of n objects, with any number of rings; a ring is the flat x, y of its corners.
 
     Attributes:
         coordinates: float64: the numbers of all rings.
-        lengths: int32: the numbers of each ring.
-        counts: int32 [n]: the rings of each object.
+        lengths: int32: how many numbers each ring has.
+        counts: int32 [n]: how many rings each object has.
     """
 
     coordinates: bytes = b""
@@ -78,7 +78,7 @@ class Outlines(Sequence[Rings]):
 
     @classmethod
     def of(cls, outlines: Sequence[Sequence[Sequence[float]]]) -> Self:
-        """The same outlines as columns; TypeError or OverflowError if a coordinate is invalid."""
+        """Convert outlines to columns; TypeError or OverflowError if a coordinate is invalid."""
         if isinstance(outlines, cls):
             return outlines
         rings = [*itertools.chain.from_iterable(outlines)]
@@ -104,16 +104,16 @@ class Outlines(Sequence[Rings]):
 
     @property
     def ring_lengths(self) -> npt.NDArray[np.int32]:
-        """The numbers of each ring."""
+        """How many numbers each ring has."""
         return np.frombuffer(self.lengths, np.int32)
 
     @property
     def ring_counts(self) -> npt.NDArray[np.int32]:
-        """The rings of each object."""
+        """How many rings each object has."""
         return np.frombuffer(self.counts, np.int32)
 
     def divided(self, counts: Sequence[int]) -> list["Outlines"]:
-        """Divide the outlines into parts of so many objects, in order."""
+        """Divide the outlines into parts with `counts` objects, in order."""
         objects = _ends(counts)
         rings = _ends(self.ring_counts)[objects]
         numbers = _ends(self.ring_lengths)[rings]
@@ -132,7 +132,7 @@ class Outlines(Sequence[Rings]):
         return [tuple(itertools.islice(numbers, length)) for length in ends]
 
     def taken(self, kept: Sequence[int]) -> "Outlines":
-        """Return the outlines of the objects of these numbers."""
+        """Return the outlines of the objects at these indices."""
         if len(kept) == len(self):
             return self
         outlines = [*self]
@@ -149,12 +149,12 @@ class Outlines(Sequence[Rings]):
         return tuple(self)[index]
 
     def __reduce__(self) -> tuple[type, tuple[bytes, bytes, bytes]]:
-        """Pickled in a third of the time of a dataclass."""
+        """Pickle in a third of the time of a dataclass."""
         return Outlines, (self.coordinates, self.lengths, self.counts)
 
 
 def packed_ring(numbers: Iterable[Any]) -> bytes:
-    """Numbers as float64; TypeError or OverflowError if one is not a 64-bit number."""
+    """Pack numbers as float64; TypeError or OverflowError if one is not a 64-bit number."""
     return array("d", numbers).tobytes()
 
 

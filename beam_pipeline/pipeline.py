@@ -57,9 +57,9 @@ Elements: TypeAlias = "beam.PCollection[Element] | tuple[beam.PCollection[Elemen
 
 @dataclasses.dataclass
 class CheckElements(beam.PTransform):
-    """Elements of a source, checked: (InspectedInput, PCollection[int] that counts them).
+    """Check the elements of a source; yields (InspectedInput, PCollection[int] with counts).
 
-    `share` distributes packed elements among the workers; rejects are few, and stay where they are.
+    `share` distributes packed elements among the workers; the few rejects are not distributed.
     """
 
     config: BuildConfig
@@ -82,10 +82,10 @@ class CheckElements(beam.PTransform):
 
 @dataclasses.dataclass
 class PlanDataset(beam.PTransform):
-    """Elements of a source, checked and assigned to splits and shards.
+    """Check the elements of a source, and assign them to splits and shards.
 
-    Yields (Assigned, PCollections of int: together, how many records and rejects were read). With
-    `is_balanced`, the elements are distributed among the workers already.
+    Yields (Assigned, PCollections of int whose sum is the number of records and rejects read). With
+    `is_balanced`, the elements are already distributed among the workers.
     """
 
     config: BuildConfig
@@ -98,7 +98,7 @@ class PlanDataset(beam.PTransform):
         records, *unread = elements if isinstance(elements, tuple) else (elements,)
         balance = None if self.is_balanced else Balance()
         inspected, counts = records | "Check" >> CheckElements(self.config, self.job, balance)
-        # Every part is a side input of its own: to flatten parts would be a stage each.
+        # Every part is a separate side input, as flattening would add a stage per part.
         checked = [
             rejects | "CheckUnread" >> CheckElements(self.config, self.job) for rejects in unread
         ]
@@ -112,9 +112,9 @@ class PlanDataset(beam.PTransform):
 
 @dataclasses.dataclass
 class WriteDataset(beam.PTransform):
-    """Elements of a source (`Record | Rejected | DeclaredClasses`) to a dataset on disk.
+    """Write the elements of a source (`Record | Rejected | DeclaredClasses`) as a dataset.
 
-    Yields the dataset's directory, once it is committed.
+    Yields the dataset's directory once it is committed.
 
         >>> import apache_beam as beam
         >>> from beam_pipeline import BuildConfig, Record, WriteDataset
@@ -125,8 +125,8 @@ class WriteDataset(beam.PTransform):
         >>> beam_pipeline.open("written")
         <Dataset /.../written/squares/1.0.0: 9 in train>
 
-    Raises (at construction) DatasetExistsError, and while the pipeline runs DataError,
-    CountMismatchError, SourceChangedError; then nothing is committed.
+    Raises DatasetExistsError at construction. If the pipeline raises DataError,
+    CountMismatchError or SourceChangedError, nothing is committed.
 
     Attributes:
         is_balanced: As in `PlanDataset`.
@@ -164,21 +164,21 @@ def build(
         <Dataset /.../built/few/1.0.0: 30 in train>
 
     Args:
-        config: What to build, from what, to where.
+        config: Input, output and options.
         options: Beam's options; the default runs in this process.
-        source: Yields the records; default: the layout found at `config.input`.
-        **settings: Options of `BuildConfig`, in place of `config` or over it.
+        source: Yields the records; default: the layout detected at `config.input`.
+        **settings: Options of `BuildConfig`, instead of `config` or to override it.
 
     Raises:
-        ConfigError: An option cannot be used, or the dataset is there already.
-        DataError: More of the data is bad than allowed; rejects.jsonl names it.
+        ConfigError: An option cannot be used, or the dataset already exists.
+        DataError: More data is bad than allowed; rejects.jsonl lists the records.
         BeamTFRecordsError: The job failed; finished shards are kept for the next try.
     """
     config, options = checked_arguments(config, options, source, settings)
     check_before_reading(config, options)
     config, source = _with_source(config, source)
     runner = choose_runner(options)
-    if is_committed(config):  # its build was killed while it deleted its working directory
+    if is_committed(config):  # its build was killed during cleanup
         delete_working_dirs(config)
         draw_page(config)
         return open_dataset(config.dataset_dir)
@@ -202,7 +202,7 @@ def build(
 def checked_arguments(
     config: Any, options: Any, source: Any, settings: Mapping[str, Any]
 ) -> tuple[BuildConfig, PipelineOptions]:
-    """Return config and options of a build's arguments: `settings` in place of it or over it."""
+    """Return config and options from a build's arguments; `settings` override `config`."""
     names = [field.name for field in dataclasses.fields(BuildConfig)]
     for name in settings.keys() - {*names}:
         raise errors.ConfigError(f"unknown option {name}{did_you_mean(name, names)}")
@@ -245,7 +245,7 @@ def _with_source(
 def _build_elsewhere(
     config: BuildConfig, options: PipelineOptions, source: beam.PTransform
 ) -> None:
-    """Build on another runner, or continue the job that an earlier launcher of it started."""
+    """Build on another runner, or continue the job of an earlier launcher."""
     cluster = cluster_of(options)
     cluster.prepare(config.output, config.inputs)
     launch = Launch(
@@ -260,7 +260,7 @@ def _build_elsewhere(
     with exclusive(config), collecting_rarely():
         try:
             if launch.finished_earlier():
-                delete_working_dirs(config)  # what `exclusive` has made
+                delete_working_dirs(config)  # made by `exclusive`
                 return
             check_output(config)
             restore_dataset(config)
@@ -269,7 +269,7 @@ def _build_elsewhere(
                 options, lambda pipeline: pipeline | "Read" >> source | "WriteDataset" >> write
             )
         except (Exception, KeyboardInterrupt):
-            if launch.ended:  # else its workers go on
+            if launch.ended:  # otherwise its workers continue
                 drop_unfinished(config)
             raise
 
@@ -281,7 +281,7 @@ def plan(
     source: beam.PTransform | None = None,
     **settings: Unpack[BuildArguments],
 ) -> Preview:
-    """Return what `build` would do with the same arguments; read and check all, write nothing.
+    """Preview `build` with the same arguments: read and check everything, write nothing.
 
         >>> config = beam_pipeline.BuildConfig(input="cells", split={"train": 0.8, "test": 0.2})
         >>> preview = beam_pipeline.plan(config)
@@ -291,7 +291,7 @@ def plan(
         30
 
     Raises:
-        ConfigError: An option cannot be used, or the job is to run elsewhere.
+        ConfigError: An option cannot be used, or names another runner.
     """
     config, options = checked_arguments(config, options, source, settings)
     if not is_local(options):

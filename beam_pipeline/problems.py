@@ -1,4 +1,4 @@
-"""Open questions and refusals of an input as data, with the table of sentences that say them."""
+"""Open questions and refusals of an input as data, and the messages for them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class Problem:
 
     Attributes:
         code: A key of `SENTENCES`.
-        facts: The values that its sentence names.
+        facts: Values for its sentence.
         option: The `BuildConfig` field that decides; "" means the recipe.
         choices: The values that the option may have.
     """
@@ -78,8 +78,8 @@ class ProblemError(ConfigError):
     """An input has an open question, or cannot be read.
 
     Attributes:
-        problem: What it is.
-        decided: What is known all the same, by `BuildConfig` field: the layout and its options.
+        problem: The question or refusal.
+        decided: Values decided so far, by `BuildConfig` field: the layout and its options.
     """
 
     def __init__(self, problem: Problem, decided: Mapping[str, Any] | None = None) -> None:
@@ -89,7 +89,7 @@ class ProblemError(ConfigError):
 
 
 def several_tables_inside(path: str, what: str, names: Collection[str]) -> Problem:
-    """The question which table of a database, or sheet of a workbook, is read."""
+    """Return the question which table of a database, or sheet of a workbook, to read."""
     return Problem(
         code="several tables inside",
         facts={"path": path, "number": len(names), "what": what},

@@ -1,10 +1,10 @@
-"""Recipes: what a build reads and how, as a YAML file that people complete, edit and keep.
+"""Recipes: the input and options of a build, as a YAML file for people to complete and edit.
 
     plan INPUT --save recipe.yaml           writes what was decided, and the lines that are open
     build recipe.yaml --output DATA_DIR     builds it
 
 Keys are the fields of a BuildConfig. Paths are relative to the recipe's folder, or to the input
-where they begin with `INPUT/`. A line `key: "?"` is open: the data does not tell its value.
+if they begin with `INPUT/`. A line `key: "?"` is open: the data does not determine its value.
 """
 
 import functools
@@ -51,16 +51,16 @@ def is_recipe(path: str) -> bool:
 
 
 def load(path: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The arguments of a BuildConfig that a recipe states.
+    """Load the arguments of a BuildConfig from a recipe.
 
         >>> beam_pipeline.BuildConfig(output="data", **beam_pipeline.recipe.load("recipe.yaml"))
 
     Args:
-        given: Values that win over the recipe's, by option: "seed", "image.size".
+        given: Values that override the recipe's, by option: "seed", "image.size".
 
     Raises:
-        ConfigError: The file cannot be read, has an unknown key, a wrong value or an open line;
-            all of these are named.
+        ConfigError: The file cannot be read, or has unknown keys, invalid values or open lines;
+            the message names all of them.
     """
     given = given or {}
     lines = [*_lines(path)]
@@ -92,7 +92,7 @@ class _Line(NamedTuple):
 
 
 def _lines(path: str) -> Iterator[_Line]:
-    """The options that a recipe names, those of parts as "image.size"."""
+    """Yield the options in a recipe; nested ones are named like "image.size"."""
     try:
         root = compose_yaml(storage.read_text(storage.absolute(path), MAX_BYTES))
     except (RecordError, ValueError) as error:
@@ -126,9 +126,9 @@ def _stated(line: _Line, placed: _Placed) -> dict[str, Any]:
 
 
 def _value(field: Field, node: yaml.Node, placed: _Placed) -> Any:
-    """The value of an option: a text is read as on the command line.
+    """Parse the value of an option; a text is parsed as on the command line.
 
-    Texts are taken as they are written, so that `no` and `1.0` are names, too.
+    Texts are kept as written, so `no` and `1.0` can be names.
     """
     if isinstance(node, yaml.ScalarNode):
         if field.kind is bool:
@@ -160,7 +160,7 @@ def _is_path(field: Field) -> bool:
 
 
 def _split_and_path(field: Field, text: str) -> tuple[str, str]:
-    """("val=", "a.txt") of "val=a.txt" in `split_list`; of others ("", text)."""
+    """Split "val=a.txt" of `split_list` into ("val=", "a.txt"); return ("", text) otherwise."""
     split = re.match(r"\w+=", text) if field.name == "split_list" else None
     return (split[0], text[split.end() :]) if split else ("", text)
 
@@ -172,14 +172,14 @@ def save(
     understood: Sequence[str] = (),
     problem: Problem | ConfigError | None = None,
 ) -> None:
-    """Write the recipe of a build, and a JSON Schema with which editors complete it.
+    """Write the recipe of a build, and a JSON Schema for completion in editors.
 
     Args:
-        understood: Lines that say what the input was read as.
-        problem: What the data does not tell, or what is wrong; the line of its option is open.
+        understood: Lines that describe how the input was read.
+        problem: An open question or error; the line of its option is open.
 
     Raises:
-        ConfigError: There is such a file.
+        ConfigError: The file exists already.
     """
     path = storage.absolute(path)
     if storage.exists(path):
@@ -207,7 +207,7 @@ def save(
 
 
 def of_dataset(config: BuildConfig) -> str:
-    """The recipe that a dataset keeps: what built it, without places of the machine.
+    """Return the recipe stored in a dataset, without paths of this machine.
 
     Paths below the input begin with `INPUT/`; the input and other paths are open.
     """
@@ -241,7 +241,7 @@ def _decided(config: BuildConfig) -> dict[str, Any]:
 
 
 def _with_paths(name: str, value: Any, placed: Any) -> Any:
-    """A value as YAML holds it, whose paths are `placed`; classes and a schema are written out."""
+    """Convert a value for YAML, its paths with `placed`; writes classes and a schema in full."""
     field = all_options(BuildConfig)[name]
     is_path = _is_path(field) and name not in ("classes", "schema")
     match value:
@@ -276,7 +276,7 @@ def _below_input(path: str, root: str) -> str:
 def _text(
     head: Sequence[str], values: Mapping[str, Any], opened: Mapping[str, Sequence[str]]
 ) -> str:
-    """All options as lines of YAML: those with values, open ones, and the defaults as comments."""
+    """Render all options as YAML lines: set ones, open ones, and defaults as comments."""
     lines = [f"# {line}" for line in head]
     for title, fields in _sections().items():
         lines += ["", f"## {title}"]
@@ -298,7 +298,7 @@ def _text(
 
 
 def _sections() -> Mapping[str, Mapping[str, Field]]:
-    """The options of a recipe by the heading of the help; a part's stay together."""
+    """Return a recipe's options by help heading; those of one part stay together."""
     sections: dict[str, dict[str, Field]] = {title: {} for title in HEADINGS}
     title = HEADINGS[0]
     for name, field in fields_of(BuildConfig).items():
@@ -322,7 +322,7 @@ def _stated_lines(start: str, value: Any, comment: str) -> Iterator[str]:
 
 
 def _yaml(value: Any) -> str:
-    """A value in one line."""
+    """Render a value as one line of YAML."""
     text: str = yaml.safe_dump(
         [value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=math.inf
     )
@@ -330,7 +330,7 @@ def _yaml(value: Any) -> str:
 
 
 def json_schema(choices: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
-    """The JSON Schema of recipes, given the choices of options that are open."""
+    """Return the JSON Schema of recipes, given the choices of open options."""
     properties: dict[str, Any] = {}
     for name, field in all_options(BuildConfig).items():
         part, _, key = name.rpartition(".")

@@ -1,11 +1,11 @@
 """The values that flow through the pipeline: references and annotations, never payload bytes.
 
-A source yields `Record`s, `Rejected`s for what it cannot use, `Consumed` for files that it read
-but that are not a record's, and one `DeclaredClasses` for each class feature whose classes the
+A source yields `Record`s, `Rejected`s for unusable input, `Consumed` for files that it read
+but that belong to no record, and one `DeclaredClasses` for each class feature whose classes the
 layout declares. All of them may be mixed in one PCollection.
 
-None has slots: records are pickled several times on their way, and a frozen dataclass with
-slots takes twice as long there (21 µs against 9 for a labelled image, both ways).
+None has slots: records are pickled several times, and pickling and unpickling a frozen dataclass
+with slots takes twice as long (21 µs instead of 9 for a labelled image).
 """
 
 import dataclasses
@@ -24,16 +24,16 @@ class ListSummary:
     One number and one short text are their own summary: an int, a float, a str.
 
     Attributes:
-        kind: The list's: "int64", "float32" or "bytes"; "" where none is set.
-        minimum, maximum: Of numbers; None where there are none, or only NaN.
-        finite_range: The same of finite numbers, where some are infinite.
-        not_finite: How many numbers are NaN or infinite.
-        form: What one bytes value is by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
-            "flac", "ogg"; else "text" or "raw"; "" of an empty one.
-        num_bytes, num_characters: Of one bytes value, and of a text.
+        kind: Kind of the list: "int64", "float32" or "bytes"; "" if none is set.
+        minimum, maximum: Range of the numbers; None without numbers, or with only NaN.
+        finite_range: Range of the finite numbers, if some are infinite.
+        not_finite: Number of values that are NaN or infinite.
+        form: Format of a single bytes value by its first bytes: "jpeg", "png", "bmp", "gif", "wav",
+            "flac", "ogg"; else "text" or "raw"; "" for an empty one.
+        num_bytes, num_characters: Size of a single bytes value, and length of a text.
         sha256: Hex digest of an image or audio, once inspected.
-        shape: (height, width) in pixels of an image, (samples, channels) of audio, as stored.
-        names: Class numbers with their names, if these are stored, too.
+        shape: (height, width) of an image in pixels, (samples, channels) of audio, as stored.
+        names: Class numbers with their names, if names are stored too.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class ListSummary:
 class Expectation(NamedTuple):
     """Kind and form of a key in the first records of a dataset, and the first record with them.
 
-    `form` is "image" or "audio" if its values are encoded so, else "".
+    `form` is "image" or "audio" for encoded media, else "".
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Expectation(NamedTuple):
 
 
 class Mask(NamedTuple):
-    """The pixels of one object, as COCO's compressed run lengths down each column from the left."""
+    """Pixels of one object, as COCO's compressed run lengths, column by column from the left."""
 
     size: ImageSize
     counts: bytes
@@ -71,33 +71,33 @@ class Mask(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Objects:
-    """The n ≥ 0 objects of one image: columns of n values each, in one order.
+    """The n ≥ 0 objects of one image: columns of n values in the same order.
 
-    A source states what the annotation says; Inspect turns it into format "rel_xyxy",
+    A source copies the annotation; Inspect converts it to format "rel_xyxy",
     clipped, in the frame of the stored image (`kinds.boxes`).
 
     Attributes:
-        boxes: Bounding boxes: n rows of four numbers, in `format`. Once inspected, `Boxes`, as
-            sources may give them, too.
+        boxes: Bounding boxes: n rows of four numbers, in `format`. `Boxes` once inspected; sources
+            may use it too.
         format: One of `kinds.boxes.FORMATS` (Keras's names): "xyxy", "xywh", "center_xywh" in
             pixels, or the same with the prefix "rel_" in fractions of the image.
-        labels: n class names; empty when the objects have no classes.
-        attributes: More facts of each object, n values a name: "difficult", "is_crowd"
+        labels: n class names; empty if the objects have no classes.
+        attributes: Further values of the objects, n per name: "difficult", "is_crowd"
             (ints), "area" (float, pixels²), ….
-        keypoints: n rows of (x, y, visibility) triples one after the other, x and y in
-            the unit of `format`; empty when there are none.
-        keypoint_names: Of the points of each object, in their order; empty where they have none.
-        keypoint_flips: For each point the number of the one that it is in a mirror: of a left eye
-            the right one's; empty where that is not known.
-        polygons: n outlines of any number of rings each, a ring x, y of one corner after the other
-            in the unit of `format`; empty when there are none. They are never clipped. Once
-            inspected, `Outlines`, as sources may give them, too.
-        rotated: n boxes that are not upright, x, y of their four corners in turn in the unit of
-            `format`, () for one that is upright; empty when all are.
-        masks: n masks, None for the pixels that the object's polygons surround; empty when no
-            object has one.
-        image_size: The size that the annotation states, if it does; once inspected, of the image
-            as stored.
+        keypoints: n flat rows of (x, y, visibility) triples, x and y in the unit of
+            `format`; empty if there are none.
+        keypoint_names: Names of an object's points, in order; empty if points have no names.
+        keypoint_flips: Index of each point's mirror image, such as the right eye for the left eye;
+            empty if unknown.
+        polygons: n outlines with any number of rings; a ring is the flat x, y of its corners
+            in the unit of `format`; empty if there are none. They are never clipped. `Outlines`
+            once inspected; sources may use it too.
+        rotated: n rotated boxes as x, y of their four corners in turn, in the unit of `format`;
+            () for an upright box; empty if all are upright.
+        masks: n masks, None for an object whose mask is the inside of its polygons; empty if no
+            object has a mask.
+        image_size: Image size stated by the annotation, if any; once inspected, that of the stored
+            image.
     """
 
     boxes: Sequence[tuple[float, float, float, float]]
@@ -116,7 +116,7 @@ class Objects:
 
 
 def composed(name: str) -> str:
-    """A name in Unicode's form NFC: "é" may be one character or two, and macOS writes two."""
+    """Convert a name to Unicode's form NFC: "é" may be one character or two, as on macOS."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
@@ -146,8 +146,8 @@ class Image:
         format: "jpeg", "png" or "bmp": the encoding in which it will be stored.
         width, height: Pixels, of the upright image as stored.
         channels: 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha, as stored.
-        bits: 16 of a PNG with so many for each sample, but for grey with alpha; else 8.
-        conversions: Why the stored bytes differ from the file's; empty when they do not.
+        bits: 16 for a PNG with 16 bits per sample, except grey with alpha; else 8.
+        conversions: Why the stored bytes differ from the file's; empty if they do not.
     """
 
     file: FileRef
@@ -164,16 +164,16 @@ class Map:
     """A number for each pixel of the record's image; a source gives the first five.
 
     Attributes:
-        file: An encoded image of one channel, or of colours that stand for classes.
+        file: An encoded image with one channel, or with colours that represent classes.
         shows: "classes" or "depth".
-        colors: Red, green and blue of each class in order, where pixels are colours; empty where
-            they are numbers themselves.
-        classes: The class of each of these colours, 255 for the ignored one, if they are not in the
-            order of the classes, as in a map with a colour for each object; otherwise empty.
+        colors: Red, green and blue of each class in order, if pixels are colours; empty if pixels
+            are numbers.
+        classes: The class of each colour, 255 for the ignored one, if colours are not in the
+            order of the classes, as in a map with a colour per object; otherwise empty.
         num_classes: Number of classes; 0 if unknown.
-        numbers: The classes that it shows, without the one that is ignored.
-        width, height: Pixels, of the upright map as stored.
-        orientation: EXIF's, 1 to 8, by which it is turned together with its image.
+        numbers: Classes that occur in the map, without the ignored one.
+        width, height: Size of the upright map as stored, in pixels.
+        orientation: EXIF orientation, 1 to 8, applied to the map together with its image.
         conversions: Why the stored bytes differ from the file's; empty when they do not.
     """
 
@@ -212,17 +212,17 @@ class Array:
     """Numbers of one type: inline, or in a file.
 
     Attributes:
-        dtype: NumPy's name: "int64", "float32", "uint8", …; "" while `file` is a .npy or .npz
-            file that nobody has opened yet.
+        dtype: NumPy's name: "int64", "float32", "uint8", …; "" until the .npy or .npz `file`
+            has been opened.
         shape: Sizes by axis.
-        data: The values, little-endian, in C order; empty where `file` has them.
-        file: A .npy or .npz file of one array where `dtype` is "" or where `conversions` are;
-            else a range that holds only the values, as `data` would.
-        minimum, maximum: Of the values, once inspected; None where there are none, or no number.
-        finite_range: The same of finite values, where some are infinite.
-        not_finite: How many values are NaN or infinite, once inspected.
-        num_rounded: How many values change in float32, or changed when they were made float32.
-        rounded: The one of these nearest to 0; None if there is none.
+        data: The values, little-endian, in C order; empty if they are in `file`.
+        file: A .npy or .npz file with one array if `dtype` is "" or `conversions` is not empty;
+            else a range with only the values, as in `data`.
+        minimum, maximum: Range of the values, once inspected; None if all are NaN, or none exist.
+        finite_range: Range of the finite values, if some are infinite.
+        not_finite: Number of values that are NaN or infinite, once inspected.
+        num_rounded: Number of values that change, or have changed, in float32.
+        rounded: The changed value nearest to 0; None if there is none.
         conversions: Why the stored values are not a range of the file: "compressed".
     """
 
@@ -241,7 +241,7 @@ class Array:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RawFile:
-    """The bytes of a file, whatever they are, and their number, once inspected."""
+    """Bytes of a file in any format, and their number once inspected."""
 
     file: FileRef
     num_bytes: int = 0
@@ -249,33 +249,33 @@ class RawFile:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class ClassLabel:
-    """A class by its name; its number is known once all names are."""
+    """A class by name; numbers are assigned once all names are known."""
 
     name: str
 
     def __repr__(self) -> str:
-        """As dataclasses write it, in a third of the time: contents are compared by it."""
+        """Same as a dataclass's, in a third of the time; used to compare contents."""
         return f"ClassLabel(name={self.name!r})"
 
 
 @dataclasses.dataclass(frozen=True)
 class ClassLabels:
-    """Any number of classes by their names: a record of several labels."""
+    """Any number of classes by name, for records with several labels."""
 
     names: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Deferred:
-    """A value in a byte range of a file, which is read only where it is needed.
+    """A value in a byte range of a file, read only when needed.
 
-    A source gives long texts and lists so: between the stages that read them no memory holds
-    them.
+    Sources use it for long texts and lists, so that they stay out of memory between the stages
+    that read them.
 
     Attributes:
-        file: The range. Values of one record may share it, as those of one row do.
-        read: Makes the value from the bytes of the range: a function of a module, or a
-            functools.partial of one, so that it pickles by its name. It may raise RecordError.
+        file: The range. Values of one record may share it, for instance those of a table row.
+        read: Parses the value from the bytes of the range: a module-level function, or a
+            functools.partial of one, so that it pickles by name. It may raise RecordError.
     """
 
     file: FileRef
@@ -284,36 +284,36 @@ class Deferred:
 
 Scalar = int | float | str | bytes
 Labels = ClassLabel | ClassLabels | Objects
-# A tuple of strings is a sequence of them; one of numbers is an Array.
+# A tuple of strings is a sequence of strings; numbers are an Array.
 Media = Image | Map | Audio
 Value = Media | Array | RawFile | ListSummary | Labels | Scalar | tuple[str, ...] | Deferred
 
 
 def file_of(value: Value) -> FileRef | None:
-    """The file that holds `value`, if one does."""
-    file: FileRef | None = getattr(value, "file", None)  # asked several times of every value
+    """Return the file that contains `value`, if any."""
+    file: FileRef | None = getattr(value, "file", None)  # called several times per value
     return file
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One example, before it is checked and afterwards.
+    """One example, before or after inspection.
 
     Attributes:
         key: Unique in the dataset and stable from run to run: the path relative to the
-            input, with forward slashes, or what the layout has instead. It decides the
-            record's place, and becomes `image/filename`.
+            input, with forward slashes, or the layout's own identifier. It determines the
+            record's split and position, and becomes `image/filename`.
         features: Values by feature name. The names "image", "audio", "label" (a ClassLabel)
-            and "boxes" are the usual ones; every other name is a column of the user's.
+            and "boxes" are conventional; every other name is a column of the user's.
         split: The split that the layout states; None leaves it to `--split`.
         group: Records of one group share a split; None means the content's sha256.
-        source: Where the record was described, for messages: "labels.csv:12". Default: key.
-        source_id: `image/source_id`. Unless every record has one of its own, each one's is its
+        source: Origin of the record, for messages: "labels.csv:12". Default: key.
+        source_id: `image/source_id`. Unless every record has its own, all records get their
             number in the dataset.
-        notes: What else its source has and how often ("not kept: pose": 1); once checked, also
-            what was changed ("box clipped": 2).
-        example: Of a record that is an Example already, and is written as it is, byte for byte:
-            its whole frame in a TFRecord file that is not compressed. None for others.
+        notes: Number of values that were not kept ("not kept: pose": 1) and, once inspected, of
+            changes ("box clipped": 2), by description.
+        example: The frame of an existing Example, which is written byte for byte: a range
+            of an uncompressed TFRecord file. None for other records.
     """
 
     key: str
@@ -328,7 +328,7 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Record(Entry):
-    """One example as a source gives it; of an Example without features, which follow from it.
+    """One example from a source; an existing Example has no features until it is inspected.
 
         >>> from beam_pipeline import ClassLabel, FileRef, Image, Record
         >>> image = Image(file=FileRef(path="photos/1.jpg"))
@@ -336,8 +336,8 @@ class Record(Entry):
         >>> record = Record(key="1", features=features)
 
     Attributes:
-        expected: Of an Example, what the first records of the dataset have, by key; every record
-            is held against it, unless the user declares a schema.
+        expected: For an existing Example, the content of the dataset's first records, by key; the
+            record is checked against it, unless the user declares a schema.
     """
 
     expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
@@ -345,16 +345,16 @@ class Record(Entry):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Inspected(Entry):
-    """One example once it is checked: what is written, but for the bytes of its files.
+    """One inspected example: everything that is written, except the bytes of its files.
 
-    Its features have all that their files tell. Of an Example they are `ListSummary` and other
-    values by key, or by the name that a schema gives the key.
+    Its features include all facts about their files. Those of an existing Example are `ListSummary`
+    and other values by key, or by the name that a schema gives the key.
 
     Attributes:
-        content_digest: In hex, equal for records of equal images, audio and other files, or,
-            without those, for equal records.
-        num_bytes: About how many bytes the record takes in a shard.
-        deferred: By feature, the byte ranges of values that are not kept.
+        content_digest: Hex digest, equal for records with equal images, audio and other files, or,
+            without files, for equal records.
+        num_bytes: Approximate size of the record in a shard, in bytes.
+        deferred: Byte ranges of values that are not kept in memory, by feature.
         look: Perceptual hash of its first image (`media.looks`), if requested.
     """
 
@@ -365,7 +365,7 @@ class Inspected(Entry):
 
     @classmethod
     def of(cls, record: Record | None = None, **found: Any) -> Self:
-        """Return a record with what was found in it, in a quarter of the time of `__init__`."""
+        """Return a record with these findings, in a quarter of the time of `__init__`."""
         inspected = object.__new__(cls)
         inspected.__dict__.update(_DEFAULTS | (record.__dict__ if record else {}) | found)
         inspected.__dict__.pop("expected", None)
@@ -378,14 +378,14 @@ _DEFAULTS = vars(Inspected(key="", features={}))
 def alike(records: Iterable[Any]) -> list[list[Any]]:
     """Group records by their features and the classes of their values.
 
-    What holds for a column of values is asked once for such a group.
+    A property of a whole column is then looked up once per group.
     """
     groups: dict[Any, list[Any]] = {}
     last, group = None, list[Any]()
     for record in records:
         features = record.features
         form = (record.example is None, *features, *map(type, features.values()))
-        if form != last:  # seldom: to compare is less than to look up
+        if form != last:  # rare; comparing is cheaper than a lookup
             last, group = form, groups.setdefault(form, [])
         group.append(record)
     return list(groups.values())
@@ -393,14 +393,14 @@ def alike(records: Iterable[Any]) -> list[list[Any]]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rejected:
-    """Something of the input that does not become an example.
+    """A part of the input that does not become an example.
 
     Attributes:
         source: The record's source, or the file's path relative to the input.
         reason: A short constant phrase, counted in metadata.json: "truncated image".
-        detail: What exactly was found, with the values.
-        bad: Whether it counts towards `--max-bad-fraction`. Files that were never meant
-            as data (a README among the images) and dropped duplicates do not.
+        detail: The exact finding, with values.
+        bad: Whether it counts towards `--max-bad-fraction`. Files that are not data
+            (a README among the images) and dropped duplicates do not.
     """
 
     source: str
@@ -416,7 +416,7 @@ class Rejected:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeclaredClasses:
-    """The classes that a layout declares for a feature, by the layout's own number."""
+    """Classes that a layout declares for a feature, by the layout's own number."""
 
     feature: str
     names: Mapping[int, str]
@@ -424,7 +424,7 @@ class DeclaredClasses:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Consumed:
-    """Files that a source has read and that belong to no record, such as annotation files."""
+    """Files that a source has read but that belong to no record, such as annotation files."""
 
     paths: tuple[str, ...]
 

@@ -1,8 +1,8 @@
-"""Rows of tables as columns: what `Record`s without files are, with no object for each.
+"""Rows of tables as columns: `Record`s without files, and without an object per record.
 
-A value column is called by the type of its values and its feature; it is null where a row lacks the
-feature. The same columns go from the reader of a table to the encoder of Examples, and through
-every shuffle between them.
+A value column is named after the type of its values and its feature; it is null if a row lacks the
+feature. The same columns pass from the reader of a table through every shuffle to the encoder of
+Examples.
 
 No Beam here: worker processes import this module.
 """
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from beam_pipeline.records import ClassLabel, Record, Value
 
-# What values are as a column: the prefix of its name, and its type.
+# Prefix of a value column's name, and its Arrow type, by the type of its values.
 _TYPES: dict[type, tuple[str, pa.DataType]] = {
     int: ("int64:", pa.int64()),
     float: ("float64:", pa.float64()),
@@ -31,7 +31,7 @@ _TEXT = pa.large_string()
 class Rows:
     """Records with the same features, whose values are single numbers, texts or classes.
 
-    The table has the columns "key", "source" and "split" (null where none is stated), and values.
+    The table has the columns "key", "source" and "split" (null if not stated), and values.
     """
 
     table: pa.Table
@@ -70,7 +70,7 @@ def rows_of(
             if prefix == _CLASS:
                 values = [value.name for value in values]
             columns[f"{prefix}{name}"] = pa.array(values, dtype)
-    except (UnicodeEncodeError, OverflowError):  # such a row is rejected when it is inspected
+    except (UnicodeEncodeError, OverflowError):  # Inspect rejects such a row
         return None
     return Rows(pa.table(columns))
 
@@ -86,7 +86,7 @@ def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
     for name in value_columns(table):
         prefix, _, feature = name.partition(":")
         values = _values(table.column(name), is_class=f"{prefix}:" == _CLASS)
-        if (others := columns.get(feature)) is not None:  # another type in rows of another table
+        if (others := columns.get(feature)) is not None:  # rows of another table have another type
             values = [
                 other if value is None else value
                 for value, other in zip(values, others, strict=True)

@@ -1,6 +1,6 @@
 """Records as columns that routing needs, each with the record packed into bytes.
 
-Duplicates, splits and shards are settled on the columns; a record is packed once, by the process
+Duplicates, splits and shards are decided from the columns; a record is packed once, by the process
 that inspected it, and unpacked once, by the process that encodes it. A table crosses a shuffle as
 one element, in Arrow's stream format.
 
@@ -22,23 +22,23 @@ from beam_pipeline.inspect.record import InspectedRows
 from beam_pipeline.records import Inspected, alike
 from beam_pipeline.rows import features_by_row, value_columns
 
-# Arrow's own allocators keep what tables give back, for the next ones: 110 MB of tiny images'.
+# Arrow's own allocators keep freed memory for later tables: 110 MB in a build of tiny images.
 pa.set_memory_pool(pa.system_memory_pool())
 
-# Digests are what does not compress: as short as 10^8 records and a shard's allow.
+# Digests do not compress: as short as 10^8 records and the digest of a shard allow.
 _CONTENT_BYTES = 16
 CONTENT = f"S{_CONTENT_BYTES}"
 _DIGEST_BYTES = 8
 
 # A table's columns; each row is a record:
 #   content_digest  equal for records of equal content
-#   annotation      digest of what the record says of its content
-#   digest          digest of all that decides the record's bytes and its row in the index
-#   position        where it stands in its split's order
-#   source          where the record was described; may be empty
-#   num_bytes       about how many bytes it takes in a shard
-#   record          the packed record; null of a row, whose values are in columns of their own
-#                   behind it (`beam_pipeline.rows`)
+#   annotation      digest of the record's annotation of its content
+#   digest          digest of everything that determines the record's bytes and its index row
+#   position        position in its split's order
+#   source          origin of the record; may be empty
+#   num_bytes       approximate size in a shard, in bytes
+#   record          the packed record; null for a row, which has its values in further columns
+#                   (`beam_pipeline.rows`)
 SCHEMA = pa.schema(
     [
         ("content_digest", pa.binary(_CONTENT_BYTES)),
@@ -56,13 +56,13 @@ SCHEMA = pa.schema(
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 READ = pa.ipc.IpcReadOptions(use_threads=False)
-# Reads routes only, a small part of the bytes; columns of values follow them.
+# Reads only the routing columns, a small part of the bytes; columns of values come last.
 _WITHOUT_RECORDS = list(range(SCHEMA.get_field_index("record")))
 READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_RECORDS)
 
 
 def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
-    """Return the table of (inspected record, its split, its position)."""
+    """Return a table of (inspected record, split, position) tuples."""
     rows = list(records)
     inspected = [record for record, *_ in rows]
     texts = {
@@ -86,7 +86,7 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
 def table_of_rows(
     inspected: InspectedRows, splits: Sequence[str], positions: Sequence[int]
 ) -> pa.Table:
-    """Return the table of rows in their splits, at their positions."""
+    """Return a table of rows with these splits and positions."""
     table = inspected.rows.table
     made = _table(
         keys=table.column("key").to_pylist(),
@@ -112,7 +112,7 @@ def _table(
     texts: Sequence[str],
     **others: Any,
 ) -> pa.Table:
-    """Return a table of `SCHEMA`; `texts` are what records say of their contents."""
+    """Return a table of `SCHEMA`; `texts` are the records' annotations (`digest.annotations`)."""
     annotation = list(map(_digest, texts))
     identities = (
         f"{key!r} {source!r} {source_id!r} {content}"
@@ -137,19 +137,19 @@ def _digest(text: str, more: bytes = b"") -> bytes:
 
 
 def content_of(content_digest: str) -> bytes:
-    """Return a record's content digest as its column has it."""
+    """Convert a record's content digest to the bytes of its column."""
     return bytes.fromhex(content_digest)[:_CONTENT_BYTES]
 
 
 def pack_record(record: Inspected) -> bytes:
-    """Pack what later stages need of an inspected record except its key and source."""
+    """Pack the fields of an inspected record that later stages need, except key and source."""
     features = {**record.features, **record.deferred} if record.deferred else record.features
     parts = (features, record.source_id, record.notes, record.example)
     return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Inspected:
-    """Return the record that `pack_record` packed; with that `source_id`, if it is not ""."""
+    """Return the record that `pack_record` packed; a nonempty `source_id` replaces its own."""
     features, own_id, notes, example = pickle.loads(packed)
     return Inspected.of(
         key=key,
@@ -188,13 +188,13 @@ def source_ids(table: pa.Table, first_number: int | None) -> Sequence[str]:
 
 
 def are_rows(table: pa.Table) -> bool:
-    """Whether all values are in columns, and no record is packed."""
+    """Whether all values are in columns, without packed records."""
     packed: int = table.num_rows - table.column("record").null_count
     return not packed
 
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
-    """A table as one element of a shuffle, or for a pipe."""
+    """Serialize a table as one element of a shuffle, or for a pipe."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(
         sink, table.schema, options=_COMPRESSED if compressed else _PLAIN
@@ -204,24 +204,24 @@ def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
 
 
 def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
-    """Return all tables of `to_bytes` as one, with the columns of `schema` and of values."""
+    """Join tables from `to_bytes` into one, with the columns of `schema` and of values."""
     return concatenated([schema.empty_table(), *map(table_from_bytes, batches)])
 
 
 def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
-    """Tables as one; a column that one of them lacks is null there."""
+    """Concatenate tables; a column that a table lacks is null in its rows."""
     return pa.concat_tables(tables, promote_options="default").combine_chunks()
 
 
 def table_from_bytes(data: bytes) -> pa.Table:
-    """One table of `to_bytes`, of any schema."""
+    """Deserialize one table of any schema."""
     return pa.ipc.open_stream(data, options=READ).read_all()
 
 
 def parts(
     batches: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions = READ
 ) -> Iterator[pa.Table]:
-    """Yield the tables of `to_bytes`, joined to `max_rows` rows or more except for the last."""
+    """Yield tables from `to_bytes`, joined so that all but the last have `max_rows` or more."""
     waiting: list[pa.Table] = []
     num_rows = 0
     for batch in batches:
@@ -236,20 +236,20 @@ def parts(
 
 
 def numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:
-    """A column of numbers: uint64 or int64 [n]."""
+    """Return a column of numbers: uint64 or int64 [n]."""
     values: npt.NDArray[Any] = table.column(column).to_numpy()
     return values
 
 
 def binaries(table: pa.Table, column: str) -> npt.NDArray[np.bytes_]:
-    """A column of digests of one length, to be compared and sorted."""
+    """Return a column of equally long digests, for comparing and sorting."""
     values = table.column(column).combine_chunks()
     width = SCHEMA.field(column).type.byte_width
     return np.frombuffer(values.buffers()[1], f"S{width}", len(values), values.offset * width)
 
 
 def repeated(parts: Iterable[pa.Table], column: str) -> pa.Array:
-    """Return the values of a column that several rows have."""
+    """Return the values that occur in several rows of a column."""
     known = distinct = pa.array([], SCHEMA.field(column).type)
     for part in parts:
         counted = pc.value_counts(part.column(column).combine_chunks())
@@ -262,7 +262,7 @@ def repeated(parts: Iterable[pa.Table], column: str) -> pa.Array:
 
 
 def rows_by_split(table: pa.Table) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """(split, the numbers of its rows) of each split of a table."""
+    """Yield (split, row numbers) for each split in a table."""
     splits = table.column("split").combine_chunks().dictionary_encode()
     codes = splits.indices.to_numpy()
     for code, split in enumerate(splits.dictionary.to_pylist()):
@@ -270,7 +270,7 @@ def rows_by_split(table: pa.Table) -> Iterator[tuple[str, npt.NDArray[np.int64]]
 
 
 def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
-    """(key, the rows of that key) for rows whose keys are `keys`, int64 [n]; keys ascending."""
+    """Yield (key, its rows) in ascending order; `keys`, int64 [n], has the key of each row."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     if not len(keys) or ordered[0] == ordered[-1]:
@@ -283,12 +283,12 @@ def divide(table: pa.Table, keys: npt.NDArray[np.int64]) -> Iterator[tuple[int, 
 
 
 def in_order(table: pa.Table) -> pa.Table:
-    """The rows by position, as a shard holds them."""
+    """Sort rows by position, the order within a shard."""
     return table.sort_by([("position", "ascending"), ("key", "ascending")]).combine_chunks()
 
 
 def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Table]:
-    """The rows in order, in tables of at most so many stored bytes (but one record) and records."""
+    """Yield the rows in order, in tables within both limits; a larger record gets its own table."""
     ends = np.cumsum(numbers(table, "num_bytes"))
     start, count = 0, len(ends)
     while start < count:
@@ -300,7 +300,7 @@ def chunks(table: pa.Table, max_bytes: int, max_records: int) -> Iterator[pa.Tab
 
 
 def digest_of(parts: Iterable[pa.Table], *others: object) -> str:
-    """Return the hex digest of all that decides the bytes of a shard: its rows and `others`."""
+    """Return the hex digest of everything that determines a shard's bytes: rows and `others`."""
     digest = hashlib.sha256(repr(others).encode())
     for part in parts:
         digest.update(binaries(part, "digest").tobytes())

@@ -1,7 +1,7 @@
-"""Records of equal content: counted, and dropped where that is asked for.
+"""Counts records of equal content, and drops them on request.
 
-One content may have as many records as there are, and all of them are in one bucket. So a bucket is
-gone through part by part, up to three times, and memory grows only with the number of its contents.
+All records of a dataset may have the same content, and are then in one bucket. So a bucket is read
+part by part, up to three times, and memory grows only with its number of distinct contents.
 """
 
 import functools
@@ -19,7 +19,7 @@ from beam_pipeline.inspect.deferred import with_values
 from beam_pipeline.inspect.digest import label_text
 from beam_pipeline.records import Rejected
 
-# Records of one content that are named; all are counted.
+# Records named per content; all are counted.
 _NUM_KEYS_NAMED = 10
 _RECORDS_OBSERVED_AT_ONCE = 256
 
@@ -34,13 +34,13 @@ def settle(
     *,
     observes: bool = False,
 ) -> Iterator[tuple[pa.Table, list[Rejected]]]:
-    """Yield tables of the records that stay with those that `policy` drops; count both.
+    """Yield (table of kept records, rejects) according to `policy`, and count both.
 
-    Where none may be dropped, the tables are without the packed records (`columns.READ_ROUTES`).
+    If none may be dropped, the tables lack the packed records (`columns.READ_ROUTES`).
 
     Args:
-        tables: Records (`columns.to_bytes`), all of equal content among them; read repeatedly.
-        observes: Whether values are counted here; always with "drop", which decides who stays.
+        tables: Records (`columns.to_bytes`), including all with the same content; read repeatedly.
+        observes: Whether to count values here; always done with "drop", once the drops are known.
     """
     drops = policy == "drop"
     observes = observes or drops
@@ -70,11 +70,11 @@ def settle(
 def _parts(
     tables: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions
 ) -> Callable[[], Iterable[pa.Table]]:
-    """Makes the parts of a bucket, any number of times; a single one, as it mostly is, once."""
+    """Return a function that reads a bucket's parts; a single part, the usual case, is kept."""
     first = list(itertools.islice(columns.parts(tables, max_rows, options), 2))
     if not first[1:]:
         return lambda: first
-    return functools.partial(columns.parts, tables, max_rows, options)  # it holds no part
+    return functools.partial(columns.parts, tables, max_rows, options)  # keeps no part in memory
 
 
 class _Groups:
@@ -84,7 +84,7 @@ class _Groups:
         self.num_groups = len(contents)
         self._contents = contents
         self._counts = np.zeros(len(contents), np.int64)
-        # Annotations differ where the lowest is not the highest.
+        # Annotations differ if lowest and highest digests do.
         self._lowest = np.full(len(contents), np.iinfo(np.uint64).max, np.uint64)
         self._highest = np.zeros(len(contents), np.uint64)
         self._first_in_split: dict[tuple[int, str], str] = {}
@@ -92,7 +92,7 @@ class _Groups:
         self._kept: set[int] = set()
 
     def add(self, part: pa.Table) -> None:
-        """Takes more records."""
+        """Add records."""
         rows, groups = self._members(part)
         part = part.take(rows)
         annotations = columns.binaries(part, "annotation").view(">u8").astype(np.uint64)
@@ -122,7 +122,7 @@ class _Groups:
             )
 
     def without_others(self, part: pa.Table) -> tuple[pa.Table, list[Rejected]]:
-        """The records of a part but for those of a group that are not its first, by their keys."""
+        """Drop all records of a part's groups except each group's first by key."""
         rows, groups = self._members(part)
         if not len(rows):
             return part, []
@@ -144,7 +144,7 @@ class _Groups:
         return part.filter(pa.array(stays)), rejects
 
     def _members(self, part: pa.Table) -> tuple[Int64s, Int64s]:
-        """(the rows of a part that are in a group, their groups)."""
+        """Return (rows of a part that are in a group, their groups)."""
         contents = columns.binaries(part, "content_digest")
         groups = np.searchsorted(self._contents, contents)
         is_known = groups < self.num_groups
@@ -157,14 +157,14 @@ class _Groups:
 
     @functools.cached_property
     def _first_by_group(self) -> list[pa.Table]:
-        """The first records of each group, once all were added."""
+        """Return the first records of each group, once all have been added."""
         starts = np.searchsorted(columns.numbers(self._first, "group"), range(self.num_groups + 1))
         pairs = itertools.pairwise(starts.tolist())
         return [self._first.slice(start, end - start) for start, end in pairs]
 
     @functools.cached_property
     def _kept_of_each(self) -> list[tuple[tuple[str, bytes], str]]:
-        """For each group the identity of the record that stays, and the detail of the rejects."""
+        """Return for each group the identity of the kept record, and the detail of the rejects."""
         kept = []
         for group, table in enumerate(self._first_by_group):
             [first] = columns.records_of(table.slice(0, 1))
@@ -179,7 +179,7 @@ def _in_groups(table: pa.Table, groups: Int64s) -> pa.Table:
 
 
 def _first_of_each(table: pa.Table) -> pa.Table:
-    """The rows that are named of each group, by their keys, group by group."""
+    """Return the rows to name in each group, by key, group by group."""
     by = [(name, "ascending") for name in ("group", "key", "digest")]
     table = table.sort_by(by).combine_chunks()
     groups = columns.numbers(table, "group")
@@ -188,6 +188,6 @@ def _first_of_each(table: pa.Table) -> pa.Table:
 
 
 def _identities(table: pa.Table) -> Iterator[tuple[str, bytes]]:
-    """Yield what distinguishes the rows of a group."""
+    """Yield the identity of each row within its group."""
     digests = columns.binaries(table, "digest").tolist()
     return zip(table.column("key").to_pylist(), digests, strict=True)

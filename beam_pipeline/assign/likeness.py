@@ -1,7 +1,7 @@
-"""Images that look alike: whose looks (`media.looks`) differ in few bits.
+"""Finds near-duplicate images: perceptual hashes ("looks", `media.looks`) differ in few bits.
 
-Of two looks that differ in at most four of their 64 bits, one of five parts is equal. So images are
-compared only with those that have a part in common with them.
+If two 64-bit hashes differ in at most four bits, at least one of five parts is equal. So an image
+is compared only with images that share a part with it.
 
 No Beam here: worker processes import this module.
 """
@@ -20,23 +20,23 @@ from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.records import Inspected
 
-# Of 122 photographs, each made smaller or another JPEG thrice, seven of ten differ in no more, of
-# unlike ones the nearest in 12.
+# 122 photographs, each shrunk or recompressed three times: seven of ten copies are within this
+# distance, and the nearest unlike pair differs in 12.
 _MAX_DISTANCE = 4
 _BANDS, _BAND_BITS = 5, 13
-# Looks with a part in common that one is compared with, by their order: all of them in a dataset
-# of eight million that are spread evenly.
+# Hashes with a common part that each one is compared with, in sorted order: enough for all of them
+# in a dataset of eight million evenly spread hashes.
 _MOST_COMPARED = 1_024
-# Groups, and records of one, that are named; all are counted.
+# Groups named, and records named per group; all are counted.
 _GROUPS_NAMED, _KEYS_NAMED = 100, 10
-# Marks a group in place of a split's name, for records whose split is chosen last.
+# Marks a group that replaces a split's name, for records whose split is chosen last.
 _OPEN = "\0"
 _ONES = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 # The columns of images; each row is a record:
 #   look     its perceptual hash
-#   place    its split, or its group where the split is still to be chosen (`open_place`)
-#   content  as columns.SCHEMA has it
+#   place    its split, or its group until the split is chosen (`open_place`)
+#   content  content_digest of columns.SCHEMA
 SCHEMA = pa.schema(
     [
         ("look", pa.uint64()),
@@ -49,7 +49,7 @@ _T = TypeVar("_T")
 
 
 class Alike(NamedTuple):
-    """A record that looks like others; as in SCHEMA."""
+    """A record that looks like others, with fields of SCHEMA."""
 
     key: str
     place: str
@@ -58,7 +58,7 @@ class Alike(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class NearGroup:
-    """Records that look alike: the first of their keys, one of each content, and their splits."""
+    """Records that look alike: the first keys, one per content, and their splits."""
 
     keys: tuple[str, ...]
     splits: tuple[str, ...]
@@ -66,12 +66,12 @@ class NearGroup:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicates:
-    """Groups of records that look alike, of equal content not all.
+    """Groups of records that look alike but do not all have equal content.
 
     Attributes:
-        groups, records: How many; of records of equal content only the first counts.
-        across_splits: Groups in several splits.
-        examples: The first by key, those in several splits before others.
+        groups, records: Their numbers; records of equal content count once.
+        across_splits: Number of groups in several splits.
+        examples: The first groups by key, those in several splits before others.
     """
 
     groups: int = 0
@@ -81,7 +81,7 @@ class NearDuplicates:
 
 
 class Joined(NamedTuple):
-    """All groups, and the split of each open place that has one of their records."""
+    """All groups, and the split chosen for each open place with one of their records."""
 
     found: NearDuplicates
     splits: Mapping[str, str]
@@ -91,7 +91,7 @@ NOTHING_JOINED = Joined(NearDuplicates(), {})
 
 
 def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
-    """Return the table of looks for (inspected record, place, position); b"" without records."""
+    """Return a table of hashes of (inspected record, place, position); b"" without records."""
     rows = [
         (record.look, record.key, place, columns.content_of(record.content_digest))
         for record, place, _ in records
@@ -105,19 +105,19 @@ def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
 
 
 def open_place(group: str) -> str:
-    """The placeholder for the split of a group until it is chosen."""
+    """Return the placeholder for a group's split until it is chosen."""
     return _OPEN + group
 
 
 def split_at(place: str, joined: Mapping[str, str], chooser: SplitChooser) -> str:
-    """The split of a place: as stated, as `joined`, or by its group."""
+    """Return the split of a place: stated, else from `joined`, else chosen by its group."""
     if not place.startswith(_OPEN):
         return place
     return joined.get(place) or chooser.split_of(place.removeprefix(_OPEN))
 
 
 def with_splits(table: pa.Table, split_of: Callable[[str], str]) -> pa.Table:
-    """Return records (`columns.SCHEMA`) with splits instead of places."""
+    """Replace places by splits in records (`columns.SCHEMA`)."""
     places = table.column("split").combine_chunks().dictionary_encode()
     field = columns.SCHEMA.field("split")
     names = pa.array(map(split_of, places.dictionary.to_pylist()), field.type)
@@ -126,7 +126,7 @@ def with_splits(table: pa.Table, split_of: Callable[[str], str]) -> pa.Table:
 
 
 def by_band(table: pa.Table, buckets: int) -> Iterator[tuple[int, pa.Table]]:
-    """(bucket, its rows): every row is in a bucket for each part of its look."""
+    """Yield (bucket, its rows): every row is in one bucket for each part of its hash."""
     for band in range(_BANDS):
         keys = _parts(columns.numbers(table, "look"), band) % buckets
         for key, rows in columns.divide(table, keys):
@@ -134,7 +134,7 @@ def by_band(table: pa.Table, buckets: int) -> Iterator[tuple[int, pa.Table]]:
 
 
 def compare(table: pa.Table, band: int) -> Iterator[list[Alike]]:
-    """Sets of records of a bucket that look alike; not of those that are all of one content."""
+    """Yield sets of similar records in a bucket, except sets with only one content."""
     table = table.sort_by([("key", "ascending")])
     looks, number = np.unique(columns.numbers(table, "look"), return_inverse=True)
     sets = _Sets[int]()
@@ -150,7 +150,7 @@ def compare(table: pa.Table, band: int) -> Iterator[list[Alike]]:
 
 
 def _near(looks: npt.NDArray[np.uint64], band: int) -> Iterator[tuple[int, int]]:
-    """The numbers of looks, which ascend, that have that part in common and are near."""
+    """Yield index pairs of sorted hashes that share this part and differ in few bits."""
     order = np.argsort(_parts(looks, band), kind="stable")
     looks = looks[order]
     parts = _parts(looks, band)
@@ -173,13 +173,13 @@ def _parts(looks: npt.NDArray[np.uint64], band: int) -> Int64s:
 def join(
     sets_alike: Iterable[list[Alike]], chooser: SplitChooser, *, keep_together: bool
 ) -> Joined:
-    """Join the sets that all buckets found.
+    """Join the sets of all buckets.
 
-    A group of records (`placement.group_of`) is in one set.
+    Records of one group (`placement.group_of`) are in one set.
 
     Args:
-        keep_together: Whether a set is in one split: that of its records that the input states,
-            else as its first group has it.
+        keep_together: Whether to put a set into one split: the one that the input states for its
+            records, else that of its first group.
     """
     rows: dict[str, Alike] = {}
     sets = _Sets[tuple[bool, str]]()
@@ -218,7 +218,7 @@ def join(
 
 
 def _named(keys: list[str], splits: list[str]) -> NearGroup:
-    """A group by its first keys, among which one of each split is."""
+    """Describe a group by its first keys, with at least one from each split."""
     first = {split: number for number, split in reversed([*enumerate(splits)])}
     numbers = dict.fromkeys([*sorted(first.values()), *range(len(keys))])
     chosen = sorted(itertools.islice(numbers, _KEYS_NAMED))
@@ -226,7 +226,7 @@ def _named(keys: list[str], splits: list[str]) -> NearGroup:
 
 
 class _Sets(Generic[_T]):
-    """Sets of values that are joined two by two."""
+    """Union-find over sets of values."""
 
     def __init__(self) -> None:
         self._nearer: dict[_T, _T] = {}
@@ -235,12 +235,12 @@ class _Sets(Generic[_T]):
         return value in self._nearer
 
     def join(self, one: _T, other: _T) -> None:
-        """Makes the sets of two values one."""
+        """Merge the sets of two values."""
         first = self._nearer.setdefault(self.first(other), self.first(other))
         self._nearer[self.first(one)] = first
 
     def first(self, value: _T) -> _T:
-        """The representative of a value's set; the value itself if it was never joined."""
+        """Return the representative of a value's set; the value itself if it was never joined."""
         while (nearer := self._nearer.get(value, value)) != value:
             self._nearer[value] = value = self._nearer.get(nearer, nearer)
         return value

@@ -1,4 +1,4 @@
-"""Inspected elements leave their process packed: records as columns, rejects, and counts.
+"""Packs inspected elements before they leave their process: records, rejects, and counts.
 
 No Beam here: worker processes import this module.
 """
@@ -27,7 +27,7 @@ class Packer:
     config: BuildConfig
 
     def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
-        """All elements of a batch, packed."""
+        """Pack all elements of a batch."""
         statistics = Statistics()
         tables: list[pa.Table] = []
         rows: list[tuple[Inspected, str, int]] = []
@@ -78,7 +78,7 @@ class Packer:
     def _by_record(
         self, elements: Iterable[InspectedElement | InspectedRows]
     ) -> Iterator[InspectedElement | InspectedRows]:
-        """Elements, with records for rows whose splits depend on more than their contents."""
+        """Convert rows to records if their splits depend on more than their contents."""
         is_plain = not (self.config.group_by or self.config.chooses_splits_last)
         for element in elements:
             if isinstance(element, InspectedRows) and not (is_plain and _has_no_split(element)):
@@ -98,7 +98,7 @@ class Packer:
         return table
 
     def _split_of(self, record: Inspected, statistics: Statistics) -> str:
-        """The record's split, or its place until all records are known (`likeness.open_place`)."""
+        """Return the record's split, or its place (`likeness.open_place`) if chosen last."""
         config = self.config
         if name := placement.split_name(record.split):
             stated = composed(record.split or "")

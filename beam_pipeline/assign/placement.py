@@ -1,9 +1,9 @@
 """Split, position and shard as pure functions of a record and the options.
 
 - A record's split is a salted hash of its group, so a group is never in two splits.
-- Its position is a salted hash of its key, a uniform 64-bit number: the order by position
+- Its position is a salted hash of its key, a uniform 64-bit number: sorting by position
   is a shuffle that needs no other record.
-- Its shard is where the position falls among boundaries that are cut, once all records are
+- Its shard is the range of positions that contains it. The ranges are chosen once all records are
   counted by position, so that the shards of a split hold equal bytes.
 """
 
@@ -25,8 +25,8 @@ from beam_pipeline.records import Inspected, composed
 Int64s = npt.NDArray[np.int64]
 
 _POSITION_BITS = 64
-# Boundaries are between bins of positions: 65,536 of them cut a split of 100 million records
-# to within 1,500 records.
+# Shard boundaries are bin boundaries: 65,536 bins divide a split of 100 million records to within
+# 1,500 records.
 _BIN_BITS = 16
 
 
@@ -35,7 +35,7 @@ def _no_numbers() -> Int64s:
 
 
 def _hash(salt: str, text: str) -> int:
-    """A uniform 64-bit number (BLAKE2b)."""
+    """Hash a text to a uniform 64-bit number (BLAKE2b)."""
     digest = _salted(salt).copy()
     digest.update(text.encode("utf-8", "surrogateescape"))
     return int.from_bytes(digest.digest(), "big")
@@ -47,7 +47,7 @@ def _salted(salt: str) -> hashlib.blake2b:
 
 
 def group_of(record: Inspected, group_by: str) -> str:
-    """Return what decides the split of a record; RecordError if it lacks what to group by."""
+    """Return the group that determines a record's split; RecordError if it lacks `group_by`."""
     if not group_by:
         return record.group or record.content_digest
     if group_by.isdigit():
@@ -67,12 +67,12 @@ def group_of(record: Inspected, group_by: str) -> str:
 
 
 def split_name(stated: str | None) -> str:
-    """A layout's split as file names and TFDS can have it: "train-set" gives "train_set".
+    """Convert a layout's split to a name for files and TFDS: "train-set" gives "train_set".
 
-    Letters and digits of every script stay; "" where none is stated.
+    Keeps letters and digits of every script; "" if no split is stated.
 
     Raises:
-        RecordError: What is stated has none of them.
+        RecordError: The stated name has no letter or digit.
     """
     if stated is None or not stated.strip():
         return ""
@@ -84,7 +84,7 @@ def split_name(stated: str | None) -> str:
 
 
 def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[str]) -> None:
-    """Raise ConfigError if two splits, `stated` or `chosen` from train, would have one name."""
+    """Raise ConfigError if two splits, `stated` or `chosen` from train, would share a name."""
     for name, names in stated.items():
         if len(names) > 1:
             raise ConfigError(
@@ -99,12 +99,12 @@ def check_split_names(stated: Mapping[str, Collection[str]], chosen: Collection[
 
 
 def split_hash(group: str, seed: int) -> int:
-    """Hash that decides the split of a group: a uniform 64-bit number."""
+    """Return the hash that determines a group's split: a uniform 64-bit number."""
     return _hash(f"split {seed}", group)
 
 
 def split_at_hash(group_hash: int, fractions: Mapping[str, float]) -> str:
-    """The split where a hash, as a fraction, is among the cumulated `fractions`."""
+    """Return the split of a hash, as a fraction within the cumulative `fractions`."""
     names = list(fractions)
     ends = list(itertools.accumulate(fractions.values()))
     point = group_hash / 2**_POSITION_BITS
@@ -112,17 +112,17 @@ def split_at_hash(group_hash: int, fractions: Mapping[str, float]) -> str:
 
 
 def hash_fraction(salt: str, text: str) -> float:
-    """A uniform number from 0 to 1."""
+    """Hash a text to a uniform number from 0 to 1."""
     return _hash(salt, text) / float(2**_POSITION_BITS)
 
 
 def position(key: str, seed: int) -> int:
-    """Position of a record in its split's order: a uniform 64-bit number."""
+    """Return a record's position in its split's order: a uniform 64-bit number."""
     return _hash(f"order {seed}", key)
 
 
 def bins_of(positions: npt.NDArray[np.uint64]) -> Int64s:
-    """The histogram bins of positions."""
+    """Return the histogram bins of positions."""
     return (positions >> np.uint64(_POSITION_BITS - _BIN_BITS)).astype(np.int64)
 
 
@@ -135,7 +135,7 @@ class Histogram:
     num_bytes: Int64s = dataclasses.field(default_factory=_no_numbers)
 
     def add(self, bins: Int64s, num_records: Int64s, num_bytes: Int64s) -> None:
-        """Adds records: int64 [n] each; a bin may come several times."""
+        """Add records: int64 [n] each; bins may repeat."""
         bins = np.concatenate((self.bins, bins))
         records = np.concatenate((self.num_records, num_records))
         sizes = np.concatenate((self.num_bytes, num_bytes))
@@ -147,10 +147,10 @@ class Histogram:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SplitPlan:
-    """Cuts of one split into shards.
+    """Division of one split into shards.
 
     Attributes:
-        num_bytes: About how many bytes its shards take.
+        num_bytes: Approximate size of its shards in bytes.
         first_bins: The first bin of each shard; the first is 0.
         first_records: The number of each shard's first record, counted over the split.
     """
@@ -162,18 +162,18 @@ class SplitPlan:
 
     @property
     def num_shards(self) -> int:
-        """Shards of the split."""
+        """Number of shards of the split."""
         return len(self.first_bins)
 
     def shards_of(self, positions: npt.NDArray[np.uint64]) -> Int64s:
-        """The shard of each position: int64, of the shape of `positions`."""
+        """Return the shard of each position: int64, in the shape of `positions`."""
         return np.searchsorted(self.first_bins, bins_of(positions), side="right") - 1
 
 
 def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
-    """Cut a split into shards of equal bytes, up to one bin.
+    """Divide a split into shards of equal bytes, up to one bin.
 
-    `num_shards` is at most the number of bins (`wanted_shards`); None leaves it to
+    `num_shards` is at most the number of bins (`wanted_shards`); None derives it from
     `target_shard_bytes`.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
@@ -184,7 +184,7 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
     cuts = [0]  # indices into bins
     for shard in range(1, count):
         nearest = int(np.searchsorted(ends, total * shard / count)) + 1
-        # At least one bin for this shard's predecessor, and one for each that still comes.
+        # Leaves at least one bin for the previous shard, and one for each remaining shard.
         cuts.append(max(cuts[-1] + 1, min(nearest, num_bins - (count - shard))))
     first_bins = (0, *(int(bins[cut]) for cut in cuts[1:]))
     before = np.cumsum(histogram.num_records) - histogram.num_records
@@ -199,7 +199,7 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
 def wanted_shards(
     num_shards: int | Mapping[str, int] | None, histograms: Mapping[str, Histogram]
 ) -> dict[str, int | None]:
-    """Return how many shards `--num-shards` asks for by split; None leaves it to the bytes.
+    """Return the number of shards by split from `--num-shards`; None if bytes determine it.
 
     Raises:
         ConfigError: A split is unknown, or has too few records for so many shards.

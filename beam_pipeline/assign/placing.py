@@ -13,8 +13,8 @@ from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buffer
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
-# Compressed tables wait in memory until a batch is worth an element of a shuffle: some 300 records
-# of 100 bytes for every key.
+# Compressed tables wait in memory until a batch is large enough for an element of a shuffle: about
+# 300 records of 100 bytes per key.
 _WAITING_BYTES_PER_KEY = 32 << 10
 _MIN_WAITING_BYTES = 1 << 20
 _MAX_WAITING_BYTES = 64 << 20
@@ -24,14 +24,14 @@ Keyed = tuple[Any, bytes]
 
 
 class Keys(NamedTuple):
-    """The keys of a shuffle; `numbers_of` returns the number of each row's key, int64 [n]."""
+    """The keys of a shuffle; `numbers_of` returns the key number of each row, int64 [n]."""
 
     names: Sequence[Hashable]
     numbers_of: Callable[[pa.Table], Int64s]
 
 
 def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed]:
-    """Return a queue of tables that divides them by key."""
+    """Return a buffer that divides tables by key."""
 
     def divide(tables: Sequence[bytes]) -> Iterator[Keyed]:
         table = columns.from_bytes(tables)
@@ -46,7 +46,7 @@ def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed
 
 
 class DivideTables(beam.DoFn):
-    """Tables to `Keyed`, in batches that are worth an element each; to nothing without keys."""
+    """Divide tables into `Keyed` batches large enough for an element; yields none without keys."""
 
     def __init__(self, keys_of: Callable[[Any], Keys], spill: Spill = NOT_SPILLED):
         self._keys_of = keys_of

@@ -37,10 +37,10 @@ class Plan:
     """Splits, shards and schema of the records to write.
 
     Attributes:
-        splits: How each split is cut, splits in the order of their names.
+        splits: Division of each split into shards, in the order of the splits' names.
         schema: The features of the records.
-        numbers_ids: Whether a record's `source_id` is its number: not all have one of their own.
-        problem: Why nothing may be written; None if it may.
+        numbers_ids: Whether `source_id` is the record's number, as some records have no id.
+        problem: Error that prevents the write; None if there is none.
     """
 
     splits: Mapping[str, SplitPlan]
@@ -49,7 +49,7 @@ class Plan:
     problem: BeamTFRecordsError | None
 
     def shard_numbers(self, table: pa.Table) -> Int64s:
-        """The shard of each row, int64 [n], counted over all splits in their order."""
+        """Return the shard number of each row, int64 [n], counted over all splits in order."""
         positions = columns.numbers(table, "position")
         shards = np.zeros(table.num_rows, np.int64)
         counts = (cut.num_shards for cut in self.splits.values())
@@ -59,7 +59,7 @@ class Plan:
         return shards
 
     def shard_names(self) -> list[str]:
-        """ "<split>/<shard>" of every shard number."""
+        """Return "<split>/<shard>" for every shard number."""
         return [
             f"{split}/{shard:05d}"
             for split, cut in self.splits.items()
@@ -67,9 +67,9 @@ class Plan:
         ]
 
     def first_number(self, split: str, shard: int) -> int | None:
-        """The number of a shard's first record, counted over all splits in their order.
+        """Return the number of a shard's first record, counted over all splits in order.
 
-        None where the records have ids of their own.
+        None if the records have ids of their own.
         """
         if not self.numbers_ids:
             return None
@@ -91,7 +91,7 @@ class Preview(NamedTuple):
 
 
 def make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
-    """Return the plan for the records that `statistics` counted."""
+    """Return the plan for the records counted in `statistics`."""
     try:
         _check_count(statistics)
         check_quality(statistics, config)
@@ -126,7 +126,7 @@ def make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
 
 
 def _check_count(statistics: Statistics) -> None:
-    """Raise CountMismatchError if records went missing, or came twice, since Inspect."""
+    """Raise CountMismatchError if records were lost or duplicated after Inspect."""
     arrived = statistics.num_records + statistics.rejected[DUPLICATE]
     inspected = statistics.num_inspected
     if inspected not in (0, arrived):
@@ -137,7 +137,7 @@ def _check_count(statistics: Statistics) -> None:
 
 
 def several_sample_rates(statistics: Statistics) -> dict[str, list[tuple[int, int]]]:
-    """Return (samples per second, records) by each audio feature that has several rates."""
+    """Return [(samples per second, records)] for each audio feature with several rates."""
     return {
         name: sorted(observed.sample_rates.items())
         for name, observed in statistics.features().items()
@@ -146,7 +146,7 @@ def several_sample_rates(statistics: Statistics) -> dict[str, list[tuple[int, in
 
 
 def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, dict[str, Any]]:
-    """By feature stored as float32 how many of its values change in it, if any do, and one."""
+    """Return count and example of values that change in float32, by affected feature."""
     features = statistics.features()
     return {
         feature.name: {
@@ -161,7 +161,7 @@ def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[s
 
 
 def check_quality(statistics: Statistics, config: BuildConfig) -> None:
-    """Raises DataError where the data is worse than the options allow."""
+    """Raise DataError if the data is worse than the options allow."""
     if config.duplicates == "error" and statistics.duplicate_groups:
         first = statistics.duplicates[0][1]
         raise DataError(
@@ -207,10 +207,10 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
 def declared_classes(
     statistics: Statistics, given: tuple[str, ...], schema: tuple[Feature, ...] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Class names in order by feature: those `given` by the user for one, else the layout's.
+    """Return ordered class names by feature: those `given` for one by the user, else the layout's.
 
     Raises:
-        DataError: The layout's files give one number to two names.
+        DataError: The layout's files assign one number to two names.
     """
     names: dict[str, tuple[str, ...]] = {}
     for feature, numbered in statistics.declared.items():
@@ -220,7 +220,7 @@ def declared_classes(
                     f"class {number} of {feature!r} is called {' and '.join(sorted(texts))} in "
                     "different annotation files; make the files agree"
                 )
-        # Two numbers with one name are one class, at its first number.
+        # Two numbers with the same name are one class, at the lower number.
         names[feature] = tuple(dict.fromkeys(min(numbered[n]) for n in sorted(numbered)))
     if given:
         labelled = [each.name for each in schema if kinds.named(each).has_classes] or [
@@ -237,6 +237,6 @@ def declared_classes(
 
 
 def _has_classes(name: str, observed: Observed) -> bool:
-    """Whether values are classes; the numbers of existing Examples may be, by their key."""
+    """Whether values are classes; numbers in existing Examples may be, depending on the key."""
     has_numbers = observed.lists is not None and observed.lists.has_classes
     return bool(observed.classes) or (has_numbers and is_label_key(name))

@@ -1,6 +1,6 @@
-"""Assign: duplicates are settled, the plan is made, and every record goes to its shard.
+"""Assign: handle duplicates, make the plan, and send every record to its shard.
 
-All of it works on tables (`columns`): nothing here unpacks a record that stays.
+All steps work on tables (`columns`), without unpacking the records that are kept.
 """
 
 import dataclasses
@@ -31,7 +31,7 @@ from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 from beam_pipeline.running.spill import Repeatable, Spill
 
-# Records that one worker compares with one another at once, some 100 MB.
+# Records that one worker compares with each other at once, about 100 MB.
 RECORDS_PER_BUCKET = 250_000
 # A bucket may hold all records, as equal contents have equal hashes.
 _ROWS_AT_ONCE = 1 << 16
@@ -41,7 +41,7 @@ _KEYS = ["position", "key", "source"]
 
 
 def keys_of(table: pa.Table, num_buckets: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (bucket, table of keys); equal keys have equal positions, so one bucket holds them."""
+    """Yield (bucket, table of keys); equal keys have equal positions, so they share a bucket."""
     rows = table.select(_KEYS)
     buckets = (columns.numbers(rows, "position") % num_buckets).astype(np.int64)
     for bucket, part in columns.divide(rows, buckets):
@@ -56,10 +56,10 @@ def _compare_keys(bucket: int, tables: Iterable[bytes], spill: Spill) -> Statist
 
 
 def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, source, other source) of each key that several records have.
+    """Yield (key, source, other source) for each key with several records.
 
-    A source gave such a key twice, and one record might be trained, the other tested on. The tables
-    of position, key and source are gone through twice.
+    One of these records might be used for training and the other for testing. Reads the tables of
+    position, key and source twice.
     """
     repeated = columns.repeated(parts, "position")
     sources: dict[str, list[str]] = {}
@@ -92,7 +92,7 @@ class Assigned(NamedTuple):
 
 @dataclasses.dataclass
 class AssignShards(beam.PTransform):
-    """`InspectedInput` records to `Assigned`; the sum of `counts` is about their number."""
+    """Assign `InspectedInput` records; the sum of `counts` is approximately their number."""
 
     config: BuildConfig
     counts: beam.PCollection[int]
@@ -141,7 +141,7 @@ class AssignShards(beam.PTransform):
     def _in_splits(
         self, inspected: InspectedInput, least_buckets: int
     ) -> tuple[beam.PCollection[bytes], tuple[beam.PCollection[Statistics], ...]]:
-        """(tables of records in their splits, statistics of near-duplicates)."""
+        """Return (tables of records in their splits, statistics of near-duplicates)."""
         config, spill = self.config, self.job.spill
         if not (config.near_duplicates or config.chooses_splits_last):
             return inspected.records, ()
@@ -168,9 +168,9 @@ class AssignShards(beam.PTransform):
 
 @dataclasses.dataclass
 class FindNearDuplicates(beam.PTransform):
-    """Tables of looks (`likeness.SCHEMA`) to the `Joined` of all, of one element.
+    """Join tables of perceptual hashes (`likeness.SCHEMA`) into a single `Joined`.
 
-    `buckets`, the number for each part of a look, and `chooser` have one element each.
+    `buckets`, the number for each part of a hash, and `chooser` have one element each.
     """
 
     config: BuildConfig
@@ -227,7 +227,7 @@ def _chooser(parts: Iterable[Statistics], config: BuildConfig) -> SplitChooser:
 def _choose_splits(
     table: bytes, spill: Spill, chooser: SplitChooser, joined: Joined = NOTHING_JOINED
 ) -> bytes:
-    """Records at places to records in splits, both as `columns.to_bytes`."""
+    """Replace places by splits in a serialized table (`columns.to_bytes`)."""
 
     def split_of(place: str) -> str:
         return split_at(place, joined.splits, chooser)
@@ -237,7 +237,7 @@ def _choose_splits(
 
 
 def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
-    """The sum of statistics, which are left as they are."""
+    """Sum statistics without changing them."""
     merged = Statistics()
     for part in parts:
         merged.merge(part)
@@ -245,12 +245,12 @@ def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
 
 
 def num_buckets(counts: Iterable[int], at_least: int) -> int:
-    """Number of buckets in which so many contents or keys are compared."""
+    """Return the number of buckets for comparing this many contents or keys."""
     return Buckets.of(sum(counts), RECORDS_PER_BUCKET, at_least=at_least).number
 
 
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
-    """The bucket of each row's content: int64 [n]."""
+    """Return the bucket of each row's content: int64 [n]."""
     contents = columns.binaries(table, "content_digest")
     first = contents.view(">u4").reshape(len(contents), -1)[:, 0].astype(np.uint64)
     return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
@@ -262,7 +262,7 @@ def _content_keys(counts: Iterable[int], least: int) -> Keys:
 
 
 def shard_keys(plan: Plan) -> Keys:
-    """Return "<split>/<shard>" of every shard; none if nothing may be written."""
+    """Return "<split>/<shard>" for every shard; none if nothing may be written."""
     return Keys(plan.shard_names(), plan.shard_numbers)
 
 

@@ -1,4 +1,4 @@
-"""Statistics of records, which merge.
+"""Mergeable statistics of records.
 
 No Beam here: worker processes import this module.
 """
@@ -22,11 +22,11 @@ from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, c
 from beam_pipeline.schema.names import check_number
 from tfrecord_dataset.shown_text import reading_order
 
-# Reason of records that `--duplicates drop` drops.
+# Reject reason of `--duplicates drop`.
 DUPLICATE = "duplicate"
-# Duplicates and rejects that are named; all are counted.
+# Duplicates and rejects to name; all are counted.
 _NUM_NAMED = 100
-# Leaks, and sources of one reason, that are named.
+# Leaks to name, and sources per reject reason.
 _NUM_FEW = 3
 
 
@@ -35,10 +35,10 @@ class DuplicateGroup:
     """Records of equal content.
 
     Attributes:
-        keys: The first of their keys, sorted; the very first is the one that `drop` keeps.
-        labels: Class names by key, where the records are not annotated alike; else empty.
-        splits: (split, first key in it) of each split that one of them is written to.
-        num_records: How many they are.
+        keys: The first keys, sorted; `drop` keeps the first record.
+        labels: Class names by key if annotations differ; else empty.
+        splits: (split, first key in it) of each split with one of the records.
+        num_records: Number of records.
     """
 
     keys: tuple[str, ...]
@@ -49,26 +49,26 @@ class DuplicateGroup:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Statistics:
-    """Statistics of records; `merge` adds those of others.
+    """Statistics of records; `merge` adds other statistics.
 
     Attributes:
-        num_inspected: Records that Inspect passed on; 0 if nobody counted.
+        num_inspected: Records that Inspect passed on; 0 if not counted.
         num_records: Records to be written.
         num_ids: Records to be written with a `source_id` of their own.
-        stated_splits: The input's names of its splits, by the name in the dataset.
-        num_stated: Records that Inspect passed on and whose split the input states.
-        num_divided: Records passed on that are in a `train` that `--split` divides.
+        stated_splits: The input's split names, by the name in the dataset.
+        num_stated: Inspected records with a split stated by the input.
+        num_divided: Inspected records in a `train` that `--split` divides.
         values: Statistics of values, by split and feature.
         declared: Class names by the layout's number, by feature.
         num_bad: Rejects that count towards `--max-bad-fraction`.
-        first_rejects: (source, reason, detail) of the first of these, by source.
-        first_sources: Sources of the first rejects of each reason.
-        notes: Changes to records, and how often each was made.
+        first_rejects: (source, reason, detail) of the first of these rejects, by source.
+        first_sources: Sources of the first rejects, by reason.
+        notes: Number of changes to records, by description.
         conflicting, across_splits: Groups with different annotations; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
         leaks: (split, first key in it) of each split, for the first groups in several splits.
-        equal_keys: (key, source, other source) of the first records of one key.
-        strata: Records whose split is chosen by their class.
+        equal_keys: (key, source, other source) of the first records with equal keys.
+        strata: Records with a split chosen by class.
     """
 
     num_inspected: int = 0
@@ -96,7 +96,7 @@ class Statistics:
     strata: Strata = dataclasses.field(default_factory=Strata)
 
     def observe(self, records: Sequence[Inspected], split: str) -> None:
-        """Count the values of records of a split; DataError if they have too many features."""
+        """Count the values of a split's records; DataError if they have too many features."""
         values = self.values.setdefault(split, {})
         kinds.observe(records, values)
         check_number(values)
@@ -106,7 +106,7 @@ class Statistics:
             self.num_ids += bool(record.source_id)
 
     def observe_rows(self, by_feature: Mapping[str, Sequence[Value]], table: pa.Table) -> None:
-        """Count the columns of rows (`columns.table_of_rows`), as `observe` does records."""
+        """Count the values of rows (`columns.table_of_rows`), as `observe` does for records."""
         sources = columns.sources_of(table)
         for split, numbers in columns.rows_by_split(table):
             values, rows = self.values.setdefault(split, {}), numbers.tolist()
@@ -130,7 +130,7 @@ class Statistics:
         return "all" if self.num_stated == self.num_inspected else "some"
 
     def without_objects(self) -> dict[str, int]:
-        """By split the records that have no object, where records have objects."""
+        """Return the number of records without an object by split, for features with objects."""
         counts = {
             split: sum(observed.without_objects for observed in values.values())
             for split, values in sorted(self.values.items())
@@ -138,7 +138,7 @@ class Statistics:
         return {split: count for split, count in counts.items() if count}
 
     def add_rows(self, table: pa.Table) -> None:
-        """Counts records to be written, by split and position."""
+        """Count records to be written, by split and position."""
         self.num_records += table.num_rows
         bins = bins_of(columns.numbers(table, "position"))
         num_bytes = columns.numbers(table, "num_bytes")
@@ -147,7 +147,7 @@ class Statistics:
             self.histograms.setdefault(split, Histogram()).add(bins[rows], records, num_bytes[rows])
 
     def add_rejected(self, rejected: Rejected) -> None:
-        """Counts a reject."""
+        """Count a reject."""
         facts = (rejected.source, rejected.reason, rejected.detail)
         self.rejected[rejected.reason] += 1
         self.first_sources.setdefault(rejected.reason, []).append(rejected.source)
@@ -156,13 +156,13 @@ class Statistics:
             self.first_rejects.append(facts)
 
     def add_declared(self, declared: DeclaredClasses) -> None:
-        """Takes the classes of one file of the layout."""
+        """Add the classes declared by one file of the layout."""
         names = self.declared.setdefault(declared.feature, {})
         for number, name in declared.names.items():
             names.setdefault(number, set()).add(composed(name))
 
     def add_duplicates(self, group: DuplicateGroup) -> None:
-        """Counts a content met more than once."""
+        """Count a group of duplicates."""
         self.duplicate_groups += 1
         self.duplicate_records += group.num_records
         self.conflicting += bool(group.labels)
@@ -172,11 +172,11 @@ class Statistics:
         self.duplicates.append((not group.labels, group))
 
     def add_equal_keys(self, keys: Iterable[tuple[str, str, str]]) -> None:
-        """Takes (key, source, other source) of records of one key."""
+        """Add (key, source, other source) of records with equal keys."""
         self.equal_keys = heapq.nsmallest(_NUM_NAMED, (*self.equal_keys, *keys))
 
     def merge(self, other: "Statistics") -> None:
-        """Add what `other` counted; DataError if the records have too many features."""
+        """Add the counts of `other`; DataError if the records have too many features."""
         for split, stated in other.stated_splits.items():
             self.stated_splits.setdefault(split, set()).update(stated)
         for split, histogram in other.histograms.items():

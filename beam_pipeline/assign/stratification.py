@@ -1,8 +1,8 @@
 """Splits stratified by class: every split gets its fraction of every class.
 
-A record's plain split follows from the hash of its group only. Here the groups of a class are
-put in the order of their hashes, and the order is cut by the fractions, so most groups keep their
-plain split; those that do not are listed (`SplitChooser.moved`).
+Without stratification, a record's split depends only on the hash of its group. Here the groups of a
+class are sorted by hash and divided by the fractions, so most groups keep the split of their hash;
+`SplitChooser.moved` lists the others.
 
 No Beam here: worker processes import this module.
 """
@@ -19,14 +19,14 @@ import numpy.typing as npt
 from beam_pipeline.assign.placement import hash_fraction, split_at_hash, split_hash
 from beam_pipeline.records import ClassLabel, Inspected
 
-# A larger class is divided by hashes only: a tenth of 2,000 records is 200 ± 13 there.
+# Larger classes are divided only by hash: a tenth of 2,000 records is then 200 ± 13.
 _MOST_RECORDS_OF_A_CLASS = 2_000
-# Bounds the memory to 128 MB (8 bytes × this × the above); more classes are divided by hashes only.
+# Limits memory to 128 MB (8 bytes × this × the above); more classes are divided only by hash.
 _MOST_CLASSES = 8_000
 
 
 def class_of(record: Inspected) -> str | None:
-    """The one class of a record: of its feature "label", or of the only feature with a class."""
+    """Return a record's only class: from feature "label", or the only feature with a class."""
     label = record.features.get("label")
     if isinstance(label, ClassLabel):
         return label.name
@@ -36,21 +36,21 @@ def class_of(record: Inspected) -> str | None:
 
 @dataclasses.dataclass(slots=True)
 class Strata:
-    """Hashes of the groups of records, by class; equal in whatever parts and order they are added.
+    """Hashes of the records' groups by class, independent of the order of `add` and `merge`.
 
-    A class of too many records has None; if there are too many classes, none is kept.
+    A class with too many records is None; if there are too many classes, none are kept.
     """
 
     hashes: dict[str, "array[int] | None"] = dataclasses.field(default_factory=dict)
     has_too_many_classes: bool = False
 
     def add(self, name: str, group_hash: int) -> None:
-        """Adds a record of a class."""
+        """Add a record of a class."""
         self._extend(name, array("Q", [group_hash]))
         self._limit()
 
     def merge(self, other: "Strata") -> None:
-        """Adds what `other` was given."""
+        """Add the records of `other`."""
         self.has_too_many_classes |= other.has_too_many_classes
         for name, hashes in other.hashes.items():
             self._extend(name, hashes)
@@ -70,14 +70,14 @@ class Strata:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SplitChooser:
-    """Chooses the split of a group by its hash: from `moved`, else by the fractions."""
+    """Choose a group's split by its hash: from `moved`, else by the fractions."""
 
     fractions: Mapping[str, float]
     seed: int
     moved: Mapping[int, str] = dataclasses.field(default_factory=dict)
 
     def split_of(self, group: str) -> str:
-        """Return the split of all records of a group."""
+        """Return the split of a group's records."""
         if len(self.fractions) == 1:
             return next(iter(self.fractions))
         group_hash = split_hash(group, self.seed)
@@ -85,11 +85,11 @@ class SplitChooser:
 
 
 def stratified(strata: Strata, fractions: Mapping[str, float], seed: int) -> SplitChooser:
-    """The chooser that divides each class by the fractions.
+    """Return a chooser that divides each class by the fractions.
 
-    A class of n records gets n × fraction of them into a split, rounded up or down by the hash of
-    its name; so rare classes are not all rounded alike. Its division depends on no other class. A
-    group of several classes counts for the first by name.
+    A split gets n × fraction of a class of n records, rounded up or down by the hash of the class
+    name, so rare classes are not all rounded the same way. Classes are divided independently. A
+    group with several classes counts for the first by name.
     """
     names = list(fractions)
     ends = list(itertools.accumulate(fractions.values()))
@@ -110,7 +110,7 @@ def stratified(strata: Strata, fractions: Mapping[str, float], seed: int) -> Spl
 def _groups_by_class(
     strata: Strata, classes: Sequence[str]
 ) -> Iterator[tuple[str, npt.NDArray[np.uint64], npt.NDArray[np.int64]]]:
-    """(class, hashes of its groups in ascending order, records of each group)."""
+    """Yield (class, hashes of its groups in ascending order, records of each group)."""
     hashes = np.concatenate(
         [np.empty(0, np.uint64), *(np.array(strata.hashes[name], np.uint64) for name in classes)]
     )

@@ -14,7 +14,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     The commands' parser does not know that `--direct_num_workers` takes a value: it would
     take the value for the input.
     """
-    # Beam's own --dry_run wants a value, and takes any for yes.
+    # Beam's own --dry_run needs a value, and any means yes.
     arguments = ["--dry_run=yes" if each == "--dry_run" else each for each in arguments]
     _, own = _beam_parser().parse_known_args(arguments)
     rest = iter(own)
@@ -39,6 +39,6 @@ def _beam_parser() -> Parser:
     parser = Parser(add_help=False, conflict_handler="resolve")  # some options are in two groups
     for group in PipelineOptions.__subclasses__():
         group._add_argparse_args(parser)
-    # build has this one; Dataflow also takes --label.
+    # An option of build; Dataflow also has --label.
     parser._option_string_actions.pop("--labels", None)
     return parser

@@ -54,7 +54,7 @@ from tfrecord_dataset.shown_text import counted, one_line, printable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` name, and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    # Not argparse's: the errors of parsing have a traceback, too.
+    # Not parsed by argparse, as argparse's errors have a traceback too.
     debug = "--debug" in arguments
     try:
         with ending_blocked_calls():
@@ -127,7 +127,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
         info = build(config, options, source)
     except DataError:
         path = failed_rejects_path(config)
-        with contextlib.suppress(RecordError):  # it is missing or empty
+        with contextlib.suppress(RecordError):  # no rejects were written
             storage.read_bytes(FileRef(path=path, length=1))
             print(f"the rejects are listed in {path}", file=sys.stderr)
         raise
@@ -263,5 +263,5 @@ _COMMANDS: Mapping[str, Callable[..., int | None]] = {
     "doctor": _doctor,
 }
 
-# Exit codes of errors where a command's own mean something else: 1 of diff, that datasets differ.
+# Exit codes of errors for commands whose own codes have another meaning: diff's 1 means "differ".
 _OTHER_CODES: Mapping[str, Mapping[int, int]] = {"diff": {1: 2, 3: 2}}

@@ -12,7 +12,7 @@ _TITLES = {"content": "changed content", "annotation": "changed annotation"}
 
 
 def as_text(difference: Difference) -> str:
-    """The differences, a line each; "" if there are none."""
+    """Render the differences, one per line; "" if there are none."""
     return "\n".join(map(one_line, _lines(difference)))
 
 

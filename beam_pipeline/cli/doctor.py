@@ -33,7 +33,7 @@ gpus = [tf.config.experimental.get_device_details(each).get("device_name", each.
 print(tf.__version__, built.get("cuda_version", ""), ",".join(gpus), sep="|")
 """
 _SLOWEST_S = 120
-# As `name>=1.0; extra == "gcp"`, or `name[extra]>=1.0`.
+# Such as `name>=1.0; extra == "gcp"`, or `name[extra]>=1.0`.
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[.*?\])?(>=(?P<least>[\d.]+))?(?P<extra>.*extra ==)?"
 )
@@ -62,7 +62,7 @@ def examine(urls: Sequence[str] = ()) -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     """Yield the main packages, and every one that is missing or too old."""
-    needed: dict[str, re.Match[str]] = {}  # several extras may ask for one
+    needed: dict[str, re.Match[str]] = {}  # several extras may need the same one
     for requirement in importlib.metadata.requires(command_line.DISTRIBUTION) or ():
         stated = _REQUIREMENT.match(requirement)
         if stated and (not stated["extra"] or stated["name"] in _SHOWN):

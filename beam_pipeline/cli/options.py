@@ -1,4 +1,4 @@
-"""The commands, and the options of each; those of `build` and `plan` are a BuildConfig's."""
+"""The commands and their options; those of `build` and `plan` are the fields of BuildConfig."""
 
 import argparse
 import dataclasses
@@ -90,7 +90,7 @@ class Described:
 
     Attributes:
         has_json: Whether it prints JSON on request.
-        unused: Options that it takes, as `build` does, and that change nothing.
+        unused: Options of `build` that it accepts without effect.
     """
 
     options: type[Options]
@@ -195,7 +195,7 @@ def read_command(words: Sequence[str], others: Iterable[str] = ()) -> Command:
 
 
 def options_of(command: Command) -> Any:
-    """The options of a command: an object of its class."""
+    """Return the options of a command as an object of its options class."""
     owner, values = COMMANDS[command.name].options, command.values
     if owner is not BuildConfig:
         return owner(**arguments_of(owner, values))

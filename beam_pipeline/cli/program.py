@@ -6,7 +6,7 @@ import os
 import sys
 from typing import NoReturn
 
-# The first ends the program on Windows, before what cannot be imported there.
+# First, as it ends the program on Windows before imports that fail there.
 from beam_pipeline import beam_import
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.running import memory
@@ -16,7 +16,7 @@ from tfrecord_dataset.memory_limits import shortage
 
 
 def main() -> int:
-    """Runs the command line; returns its exit code."""
+    """Run the command line, and return its exit code."""
     standard_streams.set_up_log()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(memory.ONE_THREAD | memory.ONE_POOL | os.environ)
@@ -28,7 +28,7 @@ def main() -> int:
         with memory.collection_paused(), quiet():
             if _builds_here(sys.argv[1:]):
                 parallel.import_work()
-                # Before Beam, which they do not need, and which may start threads.
+                # Before the import of Beam, which may start threads and is not needed there.
                 parallel.start_processes(parallel.usable_cpus())
             from beam_pipeline.cli import commands
         return commands.main()
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _builds_here(arguments: list[str]) -> bool:
-    """Whether a build on this machine, in this process, seems to be asked for."""
+    """Whether the arguments seem to request a build in this process."""
     others = ("-h", "--help", "--runner", "--threads")
     return arguments[:1] in (["build"], ["plan"]) and not any(
         argument.startswith(others) for argument in arguments
@@ -49,7 +49,7 @@ def run() -> NoReturn:
     standard_streams.guard()
     try:
         code = main()
-    except KeyboardInterrupt:  # while modules are loaded; the commands explain theirs
+    except KeyboardInterrupt:  # during imports; commands handle their own
         print("interrupted", file=sys.stderr)
         code = 130
     except Exception as error:
@@ -58,11 +58,11 @@ def run() -> NoReturn:
             raise
         print(f"error: {message}", file=sys.stderr)
         code = 1
-    # os._exit leaves these out: without them loky tells of semaphores that have leaked.
+    # os._exit skips these; without them loky reports leaked semaphores.
     multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BrokenPipeError):
             stream.flush()
-    # Not sys.exit: on a busy machine native libraries that Beam loads, whose threads are
-    # ending at that moment, aborted one process in eighty after its work was done.
+    # Not sys.exit: on a busy machine, ending threads of native libraries that Beam loads
+    # aborted one process in eighty after its work was done.
     os._exit(code)

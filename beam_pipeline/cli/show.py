@@ -14,7 +14,7 @@ from tfrecord_dataset.inner_paths import name_part
 def examples(
     info: Dataset, split: str | None, limit: int, folder: Path | None = None
 ) -> Iterator[tuple[str, dict[str, Any], Path | None]]:
-    """(split, Example, path of its image) of the first `limit` records of one split, or of each."""
+    """Yield (split, Example, path of its image) of the first `limit` records per split."""
     records = (
         (name, example)
         for name in ([split] if split else info.splits)

@@ -23,7 +23,7 @@ from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 
 class Warned(str):
-    """A line of the summary that warns."""
+    """A warning in the summary."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ def as_text(lines: Iterable[str]) -> str:
 
 
 def of_dataset(info: Dataset) -> list[str]:
-    """The summary of a finished dataset."""
+    """Summarize a finished dataset."""
     num_records = {split: info.num_records(split) for split in info.splits}
     lines = [
         f"{split}: {counted(num_records[split], 'record')} in "
@@ -45,7 +45,7 @@ def of_dataset(info: Dataset) -> list[str]:
         for split, shards in info.splits.items()
     ]
     config = info.metadata["config"]
-    if config.get("adopted"):  # an adopted dataset has no plan to show them
+    if config.get("adopted"):  # `adopt` has no plan that shows them
         lines += [_feature(feature, Observed()) for feature in info.schema]
     stated = info.metadata.get("states_splits", "none")
     lines += _split_option(config.get("split", {}), info.splits, stated)
@@ -59,7 +59,7 @@ def of_dataset(info: Dataset) -> list[str]:
 
 
 def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
-    """The summary of what a build would write."""
+    """Summarize a planned build."""
     plan, statistics = preview
     facts = facts_of_records(config, plan, statistics)
     features = statistics.features()
@@ -93,7 +93,7 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
 def _of_records(
     facts: Mapping[str, Any], schema: Sequence[Feature], num_records: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield what metadata.json states of the records, except for rejects."""
+    """Summarize the records by metadata.json, without rejects."""
     yield from _counted("changed", facts["changes"])
     if OF_A_POINT in facts["changes"]:
         yield "note: if points in no group are landmarks, set points: landmarks in a recipe"
@@ -115,7 +115,7 @@ def _of_records(
 
 
 def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
-    """A feature's type and the range of its values: "feature age: scalar int64, 17 to 90"."""
+    """Format a feature's type and range: "feature age: scalar int64, 17 to 90"."""
     kind = kinds.named(feature)
     facts = [
         " ".join([feature.kind, *kind.type_words(feature)]),
@@ -128,7 +128,7 @@ def _feature(feature: Feature, observed: Observed, num_records: int = 0) -> str:
 
 
 def _missing_shards(info: Dataset) -> list[str]:
-    """A warning where a shard's name states more shards than there are."""
+    """Warn if a shard's name states more shards than exist."""
     return [
         Warned(
             f"{split} has {len(shards):,} of {int(total):,} shards (by the name {shards[0].file})"
@@ -155,7 +155,7 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
 def _rejects(
     rejected: Mapping[str, int], num_records: int, *, unread: str, hint: str = ""
 ) -> Iterator[str]:
-    """Rejects by reason, with warnings of `unread` files and of more rejects than records."""
+    """Summarize rejects by reason; warn of `unread` files, and of more rejects than records."""
     counts = {reason: count for reason, count in rejected.items() if reason != NOT_READ}
     yield from _counted("rejected", counts, hint)
     if number := rejected.get(NOT_READ):
@@ -200,7 +200,7 @@ def _split_option(
 def _classes(
     schema: Sequence[Feature], statistics: Mapping[str, Mapping[str, Any]], *, wants_masks: bool
 ) -> Iterator[str]:
-    """Yield the classes, and warnings of similar names, splits without some, missing masks."""
+    """Summarize classes; warn of similar names, classes missing in a split, and missing masks."""
     if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"

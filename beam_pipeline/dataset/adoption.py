@@ -40,7 +40,7 @@ from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.shown_text import counted
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
-# An error names this many problems, and counts all.
+# Problems named in an error; all are counted.
 _PROBLEMS_NAMED = 10
 
 

@@ -29,7 +29,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.metadata import FileEntry
 
-# An inspection names this many problems, and counts all.
+# Problems named per inspection; all are counted.
 _PROBLEMS_NAMED = 10
 _RECORDS_A_CHUNK = 256
 

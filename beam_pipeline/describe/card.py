@@ -72,5 +72,5 @@ def _sample(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A name of others as Markdown shows it, in which nothing acts, also in a table."""
+    """Format an untrusted name as inert Markdown code, also for tables."""
     return f"`{printable(brief(text), keeps='').replace('`', chr(39)).replace('|', chr(92) + '|')}`"

@@ -25,7 +25,7 @@ def metadata(
 ) -> str:
     """Render metadata.json, which does not depend on time, place or machine of the build.
 
-    `files` are all others except build.json, by path.
+    `files` are all other files except build.json, by path.
     """
     facts = {
         **facts_of_records(config, plan, statistics),

@@ -1,1 +1,1 @@
-"""Inspect, the second stage: every file is read once, checked, measured and hashed."""
+"""Inspect, the second stage: read every file once, check, measure and hash it."""

@@ -29,7 +29,7 @@ Check = Callable[[Any], Problem]
 
 
 class PackedBatch(NamedTuple):
-    """A batch of inspected elements as it leaves its process; bytes are empty where there are none.
+    """A packed batch of inspected elements; fields without content are empty bytes.
 
     Attributes:
         records: Table of records (`assign.columns.to_bytes`).
@@ -50,7 +50,7 @@ class Packs(Protocol):
     """Protocol of `assign.packing.Packer`, which packs inspected elements."""
 
     def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
-        """All elements of a batch, packed."""
+        """Pack all elements of a batch."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
                 return function(record)
 
             inspected = self._inspected(elements, bounded, check)
-        # No record takes what packing takes, so packing is not bounded.
+        # The limits are per record, so they do not apply to packing.
         return self.settings.value.packer.pack(inspected)
 
     def here(self, batch: bytes) -> PackedBatch:
@@ -115,7 +115,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
 
 def _with_reader(batch: bytes) -> tuple[list[Element | Rows], storage.ReadFile]:
-    """(the elements of a batch, a function that reads their files)."""
+    """Return (elements of a batch, function that reads their files)."""
     elements = unpack(batch)
     return elements, storage.Reader(file for each in elements for file in files_of(each)).read
 
@@ -129,14 +129,14 @@ def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:
 
 
 def _inspect_alone(element: Element, rules: Rules) -> InspectedElement | InspectedRows:
-    """Inspect a record in a process of its own."""
+    """Inspect a record in a separate process."""
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
         [inspected] = inspect_elements([element], rules, read)
     return inspected
 
 
 def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
-    """The reject of a record whose inspection killed its process."""
+    """Return the reject of a record whose inspection killed its process."""
     assert isinstance(element, Record)
     crashed = RecordError("crashed its process", f"{death}; leave it out")
     problem = too_slow(rules.max_seconds) if death.ran_out_of_time else crashed

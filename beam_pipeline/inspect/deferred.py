@@ -1,4 +1,4 @@
-"""Values in byte ranges of files, which are read only where they are needed.
+"""Values in byte ranges of files, read only when needed.
 
 No Beam here: worker processes import this module.
 """
@@ -18,7 +18,7 @@ def read_deferred(
     features: Mapping[str, Value],
     read: storage.ReadFile = storage.read_bytes,
 ) -> tuple[dict[str, Value], dict[str, Deferred]]:
-    """Return all values, and by feature those in byte ranges with their sha256.
+    """Return all values, and the byte ranges with their sha256 by feature.
 
     A range that several values share is read once.
     """
@@ -37,10 +37,10 @@ def read_deferred(
 
 
 def with_values(record: Inspected) -> Inspected:
-    """Return an inspected record with the values of its byte ranges, as Inspect saw them.
+    """Return an inspected record with the values of its byte ranges.
 
     Raises:
-        SourceChangedError: A range is not what Inspect saw.
+        SourceChangedError: A range has changed since Inspect.
     """
     if not any(isinstance(value, Deferred) for value in record.features.values()):
         return record
@@ -60,7 +60,7 @@ def with_values(record: Inspected) -> Inspected:
 
 
 def hash_change(file: FileRef, sha256: str) -> str:
-    """How a file's hash changed, for messages."""
+    """Describe the change of a file's hash, for messages."""
     return (
         f"the sha256 of {file.path} was {file.sha256[:12]}… at the inspection and is "
         f"{sha256[:12]}… now"
@@ -68,7 +68,7 @@ def hash_change(file: FileRef, sha256: str) -> str:
 
 
 def changed(record: Inspected, how: str) -> SourceChangedError:
-    """The error of a file that changed while the job ran."""
+    """Return the error for a file that changed while the job ran."""
     return SourceChangedError(
         f"a file of record {record.key} changed while the job ran: {how}; run the build again "
         "once nothing writes to its input"

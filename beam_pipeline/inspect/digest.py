@@ -9,12 +9,12 @@ from beam_pipeline.records import Array, ClassLabel, Inspected, Value, file_of
 from tfrecord_dataset.format.inference import is_label_key
 
 Features = Mapping[str, Value]
-# Bytes that Python writes as they are.
+# Bytes that `repr` leaves unchanged.
 _PLAIN = bytes({*range(ord(" "), 0x7F)} - {*b"'\\"})
 
 
 def content_digests(rows: Sequence[Features]) -> list[str]:
-    """Digests that are equal for equal contents: of the files, or without files of all values.
+    """Return digests of the records' files, or of all values for records without files.
 
     Args:
         rows: The features of records that are `alike`.
@@ -35,19 +35,19 @@ def _digest_of_files(features: Features) -> str:
 
 
 def annotations(records: Sequence[Inspected]) -> list[str]:
-    """Texts of the annotations of records that are `alike`.
+    """Return texts of the annotations of records that are `alike`.
 
-    Equal contents with unequal annotations conflict.
+    Equal contents with different annotations conflict.
     """
     if records[0].example:
         return [record.example.sha256 for record in records if record.example]
     if not any(map(_may_have_file, records[0].features.values())):
-        return [record.content_digest for record in records]  # of all that they say
+        return [record.content_digest for record in records]  # covers the annotations
     return _texts_beside_files([record.features for record in records], "annotation")
 
 
 def label_text(record: Inspected) -> str:
-    """The class names of `record`, for messages."""
+    """Return the class names of `record`, for messages."""
     names: list[str] = []
     for name, value in record.features.items():
         if not record.example:
@@ -64,9 +64,9 @@ def _may_have_file(value: Value) -> bool:
 def _texts_beside_files(
     rows: Sequence[Features], stated: Literal["content", "annotation"]
 ) -> list[str]:
-    """The (name, what is stated) pairs of each row's values without a file, as Python writes them.
+    """Return the `repr` of each row's (name, content or annotation) pairs for values without files.
 
-    Splits of records without files follow from these texts, so they stay what they were.
+    Splits of records without files depend on these texts, so the texts must not change.
     """
     names = [name for name, value in sorted(rows[0].items()) if file_of(value) is None]
     if len(rows) > 1 and any(isinstance(value, Array) for value in rows[0].values()):
@@ -79,7 +79,7 @@ def _texts_beside_files(
 def texts_of(
     columns: Mapping[str, Sequence[Value]], stated: Literal["content", "annotation"] = "content"
 ) -> list[str]:
-    """The same texts of columns of values of one class each; at least one column."""
+    """Return the same texts for one or more columns, each with values of one class."""
     names = sorted(columns)
     pairs = ", ".join(f"({name!r}, ".replace("%", "%%") + "%s)" for name in names)
     values = [_shown(columns[name], stated) for name in names]
@@ -87,7 +87,7 @@ def texts_of(
 
 
 def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) -> Iterable[str]:
-    """Contents or annotations of values of one class, as Python writes them."""
+    """Return the `repr` of contents or annotations of values of one class."""
     state = getattr(kinds.of(values[0]), stated)
     if type(values[0]) is not ClassLabel:
         return map(_repr, map(state, values))
@@ -97,7 +97,7 @@ def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) ->
 
 
 def _repr(value: object) -> str:
-    """Same as `repr`, in a third of the time for long ASCII texts."""
+    """Like `repr`, in a third of the time for long ASCII texts."""
     is_plain = (
         isinstance(value, str) and value.isascii() and not value.encode().translate(None, _PLAIN)
     )
@@ -105,5 +105,5 @@ def _repr(value: object) -> str:
 
 
 def sha256_of(text: str) -> str:
-    """The digest of such a text, in hex."""
+    """Return the hex digest of such a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,4 +1,4 @@
-"""Records are checked, measured and hashed: files one by one, all else a column at a time.
+"""Checks, measures and hashes records: files one by one, other values by column.
 
 No Beam here: worker processes import this module.
 """
@@ -39,7 +39,7 @@ from beam_pipeline.schema.conformance import conforming
 # Approximate size of an Example's framing, keys and numbers without the payload.
 _EXAMPLE_OVERHEAD_BYTES = 400
 
-# Notes of records without files, whose values count none.
+# Notes of records without files: their values add none.
 _NO_NOTES = Counter[str]()
 
 Problem = RecordError | None
@@ -49,7 +49,7 @@ Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InspectedRows:
-    """Checked rows, their values by feature, and digest and size of each as in `Inspected`."""
+    """Checked rows: values by feature, and digests and sizes as in `Inspected`."""
 
     rows: Rows
     columns: Mapping[str, Sequence[Value]]
@@ -69,7 +69,7 @@ def inspect_elements(
     read: storage.ReadFile = storage.read_bytes,
     each: Each = map,
 ) -> list[InspectedElement | InspectedRows]:
-    """Inspect records, which become Rejected if they cannot be used; the order may change."""
+    """Inspect records; unusable ones become Rejected. The order may change."""
     records: list[Record] = []
     results: list[InspectedElement | InspectedRows] = []
     for element in elements:
@@ -95,7 +95,7 @@ def inspect_elements(
 
 
 def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
-    """Return rows that can be used as they are; None if their records need to be looked at."""
+    """Inspect rows as columns; None if their records must be inspected one by one."""
     if rules.tokenizer or rules.schema:
         return None
     columns: Mapping[str, Sequence[Any]] = values_by_feature(rows.table)
@@ -115,19 +115,19 @@ def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
 
 
 def rejected(record: Record, problem: RecordError) -> Rejected:
-    """The reject of a record that cannot be used."""
-    # This prints and writes names that are not UTF-8.
+    """Return the reject of a record that cannot be used."""
+    # Makes names that are not UTF-8 printable.
     source = (record.source or record.key).encode(errors="backslashreplace").decode()
     return Rejected.of(source, problem)
 
 
 class _UnderWay(Inspection):
-    """A record while it is inspected.
+    """A record under inspection.
 
     Attributes:
-        features: As far as they have been checked.
-        example: None, for `alike`: records that are Examples are inspected as a whole.
-        deferred: As `Inspected` has it.
+        features: The values, checked so far.
+        example: None, for `alike`: existing Examples are inspected as a whole.
+        deferred: The same as in `Inspected`.
         result: The inspected record or its problem; None until it is known.
     """
 
@@ -182,7 +182,7 @@ def _as_problem(error: RecordError | MemoryError) -> RecordError:
 def _by_halves(
     function: Callable[[Sequence[_UnderWay]], None], records: Sequence[_UnderWay]
 ) -> None:
-    """Call a function for records that are `alike`, and note the problem of each that fails."""
+    """Call a function for records that are `alike`; halve failing sets to find the bad records."""
     try:
         function(records)
     except (RecordError, MemoryError) as error:
@@ -195,7 +195,7 @@ def _by_halves(
 
 
 def _check_files(under_way: _UnderWay) -> None:
-    """Check what is not checked by column: files, and what annotations state."""
+    """Check the values that are not checked by column: files and annotations."""
     record = under_way.record
     check_text("key", record.key)
     if record.example:
@@ -210,7 +210,7 @@ def _check_files(under_way: _UnderWay) -> None:
 
 
 def _turn(records: Sequence[_UnderWay]) -> None:
-    """Turn the values of records that are `alike` with their images; finds problems."""
+    """Turn the values of records that are `alike` with their images, and note problems."""
     for name, value in records[0].features.items():
         if kinds.of(value).has_geometry:
             _by_halves(functools.partial(_turn_feature, name, kinds.of(value)), records)
@@ -240,13 +240,13 @@ def _check_columns(records: Sequence[_UnderWay]) -> None:
                 changed[name] = checked
     for record, size in zip(records, num_bytes.tolist(), strict=True):
         record.num_bytes += size
-    for name, checked in changed.items():  # seldom any
+    for name, checked in changed.items():  # usually empty
         for record, value in zip(records, checked, strict=True):
             record.features = {**record.features, name: value}
 
 
 def _hold_against(under_way: _UnderWay) -> None:
-    """Adds tokens of texts, and holds the values against what the user declared."""
+    """Add the tokens of texts, and check the values against the declared schema."""
     rules = under_way.rules
     features, deferred = dict(under_way.features), dict(under_way.deferred)
     if rules.tokenizer:
@@ -258,7 +258,7 @@ def _hold_against(under_way: _UnderWay) -> None:
 
 
 def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], tokenizer: str) -> int:
-    """Adds the tokens of every text, but where there are some; their bytes, about."""
+    """Add the tokens of texts that have none; returns their approximate size in bytes."""
     num_bytes = 0
     for name, value in [*features.items()]:
         if isinstance(value, str) and f"{name}/tokens" not in features:
@@ -271,7 +271,7 @@ def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], token
 
 
 def _finish(records: Sequence[_UnderWay]) -> None:
-    """Makes the inspected records of those that are `alike`."""
+    """Set the results of records that are `alike`."""
     digests = content_digests([record.features for record in records])
     for record, digest in zip(records, digests, strict=True):
         if record.num_bytes > MAX_RECORD_BYTES:

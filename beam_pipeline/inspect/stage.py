@@ -1,4 +1,4 @@
-"""Inspect: every file is read once, checked, measured and hashed; its bytes are let go again."""
+"""Inspect: read every file once, check, measure and hash it, and free its bytes."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -22,18 +22,18 @@ from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.worker_pool import Ahead
 
-# Fewer batches are not worth the half second that worker processes take to start.
+# With fewer batches, the half second to start worker processes does not pay off.
 _BATCHES_WITHOUT_PROCESSES = 4
 
 
 class InspectedInput(NamedTuple):
-    """Output of Inspect; all but statistics is spilled (`Job.spill`).
+    """Output of Inspect; everything except statistics is spilled (`Job.spill`).
 
     Attributes:
         records: Tables of records.
         rejected: Packed batches of Rejected.
         statistics: Statistics of the batches.
-        looks: Tables of looks of images.
+        looks: Tables of perceptual hashes of images.
     """
 
     records: beam.PCollection[bytes]
@@ -44,11 +44,11 @@ class InspectedInput(NamedTuple):
 
 @dataclasses.dataclass
 class InspectMedia(beam.PTransform):
-    """Packed batches of elements to `InspectedInput`.
+    """Inspect packed batches of elements; yields `InspectedInput`.
 
     Attributes:
-        packer: Packs what was inspected, in the process that did.
-        threads: Records at once in a process; 0 chooses.
+        packer: Packs inspected elements, in the process that inspected them.
+        threads: Concurrent records in a process; 0 means automatic.
     """
 
     rules: Rules
@@ -115,7 +115,7 @@ class _InspectBatch(beam.DoFn):
         self._meter.beat()
 
     def _processes_ahead(self) -> Ahead[PackedBatch] | None:
-        """Calls in worker processes; None while these still start: this process is sooner done."""
+        """Return calls in worker processes; None while they start, as this process is faster."""
         if self._num_batches > _BATCHES_WITHOUT_PROCESSES:
             start_processes(self._parallelism.processes)
         processes = started_processes()

@@ -1,4 +1,4 @@
-"""Records that are Examples already: checked like every other, then written as they are."""
+"""Inspects existing Examples: checks them like other records, and leaves their bytes unchanged."""
 
 import contextlib
 import dataclasses
@@ -29,7 +29,7 @@ _MISFIT = "does not fit the schema"
 def inspect_existing(
     record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
 ) -> Inspected:
-    """`record` with what its Example holds, key by key; raises as `inspect_example`."""
+    """Return `record` with the values of its Example, by key; raises as `inspect_example`."""
     file = record.example
     assert file is not None
     assert file.length is not None
@@ -49,7 +49,7 @@ def inspect_existing(
 
 
 def _content(features: Mapping[str, Value]) -> str:
-    """Equal for equal images and audio, "" without any."""
+    """Return a text that is equal for equal images and audio; "" without any."""
     values = (value for value in features.values() if isinstance(value, ListSummary))
     digests = [value.sha256 for value in values if value.sha256]
     if len(digests) > 1:
@@ -60,11 +60,11 @@ def _content(features: Mapping[str, Value]) -> str:
 def inspect_example(
     payload: bytes, rules: Rules, expected: Mapping[str, Expectation]
 ) -> tuple[dict[str, Value], dict[str, int]]:
-    """(features, notes) of a serialized Example, as an `Inspected` has them.
+    """Return (features, notes) of a serialized Example, as in `Inspected`.
 
     Raises:
-        RecordError: It is not an Example, an encoded image or audio in it is damaged, or it is not
-            what the schema says, or the first records of the dataset.
+        RecordError: It is not an Example, an image or audio in it is damaged, or it does not
+            match the schema or the first records of the dataset.
     """
     example = parse_example(payload)
     forms = declared_forms(example, rules) if rules.schema else expected_forms(example, expected)
@@ -107,7 +107,7 @@ def parse_example(payload: bytes) -> Lists:
 
 
 def declared_forms(example: Lists, rules: Rules) -> dict[str, str]:
-    """Keys that hold an "image" or "audio" by the schema; RecordError if it does not fit."""
+    """Return keys of an "image" or "audio" by the schema; RecordError if the Example mismatches."""
     for problem in mismatches(schema_specs(rules.schema), example):
         raise RecordError(_MISFIT, problem)
     return {
@@ -144,7 +144,7 @@ def expected_forms(example: Lists, expected: Mapping[str, Expectation]) -> dict[
 
 
 def encoded_form(value: bytes) -> str:
-    """ "image", "audio" or "", by the first bytes."""
+    """Return "image", "audio" or "", by the first bytes."""
     form = form_of(value)
     return "image" if form in IMAGE_FORMS else "audio" if form in AUDIO_FORMS else ""
 
@@ -152,7 +152,7 @@ def encoded_form(value: bytes) -> str:
 def _inspected(
     value: ListSummary, data: bytes, max_pixels: int, notes: Counter[str]
 ) -> ListSummary:
-    """Check that an image or audio is whole; note what other sources would convert."""
+    """Check that an image or audio is intact; note what other sources would convert."""
     if value.form in AUDIO_FORMS:
         audio, _ = inspect_audio(data, AudioOptions())
         shape, sha256 = (audio.num_samples, audio.channels), audio.file.sha256

@@ -1,4 +1,4 @@
-"""Tokens of texts, by a tokenizer that a user has: sentencepiece's or tokenizers' own file."""
+"""Tokenizes texts with a user's tokenizer file, made by sentencepiece or tokenizers."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -19,34 +19,34 @@ Tokenizer = Callable[[str], Sequence[int]]
 
 
 def tokenize(text: str, path: str) -> Array:
-    """Return the tokens of `text`, int64 [n], as the library that made the file encodes it.
+    """Return the tokens of `text`, int64 [n], encoded by the library that made the file.
 
-    They include special tokens that the file adds (a beginning, an end). Nothing is padded or cut,
-    whatever the file says. A text on which the tokenizer fails is a RecordError.
+    They include special tokens that the file adds (a beginning, an end). Padding and truncation set
+    in the file are ignored. A text on which the tokenizer fails is a RecordError.
     """
     ids = np.asarray(load(path)(text), "<i8")
     return Array(dtype="int64", shape=ids.shape, data=ids.tobytes())
 
 
 def read_tokens(data: bytes, text: Callable[[bytes], Value], tokenizer: str) -> Array:
-    """The tokens of the text that `text` makes of `data`: how tokens of deferred texts are read."""
+    """Return the tokens of a deferred text, which `text` parses from `data`."""
     value = text(data)
     assert isinstance(value, str)
     return tokenize(value, tokenizer)
 
 
 def deferred_tokens(text: Deferred, tokenizer: str) -> Deferred:
-    """Return the tokens of a text in a byte range, to be read from that range."""
+    """Return the deferred tokens of a deferred text, in the same byte range."""
     read = functools.partial(read_tokens, text=text.read, tokenizer=tokenizer)
     return Deferred(file=text.file, read=read)
 
 
 @functools.lru_cache(maxsize=4)
 def load(path: str) -> Tokenizer:
-    """The tokenizer in a file, read once by a process: sentencepiece's .model, tokenizers' .json.
+    """Load a tokenizer, once per process: sentencepiece's .model or tokenizers' .json.
 
     Raises:
-        ConfigError: The file is neither, cannot be read, or its library is not installed.
+        ConfigError: The file has another format, cannot be read, or its library is not installed.
     """
     loaders = {".model": _sentencepiece, ".json": _tokenizers}
     suffix = path[path.rfind(".") :].lower()
@@ -60,7 +60,7 @@ def load(path: str) -> Tokenizer:
         raise ConfigError(f"tokenizer {path}: {error.reason}") from error
     except ImportError as error:
         raise ConfigError(f"tokenizer {path} needs {error.name}: {_EXTRA}") from error
-    except Exception as error:  # the libraries raise plain ones
+    except Exception as error:  # the libraries raise plain Exceptions
         raise ConfigError(f"tokenizer {path} is invalid: {error}") from error
 
 
@@ -68,7 +68,7 @@ def _sentencepiece(data: bytes) -> Tokenizer:
     import sentencepiece
 
     if not data:
-        raise ValueError("the file is empty")  # sentencepiece would wait for another
+        raise ValueError("the file is empty")  # sentencepiece would start without a model
     processor = sentencepiece.SentencePieceProcessor(model_proto=data)
     encode: Tokenizer = processor.encode
     return encode

@@ -1,7 +1,7 @@
-"""Kinds of values, one module per kind, with all that the pipeline knows of it.
+"""Kinds of values, one module per kind, with everything that the pipeline knows about it.
 
-`of(value)` and `named(feature)` find a value's kind and a feature's; the protocol is `kind.Kind`.
-Elsewhere nothing asks of what kind a value is (tests/test_architecture.py).
+`of(value)` and `named(feature)` return the kind of a value or feature; the protocol is `kind.Kind`.
+No code elsewhere depends on a value's kind (tests/test_architecture.py).
 """
 
 import builtins
@@ -44,10 +44,10 @@ _OF_TYPES = {each: kind for kind in KINDS for each in kind.types}
 
 
 def of(value: object) -> Kind[Any]:
-    """The kind of a value.
+    """Return the kind of a value.
 
     Raises:
-        RecordError: "unsupported value": it is of none.
+        RecordError: "unsupported value": no kind has such values.
     """
     kind = _kind_of(value)
     if kind is None:
@@ -62,29 +62,29 @@ def _kind_of(value: object) -> Kind[Any] | None:
 
 
 def inline_bytes(value: object) -> int:
-    """About how many bytes of texts and arrays a value holds itself, which nobody has checked."""
+    """Estimate the bytes of texts and arrays in a value that has not been checked."""
     kind = _OF_VALUES.get(type(value))
     return kind.inline_bytes(value) if kind else 0
 
 
 def named(feature: Feature) -> Kind[Any]:
-    """The kind of a feature."""
+    """Return the kind of a feature."""
     return _OF_FEATURES[feature.kind]
 
 
 def of_type(type_name: str) -> Kind[Any]:
-    """The kind whose values have such a type (`Observed.types`)."""
+    """Return the kind with values of this type (`Observed.types`)."""
     return _OF_TYPES[type_name]
 
 
 def is_by_column(value: object) -> bool:
-    """Whether values of this class are checked a column at a time (`Kind.check_column`)."""
+    """Whether values of this class are checked by column (`Kind.check_column`)."""
     kind = _kind_of(value)
     return kind is not None and kind.by_column
 
 
 def are_by_column(values: Collection[object]) -> bool:
-    """Whether all values are checked so."""
+    """Whether all values are checked by column."""
     return _BY_COLUMN.issuperset(builtins.map(type, values))
 
 

@@ -34,17 +34,17 @@ from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees, num_values
 
-# A tensor with more values is stored as one raw value: the cost of parsing a list grows with them.
+# Larger tensors are stored as one raw value, as parsing a list takes time per value.
 _MAX_LISTED_VALUES = 256
 _RAW_DTYPES = (*sorted(STORED_INTEGERS), "uint64", "float16", "float32", "float64")
-# Raw values that tf.io.decode_raw has no type for; TFDS gives them as bytes.
+# Raw dtypes that tf.io.decode_raw does not support; TFDS returns them as bytes.
 _NOT_DECODED = frozenset({"uint32"})
 
 _Strings = tuple[str, ...]
 
 
 class ArrayKind(Kind[Array | _Strings]):
-    """Arrays: type, shape and range. An array without axes is the number that it holds."""
+    """Arrays: type, shape and range. An array without axes becomes a number."""
 
     values = (Array, tuple)
     features = ("tensor", "sequence")
@@ -102,7 +102,7 @@ class ArrayKind(Kind[Array | _Strings]):
             observed.columns = None
 
     def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
-        """A tensor if all shapes are equal, a sequence if they differ in the first axis."""
+        """Return a tensor if all shapes are equal, a sequence if the first axis differs."""
         if "strings" in observed.types:
             return {"kind": "sequence", "dtype": "string", "shape": (None,)}
         dtype = functools.reduce(_wider, sorted(observed.array_dtypes))
@@ -193,7 +193,7 @@ class ArrayKind(Kind[Array | _Strings]):
         return range_problem(feature, np.frombuffer(data, dtype))
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
-        """Its type and shape."""
+        """Return its type and shape."""
         sizes = [size for size in feature.shape if size is not None]
         if feature.kind == "sequence":
             if not sizes:
@@ -224,32 +224,32 @@ class ArrayKind(Kind[Array | _Strings]):
 
 
 def _size_fits(feature: Feature, shape: tuple[int, ...]) -> bool:
-    if feature.dtype == "string":  # one after the other
+    if feature.dtype == "string":  # concatenated
         size = math.prod(size for size in feature.shape if size is not None)
         return shape[0] == size if feature.kind == "tensor" else shape[0] % size == 0
     return len(shape) == len(feature.shape) and agrees(feature.shape, shape)
 
 
 def _wider(one: str, other: str) -> str:
-    """The dtype that holds both: int64 for integers, else float32."""
+    """Return a dtype for both: int64 for integers, else float32."""
     if one == other:
         return one
     return "int64" if {one, other} <= STORED_INTEGERS else "float32"
 
 
-# Arrays of more axes are stored raw, as a rule; others as lists.
+# Arrays with more axes are usually stored raw, others as lists.
 _LISTED_AXES = 1
 
 
 def measure(
     array: Array, read: storage.ReadFile = storage.read_bytes
 ) -> tuple[Array | int | float, int]:
-    """(`array` with all that its values tell, about how many bytes it takes where it is stored).
+    """Return (`array` with facts about its values, its approximate stored size in bytes).
 
-    An array without axes is the number that it holds.
+    An array without axes becomes a number.
 
     Raises:
-        RecordError: The file cannot be used, or has other values than its shape says.
+        RecordError: The file cannot be used, or its values do not match its shape.
     """
     if array.file is None:
         measured, data = _measured_values(array, array.data), array.data
@@ -274,7 +274,7 @@ def _values(array: Array, data: bytes) -> np.ndarray[Any, Any]:
 
 
 def _measured_values(array: Array, data: bytes) -> Array:
-    """`array`, whose raw values `data` are."""
+    """Return `array` with facts about its values, given as raw `data`."""
     try:
         dtype = little_endian(array.dtype)
     except TypeError as error:
@@ -299,7 +299,7 @@ def _measured_values(array: Array, data: bytes) -> Array:
 
 
 def _stored_bytes(array: Array) -> int:
-    """About how many bytes the values take in an Example: as a list, or raw."""
+    """Estimate the bytes of the values in an Example, as a list or raw."""
     dtype = np.dtype(array.dtype)
     size = math.prod(array.shape)
     if dtype.kind == "f" or len(array.shape) > _LISTED_AXES:

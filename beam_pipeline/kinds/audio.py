@@ -31,7 +31,7 @@ _NUMBERS = ("sample_rate", "num_samples", "channels")
 
 
 class AudioKind(MediaKind[Audio]):
-    """Audio: format, length, channels, sample rate, sha256 and what has to be converted."""
+    """Audio: format, length, channels, sample rate, sha256 and conversions."""
 
     values = (Audio,)
     features = ("audio",)
@@ -76,7 +76,7 @@ class AudioKind(MediaKind[Audio]):
             yield f"{feature.sample_rate:,} Hz"
         if feature.shape[1:] and (channels := feature.shape[1]):
             yield counted(channels, "channel")
-        if samples := observed.span("num_samples"):  # none of existing Examples
+        if samples := observed.span("num_samples"):  # unknown for existing Examples
             yield between(*samples, "sample")
 
     def payload(self, value: Audio, data: bytes, rules: Rules) -> bytes:
@@ -99,7 +99,7 @@ class AudioKind(MediaKind[Audio]):
             yield problem
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
-        """Its length, rate and channels."""
+        """Return its length, rate and channels."""
         if feature.bare:
             return ""
         rate, samples, channels = (lists[feature.subkey(name)][0] for name in _NUMBERS)

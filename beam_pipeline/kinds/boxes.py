@@ -1,10 +1,10 @@
-"""Objects of an image: from what an annotation states to fractions of the upright image.
+"""Converts an image's objects from their annotation to fractions of the upright image.
 
-Boxes decide which objects are kept; the other columns (`kinds.columns`) of these are placed, too.
+Boxes determine which objects are kept; the other columns (`kinds.columns`) of these follow.
 `kinds.frame` finds the frame of an annotation.
 
-The unit is not guessed: boxes in pixels whose numbers are all 1 or less, and boxes in fractions
-with a number beyond 2, are refused.
+The unit is not guessed: boxes in pixels are refused if all numbers are 1 or less, and boxes in
+fractions if a number exceeds 2.
 """
 
 import itertools
@@ -30,7 +30,7 @@ _Which = npt.NDArray[np.bool_]
 
 FORMATS = ("xyxy", "xywh", "center_xywh", "rel_xyxy", "rel_xywh", "rel_center_xywh")
 
-# Notes that are counted.
+# Notes.
 CLIPPED = "box clipped"
 DROPPED_OUTSIDE = "box dropped: outside"
 DROPPED_NO_AREA = "box dropped: no area"
@@ -40,12 +40,12 @@ IN_PIXELS = "boxes in pixels"
 BOX_OUTSIDE = "box outside image"
 BOX_WITHOUT_AREA = "box without area"
 
-# A box may reach out of its image, but a larger number is not a fraction.
+# A box may extend beyond its image, but larger numbers are not fractions.
 MAX_FRACTION = 2.0
-# In one image: many times as many as the most crowded ones have, and 100 MB of memory.
+# Per image: far more than in the most crowded images, and 100 MB of memory.
 MAX_BOXES = 100_000
 _REMEDY = "and a table, COCO or VOC has them, set box_format to"
-# In fractions of the image's sides: less is a rounding error of the annotation.
+# In fractions of the image's sides; smaller excesses are rounding errors of the annotation.
 _TOLERANCE = 1e-6
 
 
@@ -56,23 +56,23 @@ def place_column(
     policy: Policy = "clip",
     stated: bool = False,
 ) -> list[Placed | RecordError]:
-    """Turn objects into "rel_xyxy" of the upright image, and drop those that cannot be used.
+    """Convert objects to "rel_xyxy" of the upright image, and drop unusable ones.
 
-    Coordinates are rounded to float32, so that storing them loses nothing, with
-    0 ≤ min < max ≤ 1. The boxes of all records are one array: some NumPy calls take as long as ten
-    boxes.
+    Coordinates are rounded to float32, so that storing them is lossless, with
+    0 ≤ min < max ≤ 1. The boxes of all records are one array, as some NumPy calls take as long as
+    ten boxes.
 
     Args:
         column: The objects of each record, as its annotation states them.
         frames: The frame of each record's image.
-        policy: Treatment of a box that reaches out of the image (by more than a millionth):
-            "clip" cuts it off, and drops it when nothing is left; "drop" drops it; "error" refuses.
-            A box without area is dropped too, or refused with "error".
-        stated: Whether a user states the format, so that a box may be only the first pixel.
+        policy: Treatment of a box that extends beyond the image (by more than a millionth):
+            "clip" clips it, or drops it if nothing is left; "drop" drops it; "error" refuses the
+            record. A box without area is dropped too, or refused with "error".
+        stated: Whether the user states the format, so that a box may be just the first pixel.
 
     Returns:
-        For each record the objects that are left, and how many were `CLIPPED`, `DROPPED_OUTSIDE`
-        and `DROPPED_NO_AREA`; or the RecordError that refuses it.
+        For each record the kept objects, and the numbers of `CLIPPED`, `DROPPED_OUTSIDE` and
+        `DROPPED_NO_AREA` ones; or the RecordError that refuses it.
     """
     results: dict[int, Placed | RecordError] = {}
     by_format: defaultdict[str, list[tuple[int, Boxes]]] = defaultdict(list)
@@ -95,7 +95,7 @@ def place_column(
 
 
 def check_number(number: int) -> None:
-    """Raises RecordError where an image has more boxes than any has; before they are made."""
+    """Raise RecordError for an implausible number of boxes, before they are created."""
     if number > MAX_BOXES:
         raise RecordError(MALFORMED, f"more than {MAX_BOXES:,} boxes of one image")
 
@@ -119,7 +119,7 @@ def _boxes_of(objects: Objects) -> Boxes:
 
 
 def _parts(numbered: Sequence[tuple[int, Boxes]]) -> Iterator[Sequence[tuple[int, Boxes]]]:
-    """Records of together at most MAX_BOXES boxes, or one of more."""
+    """Yield runs of records with at most MAX_BOXES boxes in total, or a single larger record."""
     start = number = 0
     for at, (_, boxes) in enumerate(numbered):
         number += len(boxes)
@@ -130,7 +130,7 @@ def _parts(numbered: Sequence[tuple[int, Boxes]]) -> Iterator[Sequence[tuple[int
 
 
 class _Boxes:
-    """The boxes of some records with boxes of one format, in one array."""
+    """Boxes of several records in the same format, as one array."""
 
     def __init__(
         self, column: Sequence[Objects], frames: Sequence[Frame], boxes: Sequence[Boxes]
@@ -239,7 +239,7 @@ class _Boxes:
         self._refuse(solid & small[self._record], IN_FRACTIONS, detail)
 
     def _stated_frame(self, at: int) -> Frame:
-        """The frame of a record's numbers."""
+        """Return the frame of a record's numbers."""
         frame, stated = self._frames[at], self._column[at].image_size
         try:
             if min(frame.size) < 1:
@@ -250,7 +250,7 @@ class _Boxes:
             return Frame(size=ImageSize(1, 1))
 
     def _corners(self) -> _Numbers:
-        """(xmin, ymin, xmax, ymax) of each box, in the unit of the annotation."""
+        """Return (xmin, ymin, xmax, ymax) of each box, in the unit of the annotation."""
         first, second = self._rows[:, :2], self._rows[:, 2:]
         if self._format.endswith("center_xywh"):
             corners = np.hstack((first - second / 2, first + second / 2))
@@ -268,7 +268,7 @@ class _Boxes:
         return corners
 
     def _fractions(self, corners: _Numbers) -> _Numbers:
-        """Corners in fractions of the upright images."""
+        """Convert corners to fractions of the upright images."""
         sizes = np.array([each.size[::-1] * 2 for each in self._stated_frames], np.float64)
         sides = corners / np.repeat(sizes, self._counts, axis=0)
         for at, frame in enumerate(self._stated_frames):
@@ -285,7 +285,7 @@ def _any(numbers: _Which) -> _Which:
 
 
 def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
-    """Boxes in fractions, clipped to the image."""
+    """Clip boxes in fractions to the image."""
     within = boxes.copy()
     within[within < 0.0] = 0.0  # keeps -0.0
     within[within > 1.0] = 1.0
@@ -293,13 +293,13 @@ def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
 
 
 def _change(is_usable: bool, is_outside: bool) -> str:
-    """The note that is counted for a box; "" for none."""
+    """Return the note for a box; "" for none."""
     if is_usable:
         return CLIPPED if is_outside else ""
     return DROPPED_OUTSIDE if is_outside else DROPPED_NO_AREA
 
 
 def _name(objects: Objects, index: int) -> str:
-    """A box, for messages."""
+    """Name a box in messages."""
     label = f" ({objects.labels[index]})" if objects.labels else ""
     return f"box {index + 1}{label} {tuple(objects.boxes[index])} in {objects.format}"

@@ -1,6 +1,6 @@
 """Columns of objects: labels, keypoints, outlines, masks and attributes of each box.
 
-A further kind of annotation is a field of `records.Objects`, a `Column` and its place in `COLUMNS`.
+A new kind of annotation needs a field of `records.Objects`, and a `Column` listed in `COLUMNS`.
 """
 
 import dataclasses
@@ -32,20 +32,20 @@ from tfrecord_dataset.format.feature_keys import ROTATED, ROTATED_PARTS, is_rese
 from tfrecord_dataset.image_size import ImageSize
 
 FEWEST_CORNERS = 3
-# Pixels, or times the image.
+# In pixels, or in multiples of the image.
 _FARTHEST_POINT = 1e9
-# Image sides: a corner may be outside, but drawing must stay fast.
+# In image sides: a corner may be outside, but drawing must stay fast.
 _FARTHEST_CORNER = 10.0
-# Digits of a corner's text in 0..1: a hundredth of a pixel of an image of 10,000.
+# Decimals of a corner's text in 0..1: a hundredth of a pixel in an image of 10,000.
 _DECIMALS = 6
-# Python writes less with an exponent.
+# Python writes smaller numbers with an exponent.
 _LEAST_PLAIN = 1e-4
 # An angle this close below π/2 is -π/2.
 _ANGLE_ROUNDING = 1e-6
-# Types of numbers, and a bound within which an Example holds any.
+# Types of numbers, and a bound within which an Example can store any of them.
 _NUMBERS = {int, float, bool}
 _PLAIN = 2.0**62
-# All masks of an image; each pixel takes about a nanosecond to store.
+# Of all masks of an image; each pixel takes about a nanosecond to store.
 _MOST_PIXELS = 1 << 34
 
 
@@ -59,12 +59,12 @@ Names = tuple[str, ...]
 class Column:
     """One column: how it is checked, placed, counted, declared and stored.
 
-    A value that cannot be used is a RecordError.
+    An unusable value is a RecordError.
 
     Attributes:
-        field: Its field of `Objects`, which is empty where annotations have no such column.
-        noun: Its values, for messages.
-        geometry: Its shapes in `Feature.geometry`.
+        field: Its field of `Objects`; empty if annotations have no such column.
+        noun: Name of its values, for messages.
+        geometry: Names of its shapes in `Feature.geometry`.
     """
 
     field: ClassVar[str] = ""
@@ -72,22 +72,22 @@ class Column:
     geometry: ClassVar[str] = ""
 
     def check_length(self, values: Any, number: int) -> None:
-        """Check that there is a value for each of `number` objects, or none."""
+        """Check that there are no values, or one for each of `number` objects."""
         if values and len(values) != number:
             raise RecordError(MALFORMED, f"{number} boxes but {len(values)} {self.noun}")
 
     def check(self, name: str, values: Any) -> Any:
-        """The values of feature `name`, to be stored."""
+        """Check values of feature `name`, and return those to store."""
         return values
 
     def place(self, values: Any, kept: Sequence[int], frame: Frame, image: Frame) -> Any:
-        """The values of the objects that are kept, in the stored image.
+        """Convert the values of kept objects to the stored image.
 
         Args:
-            values: As the annotation states them.
+            values: Values from the annotation.
             kept: Indices of the objects.
             frame: The frame of the annotation's numbers.
-            image: The image's frame, for values with a size of their own.
+            image: The image's frame, for values with their own size.
         """
         return taken(values, kept)
 
@@ -97,34 +97,34 @@ class Column:
             observed.geometry.add(self.geometry)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        """The column's fields of `Feature`.
+        """Return the column's fields of `Feature`.
 
         Raises:
-            DataError: Records differ in what they must have alike, or have undeclared classes.
+            DataError: Records are inconsistent, or have undeclared classes.
         """
         return {}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """The column's lists, by part of the key, where the feature has the column."""
+        """Return the column's lists by part of the key, if the feature has the column."""
         raise NotImplementedError
 
     def encode_column(
         self, feature: Feature, column: Sequence[Objects], stored: Sequence[Stored]
     ) -> Mapping[str, Sequence[FeatureValue]]:
-        """The lists of some records, by part of the key; as `encode` of each."""
+        """Return the lists of several records by part of the key, as `encode` does for one."""
         rows = [self.encode(feature, *each) for each in zip(column, stored, strict=True)]
         return {part: [row[part] for row in rows] for part in rows[0]}
 
 
 def taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
-    """The values of the objects that are kept."""
+    """Return the values of kept objects."""
     if len(kept) == len(values):
         return tuple(values)
     return tuple(values[index] for index in kept)
 
 
 class Labels(Column):
-    """Class names, one an object."""
+    """Class names, one per object."""
 
     field = noun = "labels"
 
@@ -163,10 +163,10 @@ class Labels(Column):
 
 
 class Keypoints(Column):
-    """Triples of x, y and visibility, one after the other; never clipped.
+    """Flat triples of x, y and visibility; never clipped.
 
-    (0, 0, 0) stays: it is not a point. Where records name other points, the feature has all names
-    of all records, sorted, and each point is stored in the place of its name.
+    (0, 0, 0) is a missing point and is kept. If records name different points, the feature has the
+    sorted names of all records, and each point is stored at the index of its name.
     """
 
     field = "keypoints"
@@ -228,7 +228,7 @@ def _common_naming(
     known: Sequence[tuple[tuple[str, ...], tuple[int, ...]]],
     observed: Observed,
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """(names, flips) of the keypoints of all records."""
+    """Return (names, flips) of the keypoints of all records."""
     if len(known) == 1:
         return known[0]
     if len({names for names, _ in observed.keypoint_naming if names}) < len(
@@ -251,7 +251,7 @@ def _common_naming(
 def _placed_points(triples: Ring, frame: Frame) -> Ring:
     placed: list[float] = []
     for x, y, visibility in zip(triples[::3], triples[1::3], triples[2::3], strict=True):
-        if not abs(x) + abs(y) < _FARTHEST_POINT:  # nor is NaN
+        if not abs(x) + abs(y) < _FARTHEST_POINT:  # true for NaN
             raise RecordError(IMPOSSIBLE_BOX, f"a keypoint at ({x}, {y}); correct or remove it")
         if x or y or visibility:
             x, y = frame.point(x, y)
@@ -282,13 +282,13 @@ class Polygons(Column):
         return dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        """Also for rotated boxes and masks."""
+        """Return the fields for polygons, rotated boxes and masks."""
         return {"geometry": feature.geometry or tuple(sorted(observed.geometry))}
 
     def encode_column(
         self, feature: Feature, column: Sequence[Objects], stored: Sequence[Stored]
     ) -> Mapping[str, Sequence[FeatureValue]]:
-        """A text per object: the JSON list of its rings, [] without any."""
+        """Encode one text per object: the JSON list of its rings, [] without any."""
         if "polygon" not in feature.geometry:
             return {}
         outlines = [Outlines.of(each.polygons or ((),) * len(each.boxes)) for each in column]
@@ -304,7 +304,7 @@ def _outlines(values: Sequence[Sequence[Sequence[float]]]) -> Outlines:
 
 
 def _texts(outlines: Sequence[Outlines]) -> list[bytes]:
-    """A JSON list of its rings for each object, as Python writes it, in a sixth of its time."""
+    """Return each object's rings as a JSON list, like Python's json in a sixth of the time."""
     numbers, lengths, counts = (
         np.concatenate([getattr(outline, name) for outline in outlines])
         for name in ("numbers", "ring_lengths", "ring_counts")
@@ -320,18 +320,18 @@ def _texts(outlines: Sequence[Outlines]) -> list[bytes]:
 
 
 def _lists(texts: pa.Array, lengths: npt.NDArray[np.int32]) -> pa.Array:
-    """JSON lists of texts, each of so many."""
+    """Join texts into JSON lists of these lengths."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), texts), ",")
     return pc.binary_join_element_wise("[", joined, "]", "")
 
 
 def _placed(outlines: Outlines, frame: Frame) -> npt.NDArray[np.float64]:
-    """The numbers of rings in the stored image, in one step for all of them."""
+    """Convert the numbers of all rings to the stored image at once."""
     stated = outlines.numbers
     corners = np.empty_like(stated)
     corners[0::2], corners[1::2] = frame.point(stated[0::2], stated[1::2])
-    far = ~(np.abs(corners) <= _FARTHEST_CORNER)  # NaN, too
+    far = ~(np.abs(corners) <= _FARTHEST_CORNER)  # true for NaN
     if far.any():
         at, ends = np.flatnonzero(far)[0], np.cumsum(outlines.ring_lengths)
         ring = outlines.rings()[int(np.searchsorted(ends, at, side="right"))]
@@ -344,7 +344,7 @@ def _placed(outlines: Outlines, frame: Frame) -> npt.NDArray[np.float64]:
 
 
 class Rotated(Column):
-    """Boxes that are not upright, by their four corners; never clipped."""
+    """Rotated boxes, as four corners; never clipped."""
 
     field = "rotated"
     noun = "rotated ones"
@@ -365,7 +365,7 @@ class Rotated(Column):
         return tuple(rings[0] if rings else () for rings in placed)
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """Five numbers an object, also of the upright ones."""
+        """Encode five numbers per object, including upright ones."""
         if ROTATED not in feature.geometry:
             return {}
         if objects.boxes and objects.image_size is None:
@@ -376,7 +376,7 @@ class Rotated(Column):
 
 
 def _rotated(objects: Objects, index: int) -> tuple[float, ...]:
-    """cx, cy, w, h in fractions, and the angle of the longer side w, clockwise in -π/2..π/2.
+    """Return cx, cy, w, h in fractions, and the clockwise angle of the longer side w in -π/2..π/2.
 
     If the corners are not an exact rectangle in the stored image, opposite sides are averaged.
     """
@@ -395,9 +395,9 @@ def _rotated(objects: Objects, index: int) -> tuple[float, ...]:
 
 
 class Masks(Column):
-    """Pixels of the image, as run lengths or as those that the object's polygons surround.
+    """Pixels of objects, as run lengths or as the inside of the object's polygons.
 
-    Once one image has masks, the objects of all others have them, too: their polygons are filled.
+    If one image has masks, the objects of all others get them too, from their polygons.
     """
 
     field = noun = "masks"
@@ -425,7 +425,7 @@ class Masks(Column):
             observed.geometry.add("mask")
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """A PNG file an object, of the image's size, as Model Garden has it; zeros for no mask."""
+        """Encode one PNG per object, in the image's size, like Model Garden; zeros without mask."""
         if "mask" not in feature.geometry:
             return {}
         if objects.boxes and objects.image_size is None:
@@ -438,10 +438,10 @@ class Masks(Column):
 
 
 class Attributes(Column):
-    """Columns of numbers or texts by names of the source's.
+    """Columns of numbers or texts, named by the source.
 
-    "area" is kept as stated, times the frame's scale, also where a box is clipped: it may be a
-    segment's.
+    "area" is only multiplied by the frame's scale, even if the box is clipped, as it may be the
+    area of a segment.
     """
 
     field = "attributes"
@@ -490,7 +490,7 @@ class Attributes(Column):
         return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
-        """One value per object; -1 or "" if the record has no such attribute."""
+        """Encode one value per object; -1 or "" if the record lacks the attribute."""
         parts: dict[str, FeatureValue] = {}
         for name, dtype in feature.attributes.items():
             absent = "" if dtype == "string" else -1

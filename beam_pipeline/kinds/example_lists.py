@@ -13,17 +13,17 @@ _SHOWN_CHARACTERS = 40
 
 
 def one(lists: Lists, key: str) -> Any:
-    """The first value under a key."""
+    """Return the first value of a key."""
     return lists[key][1][0]
 
 
 def text(lists: Lists, key: str) -> str:
-    """The first value under a key, a text."""
+    """Return the first value of a key as text."""
     return str(one(lists, key).decode(errors="replace"))
 
 
 def values(lists: Lists, key: str) -> Sequence[Any]:
-    """The values under a key, which may be missing."""
+    """Return the values of a key, which may be missing."""
     return lists.get(key, ("", ()))[1]
 
 
@@ -50,6 +50,6 @@ def text_problem(feature: Feature, value: bytes) -> str:
 
 
 def describe_bytes(value: bytes) -> str:
-    """A bytes value, for messages."""
+    """Describe a bytes value, for messages."""
     head = repr(value[:_SHOWN_CHARACTERS])[1:]
     return f"{len(value):,} bytes that start with {head}" if value else "no bytes"

@@ -1,16 +1,16 @@
 """Frames of reference in which boxes, points and outlines are stated and stored.
 
-The frame of an annotation:
+The frame of an annotation depends on the image size that it states:
 
-- It states an image size that the upright image has, or none, or it is in fractions: the
-  upright image, which is what annotation tools show.
-- It states the size that only the file has, before the EXIF orientation: its geometry is turned
-  together with the image. (An orientation that keeps the size, or a square image, cannot be
-  distinguished from an upright one.)
-- It states another size, in pixels: "size mismatch".
+- The upright image's size, no size, or fractions: the upright image, which annotation tools
+  show.
+- The size of the file before its EXIF orientation: the geometry is turned together with the
+  image. (An orientation that keeps the size, or a square image, cannot be distinguished from an
+  upright one.)
+- Another size, in pixels: "size mismatch".
 
-An image that is resized needs no other geometry, since fractions stay what they are; areas in
-pixels are scaled.
+Resizing an image does not change its geometry, which is in fractions; areas in pixels are
+scaled.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ class Frame:
     Attributes:
         size: Unit of the stated numbers: the size of the image in its file, before the
             orientation; 1 by 1 for fractions.
-        orientation: EXIF's, 1 to 8, by which the image or what is stated is turned.
+        orientation: EXIF orientation, 1 to 8, applied to the image or the stated numbers.
         scale: Pixels as stored per pixel of the upright image, across and down.
     """
 
@@ -60,7 +60,7 @@ class Frame:
         return ImageSize(round(height * self.scale[1]), round(width * self.scale[0]))
 
     def of_annotation(self, stated_size: ImageSize | None, *, relative: bool) -> "Frame":
-        """The frame of an annotation's numbers: pixels of an image of that size, or fractions.
+        """Return the frame of an annotation: pixels of an image of this size, or fractions.
 
         Raises:
             RecordError: "size mismatch".
@@ -81,7 +81,7 @@ class Frame:
         )
 
     def point(self, x: _Number, y: _Number) -> tuple[_Number, _Number]:
-        """A stated point, or the coordinates of many, in fractions of the upright image."""
+        """Convert a stated point, or many coordinates, to fractions of the upright image."""
         x, y = x / self.size.width, y / self.size.height
         orientation = self.orientation
         if orientation >= 5:
@@ -93,17 +93,17 @@ class Frame:
         return x, y
 
     def boxes(self, stated: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Stated boxes [n, 4], in fractions of the upright image."""
+        """Convert stated boxes [n, 4] to fractions of the upright image."""
         one = np.stack(self.point(stated[:, 0], stated[:, 1]), axis=1)
         other = np.stack(self.point(stated[:, 2], stated[:, 3]), axis=1)
         return np.hstack((np.minimum(one, other), np.maximum(one, other)))
 
     def area(self, pixels: float) -> float:
-        """An area of the upright image, in pixels as stored."""
+        """Convert an area of the upright image to pixels as stored."""
         return float(pixels) * self.scale[0] * self.scale[1]
 
 
 def rounded(x: float, y: float) -> tuple[float, float]:
-    """A point as float32 has it, so that storing it loses nothing."""
+    """Round a point to float32, so that storing it is lossless."""
     point: tuple[float, float] = _FLOAT32_POINT.unpack(_FLOAT32_POINT.pack(x, y))
     return point

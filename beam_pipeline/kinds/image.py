@@ -29,7 +29,7 @@ from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 from tfrecord_dataset.format.value_forms import IMAGE_FORMS
 from tfrecord_dataset.shown_text import counted
 
-# The pixels of such images are numbers of classes or depths: a mean of two is neither.
+# Pixels of such images are class numbers or depths, which must not be averaged.
 _MAPS = frozenset({"mask", "masks", "segmentation", "seg", "trimap", "depth", "disparity"})
 MAP_CHANGED = "map changed"
 _CHANGES_FORMAT = re.compile("format ")
@@ -37,7 +37,7 @@ _NOT_A_WORD = re.compile("[^a-z]+")
 
 
 def _check_map(name: str, image: Image) -> None:
-    """Raises RecordError "map changed" where a mask or depth map would get other values."""
+    """Raise RecordError "map changed" if the values of a mask or depth map would change."""
     if not image.conversions:
         return
     to_jpeg = image.format == "jpeg" and any(map(_CHANGES_FORMAT.match, image.conversions))
@@ -52,7 +52,7 @@ def _check_map(name: str, image: Image) -> None:
 
 
 class ImageKind(MediaKind[Image]):
-    """Images: format, size, sha256 and what has to be converted."""
+    """Images: format, size, sha256 and conversions."""
 
     values = (Image,)
     features = ("image",)

@@ -1,4 +1,4 @@
-"""The protocol of a kind: what the pipeline asks of values, and of the features that hold them."""
+"""The protocol of a kind: what the pipeline needs from values and their features."""
 
 import dataclasses
 from collections import Counter
@@ -22,7 +22,7 @@ from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 V = TypeVar("V")
 Int64s = npt.NDArray[np.int64]
 
-# TensorFlow reads messages of up to 2 GiB: half of that leaves room for all else.
+# TensorFlow reads messages of up to 2 GiB; half of that leaves room for other values.
 MAX_RECORD_BYTES = 1 << 30
 
 
@@ -31,8 +31,8 @@ class Inspection:
     """State of a record while its values are checked.
 
     Attributes:
-        notes: Changes, and how often each was made.
-        num_bytes: About how many bytes the record takes in a shard.
+        notes: Number of changes, by description.
+        num_bytes: Approximate size of the record in a shard, in bytes.
         frames: Frames of its images by feature, in order.
         look: Perceptual hash of its first image (`media.looks`), if requested.
     """
@@ -46,7 +46,7 @@ class Inspection:
 
     @property
     def image_frame(self) -> Frame | None:
-        """Frame of the image called "image", else of the first one; None without an image."""
+        """Frame of the image named "image", else of the first one; None without an image."""
         return self.frames.get("image") or next(iter(self.frames.values()), None)
 
     def count(self, what: str, conversions: Iterable[str], num_bytes: int = 0) -> None:
@@ -73,22 +73,21 @@ class Stored(NamedTuple):
 class Kind(Generic[V]):
     """One kind of values: how they are checked, counted, declared, stored and described.
 
-    A kind has no state. What a value needs is asked of `kinds.of(value)`, what a feature needs of
-    `kinds.named(feature)`: the features of a kind may hold values of others, as a declared scalar
-    holds text. A value that cannot be used is a RecordError (docs/data-checks.md).
+    A kind has no state. `kinds.of(value)` handles a value and `kinds.named(feature)` a feature;
+    they may differ, as a declared scalar may hold text. An unusable value is a RecordError
+    (docs/data-checks.md).
 
     Attributes:
-        values: The classes of its values.
-        features: The kinds of its features (`Feature.kind`).
-        types: The names of its types of values in `Observed.types`.
+        values: Classes of its values.
+        features: Kinds of its features (`Feature.kind`).
+        types: Names of its types of values in `Observed.types`.
         dtypes: Dtypes of its features; for media, of the decoded values.
-        usual: Fields of a declared feature that does not state them, other than in existing
-            Examples.
-        by_column: Whether `check_column` checks the values: they are not files.
-        may_lack: Whether records without a value have one that stands for "missing".
+        usual: Default fields of a declared feature, except in existing Examples.
+        by_column: Whether `check_column` checks the values; false for files.
+        may_lack: Whether a value represents "missing" in records without one.
         has_geometry: Whether values are turned with the record's image (`turn_column`).
         has_classes: Whether features have classes.
-        has_own_column: Whether the index has a column of the values themselves.
+        has_own_column: Whether the index has a column with the values themselves.
     """
 
     values: tuple[type, ...] = ()
@@ -109,7 +108,7 @@ class Kind(Generic[V]):
         raise NotImplementedError
 
     def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
-        """Check values of feature `name`; returns them, and about how many bytes each takes."""
+        """Check values of feature `name`; returns them, and the approximate bytes of each."""
         raise NotImplementedError
 
     def turn_column(
@@ -119,67 +118,67 @@ class Kind(Generic[V]):
         raise NotImplementedError
 
     def content(self, value: V) -> object:
-        """Identity of the value's content: a sha256 in hex, or an object with a text of its own."""
+        """Return the identity of the value's content: a hex sha256, or an object with a `repr`."""
         return value
 
     def annotation(self, value: V) -> object:
-        """Identity of the value as an annotation of its content: an object with a text."""
+        """Return the identity of the value as an annotation: an object with a `repr`."""
         return self.content(value)
 
     def inline_bytes(self, value: V) -> int:
-        """About how many bytes a value holds itself."""
+        """Estimate the bytes of a value outside files."""
         return 0
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
-        """The names of a value's classes; their numbers in existing Examples."""
+        """Return the names of a value's classes; their numbers for existing Examples."""
         return ()
 
     def group(self, value: V) -> str | None:
-        """Name of the group that the value puts its record in; None if it cannot name one."""
+        """Return the name of the group for `--group-by`; None if the value cannot name one."""
         return str(value) if isinstance(value, int | float | str | bytes | tuple) else None
 
     # Statistics and schemas.
 
     def type_of(self, value: V) -> str:
-        """One of `types`."""
+        """Return the value's type, one of `types`."""
         return self.types[0]
 
     def observe(self, value: V, source: str, observed: Observed) -> None:
-        """Counts a checked value of a record from `source`."""
+        """Count a checked value of a record from `source`."""
 
     def observe_column(
         self, values: Sequence[V], sources: Sequence[str], observed: Observed
     ) -> None:
-        """Counts checked values of one class."""
+        """Count checked values of one class."""
         for value, source in zip(values, sources, strict=True):
             self.observe(value, source, observed)
 
     def class_counts(self, feature: Feature, observed: Observed) -> Mapping[str, int]:
-        """Number of occurrences of each class of a feature, by name."""
+        """Return the number of occurrences of a feature's classes, by name."""
         return observed.classes
 
     def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        """The feature `name` of such values, without a key.
+        """Infer the feature `name` from its values, without a key.
 
         Args:
             declared: Class names in order, if layout or user declare them.
 
         Raises:
-            DataError: No feature holds all of them.
+            DataError: No feature can hold all values.
         """
         fields = {"kind": self.features[0], "dtype": self.dtypes[0], **self.fields(name, observed)}
         return self.complete(Feature(name=name, key="", **fields), observed, declared)
 
     def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
-        """Fields of the feature `name` of such values, other than the kind's usual ones."""
+        """Return the fields of feature `name` that differ from the kind's usual ones."""
         return {}
 
     def dtypes_of(self, feature: Feature) -> Sequence[str]:
-        """The dtypes that a declared feature of this kind may have."""
+        """Return the dtypes that a declared feature of this kind may have."""
         return self.dtypes
 
     def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        """A declared feature of this kind, completed from the values that fit it.
+        """Complete a declared feature of this kind from the values that fit it.
 
         Raises:
             DataError: There are undeclared classes.
@@ -193,26 +192,26 @@ class Kind(Generic[V]):
         return feature
 
     def fits(self, feature: Feature, value: Any) -> bool:
-        """Whether a declared feature of this kind holds such a value."""
+        """Whether a declared feature of this kind can hold a value."""
         return isinstance(value, self.values)
 
     def shown(self, value: V) -> str:
-        """A value, for messages."""
+        """Format a value for messages."""
         return shortened(value)
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
-        """Yield the summary of a feature of so many records, after its `type_words`."""
+        """Yield the summary of a feature in `num_records` records, after its `type_words`."""
         yield from observed.range_words()
 
     def type_words(self, feature: Feature) -> Iterator[str]:
-        """Format, dtype, shape and encoding of a feature, if they matter."""
+        """Yield format, dtype, shape and encoding of a feature, if relevant."""
         if feature.format:
             yield feature.format if feature.format != "mixed" else "in several formats"
 
     # Examples.
 
     def payload(self, value: V, data: bytes, rules: Rules) -> bytes:
-        """Bytes to store for a value whose file holds `data`."""
+        """Return the bytes to store for a value whose file contains `data`."""
         return data
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
@@ -229,7 +228,7 @@ class Kind(Generic[V]):
     def encode_column(
         self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
     ) -> dict[str, Sequence[FeatureValue]]:
-        """Encode the values of some records, by key."""
+        """Encode the values of several records, by key."""
         rows = [self.encode(feature, *each) for each in zip(values, stored, strict=True)]
         return {key: [row[key] for row in rows] for key in rows[0]}
 
@@ -246,30 +245,30 @@ class Kind(Generic[V]):
         yield from ()
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
-        """Text to show after the values of a feature's key."""
+        """Return text to show after the values of a feature's key."""
         return ""
 
     # The index and other descriptions.
 
     def class_key(self, feature: Feature) -> str:
-        """The key that holds the numbers of classes."""
+        """Return the key of the class numbers."""
         return feature.key
 
     def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
-        """TFDS's description of a key of a feature."""
+        """Return TFDS's description of a feature's key."""
         return tfds_features.scalar(spec.kind)
 
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
-        """Further columns of a feature in the index: "string" or "int64" by name."""
+        """Return types of a feature's further index columns: "string" or "int64" by name."""
         return {}
 
     def facts(self, value: V) -> Mapping[str, Any]:
-        """A value's entries in these columns."""
+        """Return a value's entries in these columns."""
         return {"length": 1}
 
 
 def check_text(name: str, text: str) -> None:
-    """Raises RecordError for text that is not UTF-8, as file names may be."""
+    """Raise RecordError for text that is not UTF-8, such as some file names."""
     if text.isascii():
         return
     try:

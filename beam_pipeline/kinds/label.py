@@ -1,4 +1,4 @@
-"""Classes by name: one per record, or any number."""
+"""Classes by name: one or any number per record."""
 
 import dataclasses
 import itertools
@@ -18,7 +18,7 @@ from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 
 
 class LabelKind(Kind[ClassLabel | ClassLabels]):
-    """Classes, named in Unicode's form NFC: two ways to write "é" are one."""
+    """Classes, with names in Unicode's form NFC: both encodings of "é" are the same name."""
 
     values = (ClassLabel, ClassLabels)
     features = ("class_label",)
@@ -99,7 +99,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     ) -> dict[str, Sequence[FeatureValue]]:
         number_of = stored[0].numbers.get(feature.name, {})
         named = list(map(self.class_names, values))
-        lists = {  # of the classes of many records few differ
+        lists = {  # many records share few classes
             names: ([number_of[name] for name in names], [name.encode() for name in names])
             for names in set(named)
         }
@@ -127,7 +127,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
         is_number = key == feature.key
         leaf = tfds_features.class_number(feature) if is_number else tfds_features.text()
-        # TFDS has no default.
+        # TFDS has no default value.
         is_list = feature.shape or feature.may_lack_key
         return tfds_features.sequence(leaf) if is_list else leaf
 
@@ -138,17 +138,17 @@ def _one_class(names: tuple[str, ...]) -> ClassLabel:
 
 
 def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of classes of feature `name`, in form NFC."""
+    """Convert class names of feature `name` to form NFC."""
     for each in names:
         check_text(name, each)
     return names if all(map(str.isascii, names)) else tuple(map(composed, names))
 
 
 def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Declared names in their order; else sorted, numerically if all of them are numbers.
+    """Return declared names in order, else observed names sorted, numerically if all are numbers.
 
     Raises:
-        DataError: There are others than the declared ones.
+        DataError: A class is undeclared.
     """
     names = set(observed)
     if not declared:
@@ -162,7 +162,7 @@ def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -
 def check_declared(
     what: str, name: str, undeclared: Sequence[object], declared: Sequence[str]
 ) -> None:
-    """Raise DataError where a feature has classes or other names that are not declared."""
+    """Raise DataError if a feature has undeclared classes or other names."""
     if undeclared:
         raise DataError(
             f"feature {name!r} has undeclared {what}: {', '.join(map(str, undeclared[:10]))}; "
@@ -173,10 +173,10 @@ def check_declared(
 def numbered_classes(
     name: str, observed: Observed, declared: tuple[str, ...], offset: int = 0
 ) -> tuple[str, ...]:
-    """The classes of existing Examples: the declared names, else the numbers up to the largest.
+    """Return the classes of existing Examples: declared names, else numbers up to the largest.
 
     Raises:
-        DataError: There is an undeclared class.
+        DataError: A class is undeclared.
     """
     smallest, largest = map(int, observed.range or (0, offset - 1))
     largest -= offset
@@ -188,6 +188,6 @@ def numbered_classes(
 
 
 def as_number(digits: str) -> tuple[int, str, str]:
-    """Sorts whole numbers, of any length, as such."""
+    """Sort key for whole numbers of any length."""
     significant = digits.lstrip("0")
     return len(significant), significant, digits

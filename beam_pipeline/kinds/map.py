@@ -1,4 +1,4 @@
-"""Maps: the number of a class, or a depth, for each pixel of the record's image."""
+"""Maps: a class number or depth for each pixel of the record's image."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +23,12 @@ from tfrecord_dataset.image_size import ImageSize
 
 _DTYPES = {"classes": "uint8", "depth": "uint16"}
 _SHOWS = {dtype: shows for shows, dtype in _DTYPES.items()}
-# About how many bytes of PNG a pixel of a converted map takes.
+# Estimated size of a converted map as PNG.
 _BYTES_PER_PIXEL = 0.1
 
 
 class MapKind(MediaKind[Map]):
-    """Maps: size and classes; turned and scaled with the image, by the nearest pixel."""
+    """Maps: size and classes; turned and scaled with the image, with nearest neighbours."""
 
     values = (Map,)
     features = ("map",)

@@ -1,7 +1,7 @@
-"""Masks of objects: COCO's run lengths while they are references, PNG files once they are stored.
+"""Masks of objects: COCO's run lengths in the pipeline, PNG files in the dataset.
 
-Which pixels a polygon surrounds is what COCO's own library says, so that masks are those that
-COCO's evaluation compares.
+COCO's own library determines the pixels inside a polygon, so that masks match those of COCO's
+evaluation.
 """
 
 import struct
@@ -22,16 +22,16 @@ from tfrecord_dataset.image_size import ImageSize
 
 Pixels = npt.NDArray[np.uint8]
 
-# A number is groups of five bits, each a character from this one on; the sixth bit says "more".
+# A number is encoded in groups of five bits, one character per group; the sixth bit means "more".
 _ZERO, _MORE, _SIGN = 48, 0x20, 0x10
 _MOST_GROUPS = 7
-# Digits of a pixel: restores stated corners, which are stored as fractions of the image.
+# Decimals of a pixel: restores corners that are stored as fractions of the image.
 _DECIMALS = 3
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n"
 
 
 def runs_of(mask: Mask) -> npt.NDArray[np.int64]:
-    """The lengths of a mask's runs, as `mask_of_runs` takes them: pixels outside, inside, …."""
+    """Return the run lengths of a mask, as for `mask_of_runs`: pixels outside, inside, …."""
     groups = np.frombuffer(mask.counts, np.uint8).astype(np.int64) - _ZERO
     more = (groups & _MORE) > 0
     starts = np.flatnonzero(np.concatenate([[True], ~more[:-1]])) if groups.size else groups
@@ -48,7 +48,7 @@ def runs_of(mask: Mask) -> npt.NDArray[np.int64]:
     runs = np.add.reduceat((groups & (_MORE - 1)) << (5 * places), starts)
     ends = starts + lengths - 1
     runs -= np.where(groups[ends] & _SIGN, 1 << (5 * lengths), 0)
-    for first in (1, 2):  # from the third run on, the difference from the one before the last
+    for first in (1, 2):  # from the third run on, differences from two runs before
         runs[first::2] = np.cumsum(runs[first::2])
     height, width = mask.size
     if runs.min() < 0 or runs.sum() != height * width:
@@ -59,17 +59,17 @@ def runs_of(mask: Mask) -> npt.NDArray[np.int64]:
 
 
 def pixels_of(mask: Mask) -> Pixels:
-    """A mask as uint8 [height, width] of 0 and 1."""
+    """Decode a mask to uint8 [height, width] of 0 and 1."""
     return _column(runs_of(mask)).reshape(mask.size.width, mask.size.height).T
 
 
 def _column(runs: npt.NDArray[np.int64]) -> Pixels:
-    """The pixels of runs, one after the other."""
+    """Return the pixels of runs in order."""
     return np.repeat((np.arange(runs.size) % 2).astype(np.uint8), runs)
 
 
 def mask_of(pixels: Pixels, top: int = 0, left: int = 0, size: ImageSize | None = None) -> Mask:
-    """The mask of uint8 [height, width], in which 0 is outside.
+    """Encode uint8 [height, width], in which 0 is outside, as a mask.
 
     Args:
         pixels: The whole image, or a window at `top` and `left` of an image of this size.
@@ -87,10 +87,10 @@ def mask_of(pixels: Pixels, top: int = 0, left: int = 0, size: ImageSize | None 
 
 
 def mask_of_runs(size: ImageSize, runs: Sequence[int]) -> Mask:
-    """The mask of plain run lengths, as COCO has them of crowds and CVAT in rows.
+    """Make a mask from plain run lengths, as in COCO's crowds and, by rows, in CVAT.
 
     Raises:
-        RecordError: "malformed annotation": they are not those of its size.
+        RecordError: "malformed annotation": they do not match the size.
     """
     of_32_bits = all(0 <= run < 1 << 32 for run in runs)
     if not of_32_bits or sum(runs) != size.height * size.width:
@@ -100,7 +100,7 @@ def mask_of_runs(size: ImageSize, runs: Sequence[int]) -> Mask:
 
 
 def turned(mask: Mask, frame: Frame) -> Mask:
-    """A mask of the image in its file, in the image as stored: the nearest pixels."""
+    """Transform a mask from the image's file to the stored image, with nearest neighbours."""
     if frame.orientation == 1 and frame.scale == (1.0, 1.0):
         return mask
     image = upright(Image.fromarray(pixels_of(mask)), frame.orientation)
@@ -110,7 +110,7 @@ def turned(mask: Mask, frame: Frame) -> Mask:
 
 
 def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
-    """The mask of an image's pixels inside rings, whose corners are in 0..1 of the image."""
+    """Return the mask of pixels inside rings with corners in 0..1 of the image."""
     if not rings:
         return mask_of_runs(size, [size.height * size.width])
     scale = (size.width, size.height)
@@ -122,9 +122,9 @@ def mask_of_polygons(rings: Sequence[Sequence[float]], size: ImageSize) -> Mask:
 
 
 def png_of(mask: Mask) -> bytes:
-    """A mask as a PNG file of one channel, 0 or 1.
+    """Encode a mask as a PNG file with one channel, 0 or 1.
 
-    Only the window with pixels inside is unpacked: a few hundredths of most large images.
+    Only the window around the object is unpacked: a few hundredths of most large images.
     """
     left, top, width, height = map(int, coco_masks.toBbox(_encoded(mask)))
     begin, end = left * mask.size.height, (left + width) * mask.size.height
@@ -134,7 +134,7 @@ def png_of(mask: Mask) -> bytes:
 
 
 def _png(window: Pixels, top: int, left: int, size: ImageSize) -> bytes:
-    """A PNG file of zeros, but for a window of it."""
+    """Encode a PNG file of zeros except for a window."""
     height, width = size
     compress = zlib.compressobj(6, zlib.DEFLATED, 15, 9, zlib.Z_RLE)  # a fifth of the usual time
     empty = bytes(width + 1)  # each row begins with its filter, 0 for none
@@ -150,7 +150,7 @@ def _png(window: Pixels, top: int, left: int, size: ImageSize) -> bytes:
 
 
 def _parts(row: bytes, number: int) -> Sequence[bytes]:
-    """So many equal rows, in parts of up to a megabyte."""
+    """Repeat a row `number` times, in parts of up to a megabyte."""
     at_once = max(1, (1 << 20) // len(row))
     whole, rest = divmod(number, at_once)
     return [row * at_once] * whole + [row * rest]
@@ -173,11 +173,11 @@ def checked(value: Any) -> Mask:
 
 
 def box_of(mask: Mask) -> tuple[float, float, float, float] | None:
-    """(x, y, width, height) around the pixels of a mask; None where there are none."""
+    """Return (x, y, width, height) around the pixels of a mask; None without pixels."""
     x, y, width, height = map(float, coco_masks.toBbox(_encoded(mask)))
     return (x, y, width, height) if width and height else None
 
 
 def _encoded(mask: Mask) -> dict[str, Any]:
-    """A mask as COCO's own library takes it."""
+    """Convert a mask to the form of COCO's own library."""
     return {"size": list(mask.size), "counts": mask.counts}

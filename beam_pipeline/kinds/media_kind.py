@@ -1,4 +1,4 @@
-"""Kinds whose values are files: what images, audio and other files share."""
+"""Base of kinds whose values are media files: images, audio and maps."""
 
 import contextlib
 import dataclasses
@@ -19,7 +19,7 @@ from tfrecord_dataset.format.value_forms import form_of
 
 Media = TypeVar("Media", Audio, Image, Map)
 
-# A larger file is read in whole only if it begins as such a file does.
+# Larger files are read completely only if their first bytes are valid.
 _LARGE_FILE_BYTES = 32 << 20
 _START_BYTES = 1 << 12
 _TOO_LARGE = "file too large"
@@ -28,7 +28,7 @@ _TOO_LARGE = "file too large"
 def read_file(
     read: storage.ReadFile, file: FileRef, check_start: Callable[[bytes], object] | None = None
 ) -> bytes:
-    """The bytes of a file of up to 1 GiB; `check_start` sees the first ones of a large file."""
+    """Read a file of up to 1 GiB; `check_start` gets the first bytes of a large file."""
     if check_start is None:
         return read(file, MAX_RECORD_BYTES)
     try:
@@ -44,7 +44,7 @@ class MediaKind(Kind[Media]):
     """Encoded media.
 
     Attributes:
-        forms: Forms (`form_of`) that others' Examples may hold.
+        forms: Forms (`form_of`) that existing Examples may contain.
         numbers: Numeric facts of a value in the index.
     """
 
@@ -52,11 +52,11 @@ class MediaKind(Kind[Media]):
     numbers: tuple[str, ...] = ()
 
     def sizes(self, value: Media) -> tuple[int, ...]:
-        """Size by axis."""
+        """Return the size by axis."""
         raise NotImplementedError
 
     def parts(self, value: Media, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        """Values stored in addition to the payload, by part of the feature's key."""
+        """Return values stored in addition to the payload, by part of the feature's key."""
         raise NotImplementedError
 
     def content(self, value: Media) -> object:
@@ -78,7 +78,7 @@ class MediaKind(Kind[Media]):
         payload = stored.payloads[feature.name]
         lists: dict[str, FeatureValue] = {feature.key: [payload]}
         if not feature.bare:
-            prefix = feature.subkey("")  # once: a record asks for many
+            prefix = feature.subkey("")  # computed once, as a record has many
             for part, stated in self.parts(value, payload, stored).items():
                 lists[prefix + part] = [stated.encode() if isinstance(stated, str) else stated]
         return lists
@@ -98,13 +98,13 @@ class MediaKind(Kind[Media]):
 
 
 def size_problem(feature: Feature, sizes: tuple[int, ...], sample_rate: int = 0) -> str:
-    """Describe a size or sample rate of an image or audio that is not as declared; else ""."""
+    """Describe how a size or sample rate differs from the declaration; "" if it does not."""
     return shape_problem(feature, sizes) or rate_problem(feature, sample_rate)
 
 
 @contextlib.contextmanager
 def of_key(key: str) -> Iterator[None]:
-    """Names the key of an image or audio that is damaged."""
+    """Prefix errors about a damaged image or audio with its key."""
     try:
         yield
     except RecordError as error:
@@ -112,11 +112,11 @@ def of_key(key: str) -> Iterator[None]:
 
 
 def one_format(observed: Observed) -> str:
-    """The encoding of all values, or "mixed"."""
+    """Return the encoding of all values, or "mixed"."""
     return next(iter(observed.formats)) if len(observed.formats) == 1 else "mixed"
 
 
 def one_shape(observed: Observed) -> tuple[int | None, ...]:
-    """The sizes by axis, None where records differ."""
+    """Return the sizes by axis, None for an axis in which records differ."""
     axes = (observed.sizes[axis] for axis in sorted(observed.sizes))
     return tuple(next(iter(sizes)) if len(sizes) == 1 else None for sizes in axes)

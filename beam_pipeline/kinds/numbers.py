@@ -1,4 +1,4 @@
-"""Numbers in the type that a feature declares: whether they fit it, and how they are cast to it."""
+"""Checks numbers against the declared type of a feature, and casts them to it."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +10,14 @@ import numpy.typing as npt
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.format.feature import Feature
 
-_LARGEST_FLOAT = 3.4028235677973362e38  # what still rounds to 32 bits
+_LARGEST_FLOAT = 3.4028235677973362e38  # still rounds to a finite float32
 
 Number = float | int
 Array = npt.NDArray[Any]
 
 
 def check_number(name: str, number: Number) -> None:
-    """Raises RecordError for a number that an Example cannot hold."""
+    """Raise RecordError for a number that an Example cannot hold."""
     if isinstance(number, float):
         if math.isfinite(number) and abs(number) >= _LARGEST_FLOAT:
             raise RecordError("value out of range", f"feature {name}: {number} needs over 32 bits")
@@ -26,9 +26,9 @@ def check_number(name: str, number: Number) -> None:
 
 
 def casts(dtype: str, wanted: str, low: Number | None, high: Number | None) -> bool:
-    """Whether numbers of the type `dtype` from `low` to `high` become `wanted` as they are.
+    """Whether numbers of type `dtype` from `low` to `high` can be cast to `wanted`.
 
-    Integers become floats too, and floats are rounded to shorter ones.
+    Integers may become floats, and floats may be rounded to shorter ones.
     """
     if wanted == "string":
         return False
@@ -54,7 +54,7 @@ def in_range(feature: Feature, low: Number | None, high: Number | None) -> bool:
 
 
 def cast(feature: Feature, array: Array) -> Array:
-    """`array` in the feature's type.
+    """Cast `array` to the feature's type.
 
     Raises:
         RecordError: "value out of range": a number would become infinite.
@@ -73,22 +73,22 @@ def cast(feature: Feature, array: Array) -> Array:
 
 
 def little_endian(dtype: str) -> np.dtype[Any]:
-    """NumPy's type of that name, as it is stored."""
+    """Return NumPy's type of this name in storage byte order."""
     return np.dtype(dtype).newbyteorder("<")
 
 
-# From these numbers on, float32 and float64 cannot represent all whole numbers.
+# From these numbers on, float32 and float64 cannot represent all integers.
 FIRST_SKIPPED = 2**24
 _FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
-_DIGITS = 7  # that float32 keeps of any number
-_SAME = 1e-12  # relative difference that float64 itself may cause in a fraction
-_EXACT = 1e22  # the largest power of ten in float64 without a difference
+_DIGITS = 7  # significant digits that float32 keeps
+_SAME = 1e-12  # relative rounding error that float64 may cause in a fraction
+_EXACT = 1e22  # the largest power of ten that float64 represents exactly
 _LOWEST_POWER = -323
 _POWERS = np.array([float(f"1e{exponent}") for exponent in range(_LOWEST_POWER, 309)])
 
 
 class Rounding(NamedTuple):
-    """Number of values that change in float32, and the one of them nearest to 0."""
+    """Number of values that change in float32, and the changed value nearest to 0."""
 
     num_rounded: int = 0
     rounded: Number | None = None
@@ -103,7 +103,7 @@ class Rounding(NamedTuple):
 
 
 def rounding(numbers: Sequence[Number] | Array) -> Rounding:
-    """Find the numbers that change in float32; those of 7 digits, NaN and infinity do not."""
+    """Find numbers that change in float32; numbers with 7 digits, NaN and infinity do not."""
     values = np.asarray(numbers)
     if np.can_cast(values.dtype, np.float32):
         return Rounding()
@@ -139,21 +139,21 @@ def _as_python(numbers: Sequence[Number] | Array) -> Sequence[Number]:
 
 
 def _is_short(wide: Array, stored: Array) -> Array:
-    """Tell which numbers have so few digits that `stored`, in float32, keeps them."""
+    """Return a mask of numbers with so few digits that `stored`, in float32, keeps them."""
     sizes = np.abs(wide)
     exponents = np.floor(np.log10(sizes)) - (_DIGITS - 1 + _LOWEST_POWER)
     step = _POWERS.take(exponents.astype(np.int64), mode="clip")
     is_exact = (sizes >= FIRST_SKIPPED) & (sizes < _EXACT)
     allowed = np.where(is_exact, 0, _SAME * sizes)
     is_short: Array = np.abs(np.rint(wide / step) * step - wide) <= allowed
-    is_short &= np.abs(stored - wide) < 10.0**-_DIGITS * sizes  # float32 has no tiny numbers
+    is_short &= np.abs(stored - wide) < 10.0**-_DIGITS * sizes  # false for tiny numbers
     return is_short
 
 
 def describe_rounding(
     schema: Iterable[Feature], facts: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """Return a message for each feature of which `changed` of `values` change in float32."""
+    """Return a message for each feature with values that change in float32."""
     return [
         f"{feature.name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
         f"which keeps {_DIGITS} digits: {fact['example']} is stored as "

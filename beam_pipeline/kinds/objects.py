@@ -26,20 +26,20 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, Lists, ListSpec, list_specs
 from tfrecord_dataset.image_size import ImageSize
 
-# A note that is counted.
+# A note.
 MASK_NOT_KEPT = "run-length mask not kept: pass --masks"
 
 _BOX_BYTES = 40
-_NUMBER_BYTES = 9  # of a polygon's text
+_NUMBER_BYTES = 9  # in a polygon's text
 _MASK_BYTES = 100
-# The splits of records without files follow from this text of theirs, so it stays what it was.
+# The splits of records without files depend on this text, so it must not change.
 _NO_OBJECTS = Objects(boxes=(), format="rel_xyxy")
 _NO_FRAME = Frame(size=ImageSize(0, 0))
 _Content = namedtuple("Boxes", "coordinates format labels attributes keypoints image_size")  # type: ignore[name-match]
 
 
 class ObjectsKind(Kind[Objects]):
-    """Objects: fractions of the upright image, with the columns that annotations have."""
+    """Objects: fractions of the upright image, with the columns of their annotations."""
 
     values = (Objects,)
     features = ("boxes",)
@@ -57,7 +57,7 @@ class ObjectsKind(Kind[Objects]):
             if stated and (values := column.check(name, stated)) is not stated:
                 checked[column.field] = values
         size: Any = value.image_size
-        if type(size) is tuple:  # a source of the user's may state any pair
+        if type(size) is tuple:  # a user's source may give any pair
             checked["image_size"] = ImageSize(*size)
         if value.masks and not inspection.rules.with_masks:
             checked["masks"] = ()
@@ -80,7 +80,7 @@ class ObjectsKind(Kind[Objects]):
     def turn_column(
         self, values: Sequence[Objects], inspections: Sequence[Inspection]
     ) -> Sequence[Objects | RecordError]:
-        """Turn objects into fractions of the record's image, else of the stated size."""
+        """Convert objects to fractions of the record's image, else of the stated size."""
         rules = inspections[0].rules
         frames = [*map(_frame_of, values, inspections)]
         placed = place_column(
@@ -99,7 +99,7 @@ class ObjectsKind(Kind[Objects]):
         return (boxes, polygons, value.masks) if polygons or value.masks else boxes
 
     def annotation(self, value: Objects) -> object:
-        """Numbers as a digest: their texts would take a third of a build's time."""
+        """Return numbers as a digest, as their texts would take a third of a build's time."""
         outlines = Outlines.of(value.polygons) if value.polygons else Outlines()
         parts = [
             Boxes.of(value.boxes).data,
@@ -165,7 +165,7 @@ class ObjectsKind(Kind[Objects]):
         return lists
 
     def problem(self, feature: Feature, lists: Lists) -> str:
-        """Checks that all lists, except those of keypoints, have one value per object."""
+        """Check that all lists, except those of keypoints, have one value per object."""
         if feature.encoding:
             return range_problem(feature, values(lists, feature.key))
         lengths = {
@@ -190,7 +190,7 @@ class ObjectsKind(Kind[Objects]):
 
 
 def _frame_of(value: Objects, inspection: Inspection) -> Frame | None:
-    """The frame of the record's image, else of the size that the annotation states."""
+    """Return the frame of the record's image, else of the size that the annotation states."""
     if frame := inspection.image_frame:
         return frame
     return value.image_size and Frame(size=value.image_size)

@@ -1,7 +1,7 @@
-"""Statistics of one feature's values over some records, which merge in any order.
+"""Statistics of one feature's values over several records, mergeable in any order.
 
-Kinds choose what to count of a value (`Kind.observe`); this module counts and merges.
-Schemas are inferred from it, plans show it, and statistics.json states it by split.
+Kinds choose what to count (`Kind.observe`); this module counts and merges.
+Schemas are inferred from them, plans show them, and statistics.json has them by split.
 """
 
 import dataclasses
@@ -21,33 +21,33 @@ Range = tuple[Number, Number]
 _N = TypeVar("_N", bound=float)
 KeypointNaming = tuple[tuple[str, ...], tuple[int, ...]]
 
-# 2^-149 is float32's smallest number: as multiples of it, its numbers are whole.
+# 2^-149 is float32's smallest positive number; all its numbers are integer multiples of it.
 _FRACTION_BITS = 149
 _MAX_WAITING = 128
 # From here on, float64 has only whole numbers.
 _WHOLE = 2.0**53
 # Keys of `Observed.example`: objects with class names, and without.
 NAMED, NAMELESS = "named", "nameless"
-# Sizes to keep: only whether they differ matters; one more for points, which may lack names.
+# Sizes to keep, as it only matters whether they differ; one more for points, which may lack names.
 _KEPT = 2
 _KEPT_RATES = 16
 _KEPT_NAMINGS = 3
-# Distinct strings that are counted, and their characters; where there are more, none are counted.
+# Limits of distinct strings and their characters; beyond them, none are counted.
 MAX_DISTINCT = 10_000
 _MAX_CHARACTERS = 100
-# Columns of an array of one axis whose moments are kept.
+# Columns of a one-dimensional array with moments.
 MAX_COLUMNS = 1024
 
 
 def spanned(one: tuple[_N, _N] | None, other: tuple[_N, _N] | None) -> tuple[_N, _N] | None:
-    """The range of both; None without numbers."""
+    """Return the union of two ranges; None without numbers."""
     if one is None or other is None:
         return one or other
     return min(one[0], other[0]), max(one[1], other[1])
 
 
 class Moments:
-    """Moments of one column; some numbers wait in a list, as counting each by itself costs more."""
+    """Moments of one column; numbers are buffered in a list, as adding them singly is slower."""
 
     __slots__ = ("_count", "_missing", "_range", "_squares", "_total", "_waiting")
 
@@ -55,18 +55,18 @@ class Moments:
         self._waiting: list[float | int] = []
         self._count = 0
         self._missing = 0
-        self._total = 0  # in 2^-149
-        self._squares = 0  # in 2^-298
+        self._total = 0  # in units of 2^-149
+        self._squares = 0  # in units of 2^-298
         self._range: Range | None = None
 
     def extend(self, numbers: Iterable[float | int]) -> None:
-        """Adds numbers."""
+        """Add numbers."""
         self._waiting.extend(numbers)
         if len(self._waiting) > _MAX_WAITING:
             self._settle()
 
     def merge(self, other: Self) -> None:
-        """Adds all of `other`."""
+        """Add all of `other`."""
         self._waiting += other._waiting
         self._count += other._count
         self._missing += other._missing
@@ -77,8 +77,8 @@ class Moments:
             self._settle()
 
     def facts(self) -> dict[str, float | int | None]:
-        """`count` of finite numbers, and how many others are `missing`; of the finite ones
-        `minimum`, `maximum`, `mean` and `variance` (divided by their count), None without any.
+        """Return `count` of finite numbers, number of `missing` ones, and `minimum`, `maximum`,
+        `mean` and `variance` (divided by the count) of the finite ones, None without any.
         """
         self._settle()
         minimum, maximum = self._range or (None, None)
@@ -109,14 +109,14 @@ class Moments:
 
 
 def _whole(number: float) -> int:
-    """A finite number in 2^-149."""
+    """Return a finite number in units of 2^-149."""
     if abs(number) >= _WHOLE:
         return int(number) << _FRACTION_BITS
     return int(math.ldexp(number, _FRACTION_BITS))
 
 
 def _ratio(numerator: int, denominator: int) -> float | None:
-    """None where there is none, or float64 has no such number."""
+    """Divide; None for a zero denominator, or if float64 cannot represent the result."""
     try:
         return numerator / denominator
     except ArithmeticError:
@@ -131,8 +131,8 @@ class ListCounts:
         lengths: (shortest, longest) list, in values.
         fours: Whether all lengths are multiples of 4.
         characters: (fewest, most) of a text.
-        has_classes: Whether some number may be a class.
-        names: The names that are stored with each class number.
+        has_classes: Whether a number may be a class.
+        names: The names stored with each class number.
     """
 
     lengths: tuple[int, int] | None = None
@@ -142,24 +142,24 @@ class ListCounts:
     names: dict[int, set[str]] = dataclasses.field(default_factory=dict)
 
     def add(self, length: int) -> None:
-        """Adds a list of so many values."""
+        """Add a list of this length."""
         if self.lengths != (length, length):
             self.lengths = spanned(self.lengths, (length, length))
         self.fours &= length % 4 == 0
 
     def add_characters(self, number: int) -> None:
-        """Adds a text."""
+        """Add a text of this length."""
         self.characters = spanned(self.characters, (number, number))
 
     def add_names(self, named: Iterable[tuple[int, str]]) -> None:
-        """Adds class numbers with their names; two names of a number show that it has none."""
+        """Add class numbers with their names; a number with two names has none."""
         for number, name in named:
             names = self.names.setdefault(number, set())
             if len(names) < _KEPT:
                 names.add(name)
 
     def merge(self, other: Self) -> None:
-        """Adds all of `other`."""
+        """Add all of `other`."""
         self.lengths = spanned(self.lengths, other.lengths)
         self.fours &= other.fours
         self.characters = spanned(self.characters, other.characters)
@@ -169,36 +169,36 @@ class ListCounts:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Observed:
-    """Statistics of one feature's values over some records.
+    """Statistics of one feature's values over several records.
 
     Attributes:
-        types: Records by the type of value (`Kind.type_of`).
-        example: The source of the first record of such a type, of `NAMED` objects, and of
-            `NAMELESS` ones, for messages.
-        formats: Images and audio by encoding; bytes of existing Examples by `ListSummary.form`.
-        sizes: By axis the smallest few sizes of images (height, width), audio (samples,
-            channels) and arrays.
+        types: Number of records by type of value (`Kind.type_of`).
+        example: Source of the first record by type, and with `NAMED` and `NAMELESS` objects.
+        formats: Number of images and audio by encoding; of bytes in existing Examples by
+            `ListSummary.form`.
+        sizes: The smallest few sizes by axis: images (height, width), audio (samples, channels)
+            and arrays.
         ranks: Numbers of axes.
-        array_dtypes: Arrays by NumPy's name of their type.
-        sample_rates: Audio by samples per second, the lowest few.
-        lengths: By what is measured ("height", "num_samples", "length", …): smallest, largest, sum.
+        array_dtypes: Number of arrays by NumPy's name of their type.
+        sample_rates: Number of audio values by samples per second, the lowest few.
+        lengths: Smallest, largest, sum by measure ("height", "num_samples", "length", …).
         range: Range of all numbers except NaN.
         list_range: Range of the finite numbers in arrays and lists.
-        list_not_finite: Numbers in arrays and lists that are NaN or infinite.
-        nans: Records whose number is NaN.
-        num_numbers: Single numbers, and numbers in arrays.
+        list_not_finite: How many numbers in arrays and lists are NaN or infinite.
+        nans: Number of records with NaN as their number.
+        num_numbers: How many numbers there are, single or in arrays.
         rounding: The numbers that change in float32.
-        columns: Moments of a number one; of an array of one axis, one by number; None where there
-            are more than `MAX_COLUMNS`, or where arrays differ in length.
-        strings: Strings by how often they are there; None where there are more than
-            `MAX_DISTINCT`, or long ones.
-        classes: Classes by how often they are there.
+        columns: Moments: one for single numbers; one per column for one-dimensional arrays; None
+            with more than `MAX_COLUMNS`, or if arrays differ in length.
+        strings: Number of occurrences by string; None with more than `MAX_DISTINCT`, or with long
+            ones.
+        classes: Number of occurrences by class.
         attributes: Dtypes of objects' attributes by name.
         keypoints: The largest number of points of an object.
-        keypoint_naming: The first record, by its source, with such names of points and pairs of
-            left and right, of the smallest few.
+        keypoint_naming: Source of the first record by naming (names of points, and pairs of left
+            and right), for the smallest few.
         keypoint_names: All names of points.
-        without_objects: Records that have no object.
+        without_objects: Number of records without objects.
         lists: Statistics of lists in existing Examples; None for other values.
     """
 
@@ -229,16 +229,16 @@ class Observed:
 
     @property
     def num_values(self) -> int:
-        """Records that have a value."""
+        """Number of records with a value."""
         return self.types.total()
 
     def span(self, what: str) -> tuple[int, int] | None:
-        """(smallest, largest) of what was measured; None where nothing was."""
+        """Return (smallest, largest) of a measure; None if it was never measured."""
         measured = self.lengths.get(what)
         return measured[:2] if measured else None
 
     def list_span(self, num_records: int, row_size: int = 1) -> tuple[int, int] | None:
-        """(shortest, longest) list, in rows; one that an existing Example lacks is empty."""
+        """Return (shortest, longest) list in rows; a list missing in an Example counts as empty."""
         if not self.lists or not self.lists.lengths:
             return self.span("length")
         shortest, longest = self.lists.lengths
@@ -247,7 +247,7 @@ class Observed:
         return shortest // row_size, longest // row_size
 
     def range_words(self) -> Iterator[str]:
-        """The range of the numbers, for people: "17 to 90"."""
+        """Yield the range of the numbers in words: "17 to 90"."""
         if self.range:
             low, high = (
                 f"{each:,}" if isinstance(each, int) else f"{each:,.6g}" for each in self.range
@@ -257,27 +257,27 @@ class Observed:
             yield f"nan in {counted(self.nans, 'record')}"
 
     def count(self, type_name: str, number: int, source: str) -> None:
-        """Counts records, the first of them from `source`, whose values have such a type."""
+        """Count records with values of this type, the first of them from `source`."""
         self.types[type_name] += number
         self.add_example(type_name, source)
 
     def add_example(self, what: str, source: str) -> None:
-        """Adds the source of a record of such a type."""
+        """Add the source of a record as an example of a type."""
         self.example[what] = min(source, self.example.get(what, source))
 
     def add_shape(self, shape: Sequence[int]) -> None:
-        """Adds sizes by axis."""
+        """Add sizes by axis."""
         self.ranks.add(len(shape))
         for axis, size in enumerate(shape):
             if size not in self.sizes.get(axis, ()):
                 self._add_sizes(axis, {size})
 
     def measure(self, what: str, *lengths: int) -> None:
-        """Adds one measure of some values: their "length", "height", …."""
+        """Add one measure of several values: their "length", "height", …."""
         self._add_lengths(what, min(lengths), max(lengths), sum(lengths))
 
     def add_numbers(self, numbers: Sequence[Number]) -> None:
-        """Adds values that are one number each."""
+        """Add values that are single numbers."""
         if self.columns is not None and len(self.columns) < 2:
             self.columns = self.columns or [Moments()]
             self.columns[0].extend(numbers)
@@ -289,14 +289,14 @@ class Observed:
             self.range = spanned(self.range, (min(known), max(known)))
 
     def add_list(self, value: Array | ListSummary) -> None:
-        """Adds the range of a value that holds several numbers."""
+        """Add the range of a value with several numbers."""
         every, finite = (value.minimum, value.maximum), value.finite_range
         self.range = spanned(self.range, _range_of(every))
         self.list_range = spanned(self.list_range, _range_of(finite or every))
         self.list_not_finite += value.not_finite
 
     def add_row(self, numbers: list[Any]) -> None:
-        """Adds numbers, one a column."""
+        """Add a row of numbers, one per column."""
         if self.columns is None or len(self.columns) not in (0, len(numbers)):
             self.columns = None
             return
@@ -305,24 +305,24 @@ class Observed:
             column.extend((number,))
 
     def add_strings(self, strings: Sequence[str]) -> None:
-        """Counts strings."""
+        """Count strings."""
         is_long = max(map(len, strings), default=0) > _MAX_CHARACTERS
         self._count_strings(None if is_long else strings)
 
     def add_attributes(self, attributes: Mapping[str, str]) -> None:
-        """Adds attributes of objects by their dtypes."""
+        """Add dtypes of objects' attributes, by name."""
         for name, dtype in attributes.items():
             self.attributes[name] = wider(self.attributes.get(name, dtype), dtype)
 
     def add_keypoint_naming(self, naming: KeypointNaming, source: str) -> None:
-        """Adds a record whose keypoints have such names and pairs."""
+        """Add a record whose keypoints have these names and pairs."""
         first = min(source, self.keypoint_naming.get(naming, source))
         named = sorted({**self.keypoint_naming, naming: first}.items())
         self.keypoint_naming = dict(named[:_KEPT_NAMINGS])
         self.keypoint_names.update(naming[0])
 
     def merge(self, other: Self) -> None:
-        """Adds all of `other`."""
+        """Add all of `other`."""
         for name in _COUNTS:
             getattr(self, name).update(getattr(other, name))
         for name in _SUMS:
@@ -375,7 +375,7 @@ class Observed:
             self.lists.merge(lists)
 
 
-# Fields that merging updates, and those that it adds.
+# Fields that merge by update, and fields that merge by addition.
 _COUNTS = (
     *("types", "formats", "ranks", "array_dtypes", "sample_rates", "classes"),
     *("keypoint_names", "geometry"),
@@ -398,12 +398,12 @@ def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:
 
 
 def of_feature(feature: Feature, observed: Mapping[str, Observed]) -> Observed:
-    """Statistics of a feature: under its name, or under its key in existing Examples."""
+    """Return a feature's statistics, by its name or, in existing Examples, its key."""
     return observed.get(feature.name) or observed.get(feature.key) or Observed()
 
 
 def wider(one: str, other: str) -> str:
-    """The dtype that holds both: float32 for ints and floats, else string."""
+    """Return a dtype for both: float32 for ints and floats, else string."""
     if one == other:
         return one
     return "float32" if {one, other} == {"int64", "float32"} else "string"

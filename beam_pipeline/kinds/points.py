@@ -1,4 +1,4 @@
-"""Names of keypoints: their order, and which is which in a mirror."""
+"""Names of keypoints: their order, and their mirror images."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.frame import MALFORMED
 from beam_pipeline.kinds.label import as_number
 
-# Names in a dataset; names times objects in an image.
+# Limit of names in a dataset, and of names times objects in an image.
 MOST_NAMES = 1000
 MOST_POINTS = 1_000_000
 
@@ -17,7 +17,7 @@ _OTHER = {"left": "right", "right": "left", "l": "r", "r": "l"}
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """The names, sorted; numbers in them as such: "tip 2" comes before "tip 10"."""
+    """Sort names, with numbers by value: "tip 2" comes before "tip 10"."""
     return tuple(sorted(set(names), key=_parts))
 
 
@@ -26,7 +26,7 @@ def _parts(name: str) -> list[object]:
 
 
 def check_points(num_objects: int, names: Sequence[str]) -> None:
-    """Raises RecordError where there are more than any image has; before they are made."""
+    """Raise RecordError for an implausible number of points, before they are created."""
     if len(names) > MOST_NAMES or num_objects * len(names) > MOST_POINTS:
         raise RecordError(
             MALFORMED, f"{len(names):,} names of keypoints in {num_objects:,} objects, too many"
@@ -36,7 +36,7 @@ def check_points(num_objects: int, names: Sequence[str]) -> None:
 def aligned(
     points: tuple[tuple[float, ...], ...], names: tuple[str, ...], order: tuple[str, ...]
 ) -> tuple[tuple[float, ...], ...]:
-    """Rows of triples by `names`, in another order; a point that a row lacks is three 0."""
+    """Reorder rows of triples from `names` to `order`; missing points are three zeros."""
     if names == order:
         return points
     if len({*names}) < len(names) or any(len(row) not in (0, 3 * len(names)) for row in points):
@@ -60,9 +60,9 @@ def aligned(
 
 
 def mirrored(names: Sequence[str]) -> tuple[int, ...]:
-    """For each point the number of the one that it is in a mirror: of left_eye, right_eye's.
+    """Return the index of each point's mirror image: that of right_eye for left_eye.
 
-    Points without a side, or whose other side has no name, stay what they are.
+    Points without a side, or without a counterpart, keep their own index.
     """
     numbers = {name.lower(): number for number, name in enumerate(names)}
     others = (_SIDE.sub(lambda side: _OTHER[side[0].lower()], name.lower()) for name in names)

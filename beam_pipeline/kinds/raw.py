@@ -1,4 +1,4 @@
-"""Bytes, whatever they are: of files, or inline."""
+"""Bytes of any format, in files or inline."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tfrecord_dataset.format.feature import Feature
 
 
 class RawKind(Kind[bytes | RawFile]):
-    """Bytes: of a file its size and sha256."""
+    """Bytes, with size and sha256 for files."""
 
     values = (bytes, RawFile)
     features = ("bytes",)

@@ -1,4 +1,4 @@
-"""Options by which records are checked and stored, for every stage that touches a record."""
+"""Options for checking and storing records, shared by all stages."""
 
 import dataclasses
 from typing import Literal
@@ -7,21 +7,21 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.image_options import ImageOptions
 from tfrecord_dataset.format.feature import Feature
 
-# Treatments of boxes that reach outside the image.
+# Treatments of boxes that extend beyond the image.
 POLICIES = ("clip", "drop", "error")
 Policy = Literal["clip", "drop", "error"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """Options by which records are checked and stored.
+    """Options for checking and storing records.
 
     Attributes:
-        box_policy: Treatment of boxes that reach outside the image.
+        box_policy: Treatment of boxes that extend beyond the image.
         with_masks: Whether PNG masks of objects are stored; polygons always are.
-        box_format: The format of boxes that a user states; "" for the layout's.
+        box_format: Format of boxes stated by the user; "" for the layout's.
         tokenizer: Path of the tokenizer for texts; "" for none.
-        schema: Features that a user declares; empty if none.
+        schema: Features declared by the user; empty if none.
         may_be_nan: Whether NaN marks a missing number.
         max_seconds: CPU time that a record may take.
         with_looks: Whether images are compared by their perceptual hashes.

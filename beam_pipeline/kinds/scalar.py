@@ -1,4 +1,4 @@
-"""Single numbers; also single texts and bytes if they are declared."""
+"""Single numbers; also single texts and bytes if declared."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from tfrecord_dataset.format.feature_keys import Lists
 
 
 class ScalarKind(Kind[Number]):
-    """Numbers: whole ones of 64 bits, others of 32; a NaN may stand for a missing one."""
+    """Numbers: 64-bit integers and 32-bit floats; NaN may mark a missing number."""
 
     values = (int, float)
     features = ("scalar",)

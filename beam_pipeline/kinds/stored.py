@@ -1,4 +1,4 @@
-"""Lists of Examples that others wrote, in brief: under every key an unknown kind of feature."""
+"""Summaries of lists in existing Examples, whose keys have features of unknown kind."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ from beam_pipeline.records import ListSummary, Value
 from tfrecord_dataset.format.inference import MAX_CLASS, NAMED_CLASSES
 from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_of
 
-# Longer texts are kept as their length only.
+# Only the length of longer texts is kept.
 _SHORT_CHARACTERS = 100
 
 
 def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Observed]) -> None:
-    """Count the names that are stored with class numbers."""
+    """Count the names stored with class numbers."""
     for key, text in NAMED_CLASSES.items():
         value, name = features.get(key), features.get(text)
         names = value.names if isinstance(value, ListSummary) else ()
@@ -27,12 +27,12 @@ def observe_class_names(features: Mapping[str, Value], observed: Mapping[str, Ob
 
 
 class StoredKind(Kind[Value]):
-    """A list in an Example: `ListSummary`, or its only number or short text."""
+    """Lists in Examples: `ListSummary`, or the only number or short text."""
 
     values = (ListSummary,)
 
     def check(self, name: str, value: Value, inspection: Inspection) -> Value:
-        raise unsupported(value)  # records that are Examples are checked as a whole
+        raise unsupported(value)  # Examples are checked as a whole
 
     def type_of(self, value: Value) -> str:
         return kind_of(value)
@@ -76,7 +76,7 @@ class StoredKind(Kind[Value]):
 
 
 def summary(kind: str, values: Sequence[Any]) -> Value:
-    """The summary of a list in an Example."""
+    """Summarize a list in an Example."""
     length = len(values)
     if kind == "bytes":
         return _of_bytes(values[0]) if length == 1 else ListSummary(kind=kind, length=length)
@@ -115,7 +115,7 @@ def _of_bytes(value: bytes) -> Value:
 
 
 def kind_of(value: Value) -> str:
-    """The kind of list with this summary."""
+    """Return the kind of list with this summary."""
     match value:
         case int():
             return "int64"

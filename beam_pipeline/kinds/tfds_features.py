@@ -10,7 +10,7 @@ PACKAGE = "tensorflow_datasets.core.features"
 
 
 def tensor(dtype: str, shape: Sequence[int | None] = (), encoding: str = "none") -> dict[str, Any]:
-    """Numbers of such a shape."""
+    """Numbers of this shape."""
     dimensions = {"dimensions": list(map(str, shape))} if shape else {}
     return {
         "pythonClassName": f"{PACKAGE}.tensor_feature.Tensor",
@@ -19,7 +19,7 @@ def tensor(dtype: str, shape: Sequence[int | None] = (), encoding: str = "none")
 
 
 def text() -> dict[str, Any]:
-    """One bytes value, which TFDS takes for a text."""
+    """One bytes value, which TFDS treats as text."""
     return {"pythonClassName": f"{PACKAGE}.text_feature.Text", "text": {}}
 
 
@@ -35,7 +35,7 @@ def class_number(feature: Feature) -> dict[str, Any]:
 
 
 def sequence(feature: dict[str, Any]) -> dict[str, Any]:
-    """Any number of what `feature` describes."""
+    """Any number of values of `feature`."""
     return {
         "pythonClassName": f"{PACKAGE}.sequence_feature.Sequence",
         "sequence": {"feature": feature, "length": "-1"},
@@ -43,7 +43,7 @@ def sequence(feature: dict[str, Any]) -> dict[str, Any]:
 
 
 def scalar(dtype: str) -> dict[str, Any]:
-    """One value of a list of an Example."""
+    """One value in an Example."""
     return text() if dtype in ("string", "bytes") else tensor(dtype)
 
 

@@ -1,4 +1,4 @@
-"""Values, classes and counts in words, for messages and summaries."""
+"""Formats values, classes and counts for messages and summaries."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -11,30 +11,30 @@ _CHARACTERS = 80
 
 
 def shortened(value: object) -> str:
-    """A value as Python writes it; its beginning where that is long."""
+    """Return the `repr` of a value, shortened to its beginning if long."""
     shown = repr(value)
     return shown if len(shown) <= _CHARACTERS else f"{shown[: _CHARACTERS - 1]}…"
 
 
 def brief(name: str) -> str:
-    """A name; its beginning where that is long."""
+    """Return a name, shortened to its beginning if long."""
     return name if len(name) <= _CHARACTERS else f"{name[: _CHARACTERS - 1]}…"
 
 
 def first_names(names: Iterable[str]) -> str:
-    """The first names: "cat, dog, …"."""
+    """List the first names: "cat, dog, …"."""
     shown = list(names)
     more = ", …" if len(shown) > _CLASSES else ""
     return ", ".join(map(brief, shown[:_CLASSES])) + more
 
 
 def of_classes(what: str, feature: Feature) -> str:
-    """`what` is of the classes that the feature declares, if it does: "a class of cat, dog"."""
+    """Append the feature's declared classes to `what`, if any: "a class of cat, dog"."""
     return what + (f" of {first_names(feature.classes)}" if feature.classes else "")
 
 
 def described(feature: Feature) -> str:
-    """A feature's declaration: "tensor int64 [3] from 0 to 9", "class_label int64 of cat, dog"."""
+    """Describe a declaration: "tensor int64 [3] from 0 to 9", "class_label int64 of cat, dog"."""
     words = [feature.kind, feature.dtype]
     if feature.shape:
         words.append(shape_text(feature))
@@ -49,7 +49,7 @@ def described(feature: Feature) -> str:
 
 
 def unsupported(value: object) -> RecordError:
-    """The error for a value of no kind."""
+    """Return the error for a value of no kind."""
     return RecordError(
         "unsupported value",
         f"{value!r} is a {type(value).__name__}; use Image, Map, Audio, Array, RawFile, "
@@ -63,7 +63,7 @@ def count_classes(classes: Collection[str]) -> str:
 
 
 def similar(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of names that differ only by case or blanks: ("Cat", "cat")."""
+    """Yield pairs of names that differ only by case or blanks: ("Cat", "cat")."""
     first: dict[str, str] = {}
     for name in names:
         other = first.setdefault(" ".join(name.casefold().split()), name)

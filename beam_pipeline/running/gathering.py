@@ -25,7 +25,7 @@ def least_buckets(values: Any) -> int:
 
 
 def yields_buckets(source: beam.PTransform) -> bool:
-    """Whether a source yields elements from `least_buckets`, so they need no other shuffle."""
+    """Whether a source yields elements from `least_buckets`, which need no other shuffle."""
     while inner := getattr(source, "source", None):
         source = inner
     return getattr(source, "yields_buckets", False)
@@ -42,7 +42,7 @@ class Balance(beam.PTransform):
 
 @dataclasses.dataclass
 class Share(beam.PTransform):
-    """Distribute the launcher's values among the workers, by a shuffle if files are several."""
+    """Distribute the launcher's values among the workers, with a shuffle for several files."""
 
     values: Sequence[Any]
 

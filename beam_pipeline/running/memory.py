@@ -11,13 +11,13 @@ ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",  # NumPy's
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's
 }
-# Likewise: Python cannot set the pool for a Parquet file's pages, and Arrow's own keeps memory.
+# Likewise: Python cannot set the pool for Parquet pages, and Arrow's default pool keeps memory.
 ONE_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 # malloc.h
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
 _LARGE_BLOCK_BYTES = 256 << 10
-# Blocks up to glibc's largest limit come of the heap, which is taken in steps and kept.
+# Blocks up to glibc's largest limit are allocated on the heap, which grows in steps and is kept.
 _BLOCK_OF_HEAP_BYTES, _STEP_BYTES, _KEPT_BYTES = 32 << 20, 16 << 20, 128 << 20
 
 

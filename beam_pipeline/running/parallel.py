@@ -1,6 +1,6 @@
 """Parallelism inside a stage: worker processes on this machine, and threads for remote files.
 
-Small files need much Python between reads, hashes and decodes, which only processes parallelise.
+Small files take much Python time between reads, hashes and decodes; only processes help.
 Threads overlap the latency of remote files, and decodes if no process may be started.
 
 No Beam here: worker processes import this module.
@@ -39,7 +39,7 @@ _IDLE_S = 60
 
 
 def usable_cpus() -> int:
-    """Return the number of CPUs for this process, which taskset or a container may limit."""
+    """Return the number of CPUs available to this process, perhaps limited by a container."""
     count: int = loky.cpu_count()
     return count
 
@@ -56,7 +56,7 @@ def choose_parallelism(
 ) -> Parallelism:
     """Choose the parallelism for elements, whose first records show whether files are remote.
 
-    `threads` are those that the user chose, without processes, or 0.
+    `threads` is the user's number of threads, which excludes processes, or 0.
     """
     if threads:
         return Parallelism(threads=threads)
@@ -105,7 +105,7 @@ def started_processes() -> WorkerPool | None:
 
 
 def start_processes(count: int) -> WorkerPool:
-    """Start worker processes, or return those that were started; UnavailableError if none can be.
+    """Start worker processes once, and return them; UnavailableError if none can be started.
 
     They do not import the program's `__main__`, and end soon after this process.
     """

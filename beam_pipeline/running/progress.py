@@ -38,7 +38,7 @@ STAGES = {
 
 
 class Meter:
-    """Counter of the records that one instance of a stage (a key of STAGES) has processed.
+    """Count the records that one instance of a stage (a key of STAGES) has processed.
 
     It writes the count into `directory`, unless that is empty, at most every `beat_s` seconds.
     """
@@ -114,10 +114,10 @@ def _show_bars(directory: str, done: threading.Event) -> None:
                 look = {"unit": " records", "bar_format": _BARS[0], "file": stderr_of_bars()}
                 bars[stage] = tqdm(desc=f"{title:10}", **look)
             bar = bars[stage]
-            bar.n, bar.total = now[stage], total  # which grows until all is read
+            bar.n, bar.total = now[stage], total  # the total grows until all is read
             bar.bar_format = _BARS[total is not None]
             bar.refresh()
-        if now["write"]:  # which begins once all is read
+        if now["write"]:  # begins once all is read
             for stage in bars.keys() & {"read", "inspect"}:
                 bars[stage].close()
     for bar in bars.values():

@@ -1,4 +1,4 @@
-"""What Beam logs at its import stays out of sight."""
+"""Beam's log lines at import are hidden."""
 
 import logging
 import subprocess

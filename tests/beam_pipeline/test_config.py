@@ -1,4 +1,4 @@
-"""Every option is checked once, and says what is wrong with it."""
+"""Every option is checked once, with a message about the problem."""
 
 import dataclasses
 import os
@@ -98,7 +98,7 @@ SPLITS = {"split": {"a": 0.5, "b": 0.5}}
     ],
 )
 def test_what_decides_content_is_part_of_the_fingerprint(options, is_content):
-    """Where and how fast is not; the order of splits decides who goes where."""
+    """Locations and speed are not; the order of splits determines the records' splits."""
     plain = BuildConfig(name="a", **SPLITS)
     other = BuildConfig(name="a", **{**SPLITS, **options})
     assert (other.fingerprint != plain.fingerprint) == is_content
@@ -106,7 +106,7 @@ def test_what_decides_content_is_part_of_the_fingerprint(options, is_content):
 
 @pytest.fixture
 def tokenizer(tmp_path):
-    """tokenizer(folder) -> the path of a tokenizer's file there, always the same."""
+    """tokenizer(folder) -> path of a tokenizer file there, always with the same content."""
 
     def write(folder):
         (tmp_path / folder).mkdir()

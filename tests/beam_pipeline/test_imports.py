@@ -1,4 +1,4 @@
-"""What importing the package costs: TensorFlow never, Beam only once it is used."""
+"""Importing the package never loads TensorFlow, and loads Beam only when used."""
 
 import pkgutil
 
@@ -27,7 +27,7 @@ def test_no_module_of_it_loads_tensorflow():
 
 
 def test_worker_processes_load_neither_beam_nor_tensorflow():
-    """Those of a build, of shards, and of long values."""
+    """Covers processes for builds, shards and long values."""
     names = [
         *("running.parallel", "inspect.batch", "sources.tar.records"),
         *("dataset.shard_inspection", "dataset.verification.shards"),

@@ -1,4 +1,4 @@
-"""What a wrong command says, in one line, before it writes anything."""
+"""Wrong commands fail with one line, before they write anything."""
 
 import re
 import shlex
@@ -26,8 +26,8 @@ mask: image
 mask/height: {kind: scalar, dtype: int64}
 """
 
-# (command, exit code, what its message says: a regular expression). INPUT is the folder of these
-# files, DATASET one that is finished.
+# (command, exit code, regular expression for its message). INPUT is the folder of these files,
+# DATASET a finished dataset.
 TABLE = [
     # No such command, option or value
     ("", 2, "required: COMMAND"),
@@ -63,7 +63,7 @@ TABLE = [
     ("plan INPUT/pets --split a=1.5,b=-0.5", 2, "positive fractions by split whose sum is 1"),
     ("plan INPUT/pets --split train=0.8,", 2, "write it as"),
     ("plan INPUT/pets --split a=0.5,a=0.5", 2, "names a split twice"),
-    # No such place
+    # Missing paths
     ("build nowhere --output out", 2, "the input '.*nowhere' does not exist"),
     ("plan INPUT/*.tar", 2, r"'.*\*\.tar' does not exist"),
     ("build INPUT/pets --output 'data*'", 2, r"output \(--output\): .*data\*"),
@@ -78,7 +78,7 @@ TABLE = [
         r"--split-list 'no.txt' does not exist .*; and .* does not name a split"
         r".*; and seed \(--seed\): 'x' .*; and --schema no.json .* missing file: no.json",
     ),
-    # Options that do not suit the input
+    # Options that do not fit the input
     ("plan INPUT/table.csv --schema INPUT/agee.yaml", 2, "feature 'agee'.* did you mean 'age'"),
     ("plan INPUT/masks.csv --schema INPUT/one-key.yaml", 2, "are both stored as 'mask/height'"),
     ("plan INPUT/data.tfrecord --image-size 8", 2, "build from the raw files"),

@@ -1,4 +1,4 @@
-"""Values of the command line, and the messages where they cannot be read."""
+"""Values from the command line, and the messages for invalid ones."""
 
 import pytest
 

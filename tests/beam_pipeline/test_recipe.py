@@ -1,4 +1,4 @@
-"""Recipes: what a build reads and how, as a file."""
+"""Recipes: the input and options of a build, as a file."""
 
 import json
 
@@ -17,7 +17,7 @@ PNG = ImageOptions(format="png")
 
 @pytest.fixture
 def write(tmp_path):
-    """write(text) -> the path of a recipe with it."""
+    """write(text) -> path of a recipe with this text."""
 
     def write(text):
         path = tmp_path / "recipe.yaml"
@@ -129,7 +129,7 @@ def pets(tmp_path, write_image, monkeypatch):
 
 
 def content(folder):
-    """The bytes of a dataset's files by name, but for build.json, which has the time."""
+    """Return the bytes of a dataset's files by name, except build.json, which has the time."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "build.json"]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 

@@ -44,7 +44,7 @@ def test_other_values_are_not_rows(values):
 
 
 def observed(packed):
-    """What is counted of the values of each feature."""
+    """Return the statistics of each feature's values."""
     return {
         name: (
             feature.types,

@@ -1,6 +1,6 @@
-"""What a build does for each record, counted: packings, shuffles, reads, messages to processes.
+"""Work of a build per record: packings, shuffles, reads, messages to processes.
 
-Each count is what docs/design.md promises; a change that adds work fails here.
+docs/design.md promises these counts; a change that adds work fails here.
 """
 
 import math
@@ -48,7 +48,7 @@ def images(tmp_path_factory, write_image):
 
 @pytest.fixture
 def count(monkeypatch):
-    """Counts the calls of functions, by name."""
+    """Count the calls of functions, by name."""
     calls = Counter()
 
     def counted(module, name):
@@ -82,16 +82,16 @@ def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
     build(config(images, tmp_path))
 
     assert count["framed"] == NUM_RECORDS
-    assert count["encode_columns"] == count["write_encoded_record"] == NUM_SHARDS  # a chunk each
+    assert count["encode_columns"] == count["write_encoded_record"] == NUM_SHARDS  # one chunk each
     assert count["pack_record"] == NUM_RECORDS
-    assert count["unpack_record"] == NUM_RECORDS + NUM_SHARDS  # a look at the first of each
-    assert count["read"] - 2 * NUM_RECORDS < 20  # inspected, written; and a few of our own files
+    assert count["unpack_record"] == NUM_RECORDS + NUM_SHARDS  # and the first of each shard
+    assert count["read"] - 2 * NUM_RECORDS < 20  # inspected, written; a few others
     assert count["pack"] == math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
 
 
 @pytest.mark.slow
 def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
-    """A batch to inspect, a chunk to encode: nothing a record."""
+    """One per batch to inspect and per chunk to encode, none per record."""
     messages = []
     call = parallel.Ahead.call
 
@@ -108,13 +108,13 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
 
     num_batches = math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
     assert messages.count("InspectBatch") == num_batches
-    # Shards of fewer records than pay for a message are encoded by the process that writes them.
+    # Shards too small to be worth a message are encoded by the process that writes them.
     assert NUM_RECORDS / NUM_SHARDS < write.RECORDS_WITHOUT_PROCESSES
     assert set(messages) == {"InspectBatch"}
 
 
 def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
-    """Where no file has the suffix of a layout, none is asked anything more (46 times before)."""
+    """If no file has a layout's suffix, there are no further lookups (46 before)."""
     names = [f"class_{number % 2}/{number}.jpg" for number in range(300)]
     for name in names:
         path = tmp_path / name
@@ -147,7 +147,7 @@ ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard"}
     ),
 )
 def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
-    """By content, by key, by shard; each costs a job on a cluster about a second."""
+    """By content, by key, by shard; each shuffle takes about a second on a cluster."""
     runner = local_runner() if local_job.is_here else None
     pipeline = beam.Pipeline(runner, options=PipelineOptions([]))
     config = BuildConfig(output=str(tmp_path), name="t")
@@ -159,7 +159,7 @@ def test_shuffles_and_stages(tmp_path, local_job, shuffles, num_stages):
 
 
 def shuffles_and_stages(pipeline):
-    """The names of a pipeline's shuffles, and the number of its fused stages."""
+    """Return the names of a pipeline's shuffles, and the number of its fused stages."""
     job = pipeline.to_runner_api()
     urn = common_urns.primitives.GROUP_BY_KEY.urn
     transforms = job.components.transforms.values()
@@ -177,7 +177,7 @@ def shuffles_and_stages(pipeline):
     ],
 )
 def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
-    """All of a small build on Flink, whose fixed time they are."""
+    """They make up the fixed time of a small build on Flink."""
     make(CASES / case / "input", tmp_path / "in")
     settings = config(tmp_path / "in", tmp_path / "out")
     claim = detect(settings)

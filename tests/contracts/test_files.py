@@ -1,4 +1,4 @@
-"""What files by path keep of any kind: local, of stores and web servers, and in archives."""
+"""Contract of files by path: local, on stores and web servers, and in archives."""
 
 import functools
 import http.server
@@ -25,7 +25,7 @@ def folder(request, tmp_path):
 
 @pytest.fixture
 def served(tmp_path):
-    """The URL of a folder, from Python's own server, which knows no ranges."""
+    """URL of a folder on Python's own server, which does not support ranges."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
@@ -48,7 +48,7 @@ LISTED = ["local", "s3", "gs", "az", *ARCHIVES]
 
 @pytest.fixture(params=[*LISTED, "http", "http, no ranges"])
 def lay(request, tmp_path):
-    """lay(contents by name) -> the path of a folder of such files."""
+    """lay(contents by name) -> path of a folder with these files."""
     kind = request.param
 
     def lay(contents):
@@ -71,7 +71,7 @@ def lay(request, tmp_path):
 
 @pytest.fixture
 def put(lay):
-    """put(data) -> the path of a file of these bytes, called x."""
+    """put(data) -> path of a file named x with these bytes."""
     return lambda data: f"{lay({'x': data})}/x"
 
 

@@ -1,4 +1,4 @@
-"""What every kind of values keeps: check, pack, observe, infer, conform, encode, decode, keys."""
+"""Contract of kinds of values: check, pack, observe, infer, conform, encode, decode, keys."""
 
 import functools
 import hashlib
@@ -44,7 +44,7 @@ FILES: dict[str, bytes] = {}
 
 
 def file(data):
-    """A file that holds `data`."""
+    """A file with content `data`."""
     path = hashlib.sha256(data).hexdigest()
     FILES[path] = data
     return FileRef(path=path)
@@ -60,7 +60,7 @@ def wav(samples):
 
 @st.composite
 def arrays(draw, make):
-    """Arrays of one type, of which the first axes may differ."""
+    """Arrays of one type; the first axis may differ."""
     dtype = draw(st.sampled_from(["int64", "uint16", "bool", "float16", "float32", "float64"]))
     inner = draw(st.sampled_from([(), (2,), (3, 1), (20, 30)]))  # many numbers are stored raw
     elements = {"min_value": -1e3, "max_value": 1e3} if dtype.startswith("f") else {}
@@ -74,7 +74,7 @@ def arrays(draw, make):
 
 @st.composite
 def objects(draw):
-    """Objects that all have classes, attributes and keypoints, or not."""
+    """Objects in which each optional column is complete or missing."""
     number = st.integers(0, 3)
     corner, side = st.floats(0, 0.375, width=32), st.floats(0.125, 0.5, width=32)
     box = st.builds(lambda x, y, w, h: (x, y, x + w, y + h), corner, corner, side, side)
@@ -119,7 +119,7 @@ CLASSES = st_numpy.arrays(
     np.uint8, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.sampled_from([0, 2, 255])
 )
 DEPTHS = st_numpy.arrays(np.uint16, st.tuples(st.integers(1, 5), st.integers(1, 5)))
-# Lists of values of each kind, as a source gives them.
+# Lists of values of each kind, as from a source.
 VALUES = {
     "image": some(PIXELS.map(lambda each: Image(file=file(image_bytes(each))))),
     "map": some(CLASSES.map(lambda each: Map(file=file(image_bytes(each))))),
@@ -142,18 +142,18 @@ VALUES = {
     "int": some(st.integers(-(2**63), 2**63 - 1)),
     "float": some(st.floats(width=32, allow_nan=False, allow_infinity=False)),
 }
-# What stands beside: objects lie in an image.
+# Further features of the record: objects need an image.
 BESIDE = {"objects": {"image": Image(file=file(image_bytes(np.zeros((8, 6, 3), np.uint8))))}}
 
 
 def contract(test):
-    """A test of every kind, with values that are drawn from `data`."""
+    """Run a test for every kind, with values drawn from `data`."""
     drawn = hypothesis.settings(max_examples=10)(hypothesis.given(data=st.data())(test))
     return pytest.mark.parametrize("kind", VALUES)(drawn)
 
 
 def inspected(kind, data):
-    """Records of one feature "x" of a kind."""
+    """Draw records with one feature "x" of a kind."""
     beside = BESIDE.get(kind, {})
     return [
         inspect_record(Record(key=str(number), features={**beside, "x": value}), RULES, read)
@@ -220,14 +220,14 @@ def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data
 
 
 def points_by_name(value):
-    """The points that each object of an inspected value has."""
+    """Return the points of each object in an inspected value."""
     rows = value.keypoints or ((),) * len(value.boxes)
     triples = [zip(row[::3], row[1::3], row[2::3], strict=True) for row in rows]
     return [dict(zip(value.keypoint_names, triple, strict=False)) for triple in triples]
 
 
 def points_read(feature, values):
-    """The same of what a reader of the dataset gets."""
+    """Return the same points from the values that a reader of the dataset gets."""
     assert len(feature.keypoint_names) == feature.keypoints
     return [
         {
@@ -240,7 +240,7 @@ def points_read(feature, values):
 
 
 def expected(value, payload, feature):
-    """What a reader of the dataset gets of an inspected value."""
+    """Return the value that a reader of the dataset gets for an inspected value."""
     match value:
         case Image() | Map() | Audio():
             return expected_media(value, payload, feature)

@@ -1,4 +1,4 @@
-"""What `open` of each package says of a value that is not a path."""
+"""`open` of each package refuses values that are not paths."""
 
 import pytest
 

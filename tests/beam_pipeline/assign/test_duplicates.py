@@ -1,4 +1,4 @@
-"""Equal contents are settled alike in any parts, and however many records one content has."""
+"""Handling of duplicates does not depend on table boundaries or on records per content."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def table(rows) -> bytes:
 
 
 def outcome(tables, policy, max_rows):
-    """What becomes of records, however they come in parts."""
+    """Return kept keys, rejects, groups and counts, independent of the order of parts."""
     statistics = Statistics()
     unique = list(settle(tables, policy, statistics, max_rows))
     keys = [key for each, _ in unique for key in each.column("key").to_pylist()]
@@ -77,7 +77,7 @@ def test_what_is_said_of_a_content_of_many_records():
     assert groups == [
         DuplicateGroup(
             keys=tuple(f"{number:07d}" for number in range(10)),
-            labels=("a",) * 10,  # the one that differs is not among those that are named
+            labels=("a",) * 10,  # the different one is not among the named ones
             splits=(("x", "0000000"), ("y", "0000095")),
             num_records=99,
         )
@@ -85,7 +85,7 @@ def test_what_is_said_of_a_content_of_many_records():
 
 
 class Hot:
-    """One content, any number of times: tables, and how much memory Arrow had at each."""
+    """Repeated tables of one content, and Arrow's memory at each."""
 
     def __init__(self, count: int):
         self._count = count
@@ -107,5 +107,5 @@ def test_one_content_any_number_of_times_takes_little(policy):
     kept = sum(table.num_rows for table, _ in settle(hot, policy, statistics, 2000))
     assert kept == (30_000 if policy == "keep" else 1)
     assert statistics.duplicate_records == 30_000
-    assert len(hot.held) > 90  # a look, and three passes
+    assert len(hot.held) > 90  # a first look, and three passes
     assert max(hot.held) - hot.held[0] < 4 << 20

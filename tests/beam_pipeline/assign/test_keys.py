@@ -1,4 +1,4 @@
-"""A key is of one record."""
+"""Keys are unique."""
 
 import apache_beam as beam
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Images that look alike are found, reported, and kept in one split."""
+"""Near-duplicate images are found, reported, and kept in one split."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def looks_at(looks, places):
 
 
 class Grouped(beam.PTransform):
-    """What the stage finds in tables of looks."""
+    """Find near-duplicates in tables of perceptual hashes."""
 
     def __init__(self, looks, buckets):
         super().__init__()
@@ -128,7 +128,7 @@ def built(pictures, output, mode, options=None, **more):
 
 
 def splits_of(info):
-    """The split of each key."""
+    """Return the split of each key."""
     return {
         key: split
         for split in info.splits

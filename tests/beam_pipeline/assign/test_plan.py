@@ -1,4 +1,4 @@
-"""Statistics add up in any order, and the plan is made of them or says why not."""
+"""Statistics merge in any order; the plan is made from them, or has the problem."""
 
 import itertools
 import pickle
@@ -17,7 +17,7 @@ from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, I
 
 
 def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", prefix=""):
-    """Statistics of so many images and rejects."""
+    """Return statistics of these numbers of images and rejects."""
     statistics = Statistics()
     rows = []
     for i in range(records):

@@ -1,4 +1,4 @@
-"""Inspected records are packed, duplicates settled, and every record goes to its shard."""
+"""Assign packs inspected records, handles duplicates, and sends every record to its shard."""
 
 import hashlib
 import re
@@ -29,7 +29,7 @@ def image(key, content, label="cat", split=None, **more):
 
 
 def settled(elements, **options):
-    """(records by key with their splits, rejects, statistics) of elements that were inspected."""
+    """Return (records by key with splits, rejects, statistics) of inspected elements."""
     config = BuildConfig(name="t", **options)
     packed = Packer(config).pack(elements)
     statistics = packed.statistics
@@ -111,7 +111,7 @@ def test_everything_is_counted_once():
 
 
 def table(count, splits=("train",)):
-    """A table of so many records with positions spread evenly over all."""
+    """Return a table of `count` records with evenly spread positions."""
     records = [image(f"{i}.jpg", str(i)) for i in range(count)]
     step = 2**64 // count
     return columns.table_of(
@@ -138,7 +138,7 @@ def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
 
 
 def counted(rows):
-    """Statistics of a table's records, each of which has a text."""
+    """Return statistics of a table's records, all with a text."""
     statistics = Statistics()
     for key in rows.column("key").to_pylist():
         statistics.observe([Inspected(key=key, features={"text": key})], "train")
@@ -147,7 +147,7 @@ def counted(rows):
 
 
 class Placed(beam.PTransform):
-    """Tables, placed by a plan."""
+    """Place tables by a plan."""
 
     def __init__(self, tables, plan):
         super().__init__()

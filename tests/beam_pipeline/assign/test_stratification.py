@@ -1,4 +1,4 @@
-"""Each split gets its fraction of every class, whatever parts and order the records come in."""
+"""Each split gets its fraction of every class, in whatever parts and order records arrive."""
 
 import hashlib
 import random
@@ -22,7 +22,7 @@ FRUIT = {"apple": 140, "pear": 48, "plum": 12}
 
 
 def strata_of(records):
-    """Strata of (class, group) pairs, and the pairs' chooser."""
+    """Return the strata of (class, group) pairs, and their chooser."""
     strata = Strata()
     for name, group in records:
         strata.add(name, split_hash(group, 0))
@@ -73,7 +73,7 @@ def test_parts_and_order_change_nothing():
     for start in range(0, len(records), 7):
         merged.merge(strata_of(records[start : start + 7]))
     assert stratified(merged, FRACTIONS, 0) == whole
-    assert len(whole.moved) < 30  # most records keep the split that their hash gives
+    assert len(whole.moved) < 30  # most records keep the split of their hash
 
 
 def test_a_class_of_many_records_is_divided_by_hashes(monkeypatch):

@@ -1,4 +1,4 @@
-"""`--json`: the facts of plan, verify and show for programs, alone on stdout."""
+"""`--json`: plan, verify and show print only JSON to stdout."""
 
 import base64
 import json
@@ -83,7 +83,7 @@ def test_show(dataset, capsys):
 
 
 def values(stated):
-    """Values by key as `read_examples` gives them."""
+    """Return values by key, as from `read_examples`."""
     return {key: [value(each) for each in some] for key, some in stated.items()}
 
 

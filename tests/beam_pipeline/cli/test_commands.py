@@ -1,4 +1,4 @@
-"""What a command prints when it fails."""
+"""Output of commands that fail."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from beam_pipeline.errors import ConfigError, DataError
 
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
-    """`error` as an except clause holds it, raised from `cause` or while it was handled."""
+    """Return `error` as caught, raised from `cause` or while handling it."""
     try:
         try:
             if cause is not None:

@@ -1,4 +1,4 @@
-"""What `doctor` says of a machine, and of what is wrong with it."""
+"""`doctor` reports the machine and its problems."""
 
 import collections
 import shutil
@@ -11,7 +11,7 @@ from beam_pipeline.cli import commands, doctor
 
 @pytest.fixture
 def tensorflow(monkeypatch):
-    """Sets what a process that imports TensorFlow prints, and what nvidia-smi does."""
+    """Set the output of nvidia-smi, and of a process that imports TensorFlow."""
     said = {"nvidia-smi": None, "python": "2.21.0|12.5|"}
 
     def output(command):

@@ -1,4 +1,4 @@
-"""The options of a build set its configuration; Beam's are passed on, all others refused."""
+"""Build options set the configuration; Beam's are passed on; others are refused."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Records as text, and which of them `show` prints."""
+"""Records as text, and the records that `show` prints."""
 
 import pytest
 

@@ -161,7 +161,7 @@ def test_features(values, expected):
 
 
 def stored(lists):
-    """Records of existing TFRecords, with a list under the key "box", or without it."""
+    """Return records of existing TFRecords with a list under key "box", or without it."""
     kinds = {int: "int64", float: "float32", bytes: "bytes"}
     return [
         Inspected(

@@ -1,4 +1,4 @@
-"""Shards that others wrote get a description beside them, and stay as they are."""
+"""Existing shards get a description next to them, and stay unchanged."""
 
 import gzip
 import json
@@ -237,7 +237,7 @@ def test_what_killed_ones_left_goes(directory):
 @pytest.mark.slow
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_power_cut_leaves_a_whole_description_or_none(directory, overwrite):
-    """At any call: the old one, or none, or the new one, and nothing else."""
+    """A cut at any call leaves the old, no, or the new description, and nothing else."""
     if overwrite:
         adopt(str(directory), name="old")
         (directory / "train-00000-of-00002").write_bytes(shard(0, 4))

@@ -1,4 +1,4 @@
-"""Diff: records by their key, features and options of two datasets."""
+"""Diff: records by key, features and options of two datasets."""
 
 import json
 import shutil

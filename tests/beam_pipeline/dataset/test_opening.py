@@ -1,4 +1,4 @@
-"""A dataset is found by its directory, or by one above it."""
+"""A dataset is found by its directory, or by a parent directory."""
 
 import shutil
 from pathlib import Path
@@ -21,7 +21,7 @@ def committed(*directories: Path) -> None:
 @pytest.mark.parametrize("at", ["", "cells", "cells/1.9.0"])
 def test_the_newest_version_is_found(tmp_path, at):
     committed(tmp_path / "cells/1.2.0", tmp_path / "cells/1.10.0", tmp_path / "cells/1.9.0")
-    (tmp_path / "cells/2.0.0").mkdir()  # a build that did not end
+    (tmp_path / "cells/2.0.0").mkdir()  # of an unfinished build
     expected = "1.9.0" if at.endswith("1.9.0") else "1.10.0"
     assert find_dataset(str(tmp_path / at)) == str(tmp_path / "cells" / expected)
 

@@ -1,4 +1,4 @@
-"""README.md tells people the splits, and Hugging Face where the data are."""
+"""README.md lists the splits for people, and the data files for Hugging Face."""
 
 import fnmatch
 

@@ -39,7 +39,7 @@ def read_by_mlcroissant(directory, caplog):
 
 
 @pytest.mark.readers
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own, of itself
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own
 def test_mlcroissant_reads_the_index(tmp_path, caplog):
     copy = shutil.copytree(GOLDEN, tmp_path / "golden")
     described = read_by_mlcroissant(copy, caplog)

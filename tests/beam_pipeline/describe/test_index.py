@@ -24,7 +24,7 @@ from beam_pipeline.records import (
 
 
 def index_of(*records, halves=1):
-    """(the table, the text of the .idx file) of records whose frames take 100 bytes each."""
+    """Return (table, text of the .idx file) of records with frames of 100 bytes."""
     schema = schema_of(*records)
     data = io.BytesIO()
     with pyarrow.parquet.ParquetWriter(data, arrow_schema(schema)) as parquet:

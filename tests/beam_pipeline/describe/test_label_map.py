@@ -1,4 +1,4 @@
-"""The label maps are read by the TF Object Detection API and by Model Garden."""
+"""The TF Object Detection API and Model Garden can read the label maps."""
 
 import csv
 import io

@@ -13,7 +13,7 @@ FIXED, ANY = (), None
 
 
 def read(*declared):
-    """By key (type, fixed shape or None for any number of values, whether it is always there)."""
+    """Return (type, fixed shape or None for any number of values, whether required) by key."""
     schema = parse_schema([*declared])
     parsed = text_format.Parse(schema_text(schema), schema_pb2.Schema())
     assert [each.name for each in parsed.feature] == sorted(

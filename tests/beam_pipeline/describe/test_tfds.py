@@ -29,7 +29,7 @@ BOXES = Objects(
 
 @pytest.fixture
 def from_json(tmp_path):
-    """TFDS's own FeaturesDict of a schema."""
+    """TFDS's own FeaturesDict for a schema."""
 
     def read(schema):
         from tensorflow_datasets.core.features import FeaturesDict

@@ -1,4 +1,4 @@
-"""A record that takes too long, too much memory, or its whole process is rejected by name."""
+"""A record that takes too much time or memory, or kills its process, is rejected by name."""
 
 import pickle
 import signal
@@ -54,7 +54,7 @@ PACKER = Packer(CONFIG)
 
 @pytest.fixture
 def deadly(worker_module):
-    """A module whose functions read values, or end whoever reads them."""
+    """A module with functions that read values, or kill the reading process."""
     return worker_module("deadly_values", DEADLY)
 
 
@@ -70,7 +70,7 @@ def settings(max_seconds, packer=PACKER):
 
 
 def inspected(elements, max_seconds=60.0, packer=PACKER):
-    """(keys of the records, rejects by source) of a batch that goes to worker processes."""
+    """Return (keys of records, rejects by source) of a batch in worker processes."""
     work = InspectBatch(settings(max_seconds, packer), threads=1)
     [packed] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
     table = columns.from_bytes([packed.records])
@@ -79,7 +79,7 @@ def inspected(elements, max_seconds=60.0, packer=PACKER):
 
 
 def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly):
-    """libjpeg is at it for a second, in one call."""
+    """libjpeg takes a second, in one call."""
     slow = tmp_path / "slow.jpg"
     slow.write_bytes(jpeg_of_scans(85))
     text = tmp_path / "text"
@@ -120,11 +120,11 @@ def test_only_what_ends_its_process_is_left_out(tmp_path, deadly):
 
 
 def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
-    """What comes after it has as much as ever, and what packs the records has no limit."""
+    """Later records have the full limit, and packing has none."""
     text = tmp_path / "text"
     text.write_text("text")
     large = tmp_path / "large"
-    large.write_bytes(bytes(70 << 20))  # which allows sixteen times as much
+    large.write_bytes(bytes(70 << 20))  # allows sixteen times as much
     elements = [
         record(text, "greedy", deadly.greedy),
         record(large, "allowed", deadly.greedy),

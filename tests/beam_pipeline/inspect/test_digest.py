@@ -1,4 +1,4 @@
-"""Equal contents are recognised, and what is said of them apart."""
+"""Equal contents have equal digests, independent of their annotations."""
 
 import dataclasses
 

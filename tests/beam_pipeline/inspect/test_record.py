@@ -1,4 +1,4 @@
-"""What Inspect finds out about the values of a record, and what it refuses."""
+"""Facts that Inspect finds about a record's values, and values that it refuses."""
 
 import hashlib
 
@@ -32,7 +32,7 @@ def inspected(rules=None, **features):
 
 
 def feature(rules=None, **features):
-    """What becomes of one feature."""
+    """Return the inspected value of one feature."""
     return inspected(rules, **features).features[next(iter(features))]
 
 

@@ -1,4 +1,4 @@
-"""Records that are Examples already are checked like every other, and stay as they are."""
+"""Existing Examples are checked like other records, and stay unchanged."""
 
 import hashlib
 
@@ -28,7 +28,7 @@ def sound():
 
 @pytest.fixture
 def record(tmp_path):
-    """Writes an Example between two others; returns the record of it."""
+    """Write an Example between two others; returns its record."""
 
     def write(payload, **expected):
         before, frame = framed(b"before"), framed(payload)

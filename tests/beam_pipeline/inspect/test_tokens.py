@@ -1,4 +1,4 @@
-"""Tokens are those of the library whose file is given."""
+"""Tokens equal those of the tokenizer's own library."""
 
 import io
 import pickle
@@ -16,7 +16,7 @@ TEXTS = ["hello world, this is a tiny text", "tokens are numbers", "the quick br
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A tokenizer of each library by its suffix, trained on three lines."""
+    """One tokenizer per library, by suffix, trained on three lines."""
     folder = tmp_path_factory.mktemp("tokenizers")
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(

@@ -1,4 +1,4 @@
-"""Boxes: formats, frames, policies; and that they turn with the image."""
+"""Boxes: formats, frames, policies, and turning with the image."""
 
 import io
 import math
@@ -171,7 +171,7 @@ def test_without_boxes():
     ],
 )
 def test_the_frame_that_an_annotation_speaks_of(image_size, box_format, box, expected):
-    """A file of 200x100 that is shown as 100x200."""
+    """A 200x100 file that is displayed as 100x200."""
     image_size = image_size and ImageSize(*image_size)
     boxes = Objects(boxes=(box,), format=box_format, image_size=image_size)
     placed, _ = place(boxes, TURNED)
@@ -215,7 +215,7 @@ def test_what_is_kept_has_area_and_loses_nothing_in_float32(box, size, orientati
         assert struct.unpack("4f", struct.pack("4f", *row)) == row
     dropped = counts[DROPPED_OUTSIDE] + counts[DROPPED_NO_AREA]
     assert len(placed.boxes) + dropped == 1
-    # Normalising once more changes nothing.
+    # Normalising again changes nothing.
     assert place(placed, Frame(size=size.turned(orientation))) == (placed, {})
 
 
@@ -233,13 +233,13 @@ def images_with_a_box(draw: st.DrawFn) -> tuple[ImageSize, tuple[int, int, int, 
     ("orientation", "annotated"),
     [
         *((orientation, "upright") for orientation in range(1, 9)),
-        # The other four leave the size as it is, so an annotation counts as upright.
+        # The other four keep the size, so an annotation counts as upright.
         *((orientation, "raw") for orientation in range(5, 9)),
     ],
 )
 @hypothesis.given(image=images_with_a_box())
 def test_boxes_turn_with_the_image(image, orientation, annotated):
-    """A white rectangle in a black file must be where its box is in the stored image."""
+    """In the stored image, the box surrounds the white rectangle of a black file."""
     size, box = image
     image = Image.new("L", (size.width, size.height))
     image.paste(255, box)

@@ -1,4 +1,4 @@
-"""What kinds tell of the features that hold their values: to people, and to TFDS."""
+"""Descriptions of features by their kinds, for people and for TFDS."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Maps beside their image: turned and scaled with it, and what classes they have."""
+"""Maps with their image: turned and scaled with it, and their classes."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def encoded(pixels, file_format, orientation=1):
 
 @pytest.fixture
 def inspect(tmp_path):
-    """inspect(numbers) -> (the checked map, what is stored of it)."""
+    """inspect(numbers) -> (checked map, stored bytes)."""
 
     def run(numbers, *, orientation=1, image=(HEIGHT, WIDTH), rules=None, **stated):
         photo = encoded(np.zeros((*image, 3), np.uint8), "JPEG", orientation)
@@ -46,7 +46,7 @@ def inspect(tmp_path):
 
 
 def upright(numbers, orientation):
-    """As viewers turn it: by EXIF's definition of each orientation."""
+    """Turn an array like viewers do, by EXIF's definition of each orientation."""
     turned = {
         1: numbers,
         2: numbers[:, ::-1],

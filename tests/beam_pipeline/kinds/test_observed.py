@@ -1,4 +1,4 @@
-"""What values are is counted exactly, and merges in any order."""
+"""Statistics of values are exact, and merge in any order."""
 
 import functools
 import math
@@ -27,7 +27,7 @@ from beam_pipeline.records import (
 
 
 def over(values, example=None):
-    """What is observed of values of one feature, each of a record."""
+    """Return the statistics of one feature's values, one per record."""
     records = (Inspected(key="a", features={"x": value}, example=example) for value in values)
     return observe(records).get("x", Observed())
 

@@ -1,4 +1,4 @@
-"""Polygons and masks: as COCO's own library draws them, turned, scaled and clipped."""
+"""Polygons and masks: drawn like COCO's own library, turned, scaled and clipped."""
 
 import dataclasses
 import io
@@ -37,7 +37,7 @@ SIZES = st.builds(ImageSize, st.integers(4, 60), st.integers(4, 60))
 
 
 def stored(mask):
-    """The pixels that a reader gets."""
+    """Return the pixels that a reader gets."""
     with Pixels.open(io.BytesIO(png_of(mask))) as opened:
         assert opened.mode == "L"
         return np.asarray(opened)
@@ -45,7 +45,7 @@ def stored(mask):
 
 @st.composite
 def pixels(draw):
-    """Whole images of 0 and 1: noise, or few rectangles, or nothing."""
+    """Images of 0 and 1: noise, a few rectangles, or empty."""
     height, width = draw(SIZES)
     made = np.zeros((height, width), np.uint8)
     for _ in range(draw(st.integers(0, 3))):
@@ -60,7 +60,7 @@ OUTLINES = st.lists(RING, min_size=1, max_size=3)  # of one object, in pixels
 
 
 def exif(image, orientation):
-    """An image as Pillow turns it upright."""
+    """Turn an image upright with Pillow."""
     file = io.BytesIO(image_bytes(image, exif=exif_of(orientation)))
     return np.asarray(ImageOps.exif_transpose(Pixels.open(file)))
 
@@ -109,7 +109,7 @@ def test_masks_scale_to_the_nearest_pixels(made, size):
 
 @hypothesis.given(st.data())
 def test_the_box_of_the_mask_is_the_box(data):
-    """Whatever way an image is turned in its file, cut off where objects reach out of it."""
+    """Holds for images turned in any way, clipped if objects extend beyond the image."""
     size = data.draw(st.builds(ImageSize, st.integers(20, 60), st.integers(20, 60)))
     orientation = data.draw(st.integers(1, 8))
     x = sorted(
@@ -141,7 +141,7 @@ def test_the_box_of_the_mask_is_the_box(data):
 
 @hypothesis.given(st.data())
 def test_a_rotated_box_is_that_of_the_turned_image(data):
-    """Its five numbers give back its corners, whatever the turn and size of an image."""
+    """Its five numbers restore its corners, for any orientation and size of the image."""
     size = data.draw(SIZES)
     orientation, degrees = data.draw(st.integers(1, 8)), data.draw(st.integers(-360, 360))
     scale = data.draw(st.sampled_from([1.0, 3.0]))

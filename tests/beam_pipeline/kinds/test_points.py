@@ -1,4 +1,4 @@
-"""Names of keypoints that records do not share."""
+"""Names of keypoints that differ between records."""
 
 import dataclasses
 

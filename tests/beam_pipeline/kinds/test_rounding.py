@@ -1,4 +1,4 @@
-"""Which numbers change in float32, and which it cannot hold."""
+"""Numbers that change in float32, and numbers that it cannot hold."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What an Example's lists hold is shown in brief, and merges."""
+"""Summaries of an Example's lists are short, and merge."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the checks of a page say of classes and of images."""
+"""Findings of the report's checks about classes and images."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_rejects_are_bad_only_where_bad_records_are_allowed(rejected, allowed, e
 
 
 def findings(rows, *, without=0, of_objects=False):
-    """The checks of a label with these counts by class in train and test, that are not green."""
+    """Return the checks that are not green, for a label with these counts in train and test."""
     sizes = np.sum(list(rows.values()), axis=0).tolist()
     classes = {
         "feature": "label", "of_objects": of_objects, "exact": True, "without": without,

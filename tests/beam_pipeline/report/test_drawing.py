@@ -1,4 +1,4 @@
-"""What is drawn can be seen where it belongs, whatever the image's size."""
+"""Drawings are visible at the right place, in images of any size."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def drawn(*arguments, **keywords) -> np.ndarray:
 
 
 def where(pixels: np.ndarray, color: tuple[int, int, int]) -> tuple[int, int, int, int]:
-    """xmin, ymin, xmax, ymax of all pixels of a colour."""
+    """Return xmin, ymin, xmax, ymax of all pixels with a colour."""
     rows, columns = np.nonzero((pixels == color).all(axis=2))
     return columns.min(), rows.min(), columns.max(), rows.max()
 
@@ -81,7 +81,7 @@ def test_masks_are_filled_and_polygons_are_lines():
     color = np.array(color_of(""))
     filled, bare = seen[180, 240].astype(int), seen[60, 80]
     assert (filled != GREY).all()
-    assert np.abs(filled - GREY).max() < np.abs(color - GREY).max()  # it is seen through
+    assert np.abs(filled - GREY).max() < np.abs(color - GREY).max()  # translucent
     assert seen[np.ix_(range(296, 306), range(396, 406))].reshape(-1, 3).tolist().count([*color])
     assert (bare == GREY).all()
 

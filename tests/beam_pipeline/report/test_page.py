@@ -1,4 +1,4 @@
-"""The page of a dataset: what it shows, of any dataset, and that nothing in it acts."""
+"""The page of a dataset: its content, for any dataset, and that untrusted text is inert."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""What a page shows of sounds."""
+"""Pictures of sounds."""
 
 import base64
 import io
@@ -13,7 +13,7 @@ from beam_pipeline.report.pictures import audio
 
 @pytest.mark.parametrize(("rate", "seconds"), [(8000, 0.2), (44100, 0.5), (200, 1.0)])
 def test_a_tone_is_at_its_frequency_in_the_spectrogram(rate, seconds):
-    """At eight tenths of the way up, from silence to the second half."""
+    """At eight tenths of the height, in the second half after silence."""
     times = np.arange(int(rate * seconds))
     tone = np.sin(2 * np.pi * 0.4 * times) * (times > len(times) / 2)
     encoded = audio(sound_bytes(0.5 * tone, "WAV", rate))["spectrogram"].partition(",")[2]

@@ -1,4 +1,4 @@
-"""Records cross Beam in packed batches, bounded in number and in bytes."""
+"""Records pass through Beam in packed batches, limited in number and bytes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a failed job says, and the lock against a second one."""
+"""Errors of failed jobs, and the lock against a second job."""
 
 import errno
 import os
@@ -64,13 +64,13 @@ def test_explain(error, kind, message):
 def test_in_the_users_own_pipeline_it_is_raised_as_it_is(tmp_path, caplog):
     config = beam_pipeline.BuildConfig(output=str(tmp_path), name="numbers")
     records = [beam_pipeline.Record(key="same", features={"n": n}) for n in range(2)]
-    pipeline = beam.Pipeline(FnApiRunner(), PipelineOptions([]))  # what Beam chooses, in seconds
+    pipeline = beam.Pipeline(FnApiRunner(), PipelineOptions([]))  # Beam's own choice, in seconds
     _ = pipeline | beam.Create(records) | beam_pipeline.WriteDataset(config)
 
     with pytest.raises(errors.DataError, match=r"'same' belongs to two .*--duplicates drop$"):
         pipeline.run()
 
-    assert caplog.records == []  # Beam logs what it raises a copy of
+    assert caplog.records == []  # Beam would log the error that it raises
 
 
 def test_one_build_at_a_time(tmp_path):
@@ -90,7 +90,7 @@ def test_one_build_at_a_time(tmp_path):
 
 
 def test_only_a_held_lock_is_another_build(tmp_path):
-    """A fork that finds no room for a process is a BlockingIOError, too."""
+    """A fork without room for another process also raises BlockingIOError."""
     no_room = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
     with pytest.raises(BlockingIOError), exclusive(str(tmp_path), lock=str(tmp_path)):
         raise no_room

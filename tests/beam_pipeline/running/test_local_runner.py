@@ -1,4 +1,4 @@
-"""What is changed of Beam's private parts is still there in the Beam that is installed."""
+"""The private parts of Beam that this project changes exist in the installed version."""
 
 import inspect
 
@@ -12,7 +12,7 @@ from beam_pipeline.running.local_runner import local_runner
 
 @pytest.fixture
 def beams_own(monkeypatch):
-    """Beam as it is installed, and again so once the test has ended."""
+    """Beam as installed, restored after the test."""
     monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
     monkeypatch.setattr(worker_handlers, "STATE_CACHE_SIZE_MB", 100)
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))

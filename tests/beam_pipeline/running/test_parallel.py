@@ -1,4 +1,4 @@
-"""Work is shared out by what the files are, and its results keep their order."""
+"""Work is distributed according to its files, and results keep their order."""
 
 import errno
 import os

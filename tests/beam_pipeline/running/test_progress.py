@@ -1,4 +1,4 @@
-"""Beats of the stages add up, and are shown."""
+"""Counts of stages add up, and are shown."""
 
 import io
 import re
@@ -18,7 +18,7 @@ def test_beats_add_up(tmp_path):
 
 
 def test_a_damaged_count_counts_nothing(tmp_path):
-    """As a worker's machine that lost power leaves it."""
+    """Such files are left by a worker machine that lost power."""
     for number, content in enumerate((b"30", b"", b"\0\0\0", b"\xff", b"3.5")):
         (tmp_path / f"read-{number}").write_bytes(content)
     (tmp_path / "read-folder").mkdir()
@@ -26,7 +26,7 @@ def test_a_damaged_count_counts_nothing(tmp_path):
 
 
 def test_beats_on_a_store_add_up(bucket):
-    """A cluster's workers leave their counts where the output is."""
+    """A cluster's workers write their counts next to the output."""
     url, _ = bucket
     meters = [progress.Meter(f"{url}/job/progress", "write", beat_s=5) for _ in range(3)]
     for meter in meters:
@@ -51,7 +51,7 @@ def test_lines_appear(tmp_path, monkeypatch, capsys):
 
 
 def wait_for(capsys, text):
-    """What stderr shows until `text` is there; the test's own time limit is a minute."""
+    """Return stderr once it contains `text`; the test's own time limit is a minute."""
     shown = ""
     for _ in range(3000):
         shown += capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Every name of the local runner leads to the one that loses nothing."""
+"""Every name of the local runner selects the one that loses no records."""
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -46,7 +46,7 @@ def test_names_of_the_local_runner(monkeypatch, name):
     ],
 )
 def test_what_runs_no_build_is_refused(option, remedy):
-    """Also workers of Beam's local runner."""
+    """Includes workers of Beam's local runner."""
     with pytest.raises(ConfigError, match=f"^{option} .*{remedy}"):
         choose_runner(PipelineOptions([option]))
 

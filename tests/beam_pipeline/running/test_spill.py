@@ -1,4 +1,4 @@
-"""What waits is in a file without a name; on other machines in the elements themselves."""
+"""Spilled data is in an unnamed file; on other machines it stays in the elements."""
 
 import os
 import pickle

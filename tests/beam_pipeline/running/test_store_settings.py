@@ -1,4 +1,4 @@
-"""Settings of stores: from Beam's options, and on workers that have none of their own."""
+"""Settings of stores: from Beam's options, and on workers without their own."""
 
 import json
 import os
@@ -18,7 +18,7 @@ HERE = {
     "AWS_ACCESS_KEY_ID": "one",
 }
 
-# What a worker does with each function of a job, and then its settings.
+# Unpickles the functions of a job like a worker, then prints its settings.
 WORKER = """
 import json, os, sys
 from apache_beam.internal import pickler
@@ -35,7 +35,7 @@ def only_here(monkeypatch, tmp_path):
 
 @pytest.fixture
 def on_a_worker(tmp_path):
-    """The variables of a cloud on a worker that has some itself, after it loaded a job."""
+    """A cloud's variables on a worker with some of its own, after it has loaded a job."""
 
     def load(*flags, own=None, cloud="AWS_"):
         options = PipelineOptions(list(flags))

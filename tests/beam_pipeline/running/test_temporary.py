@@ -1,4 +1,4 @@
-"""Temporary folders go with their process, or with the next one."""
+"""Temporary folders are deleted by their process, or by the next one."""
 
 import fcntl
 import os
@@ -49,7 +49,7 @@ def test_those_of_the_killed_go_and_no_others(folder):
 
 
 def test_what_was_still_in_use_at_the_beginning_goes_at_the_end(folder):
-    """A killed build's worker processes may hold the lock for a moment longer than it."""
+    """Worker processes of a killed build may hold the lock slightly longer than the build."""
     left = folder / "beam-tfrecords-left"
     left.mkdir()
     lock = os.open(left, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Small files are shared out among processes, and nothing of it shows in what is written."""
+"""Small files are distributed among processes, without an effect on the output."""
 
 import functools
 import os
@@ -72,7 +72,7 @@ def die(folder, number):
 
 @pytest.fixture
 def deadly(worker_module):
-    """A module whose functions kill their process at the number 3."""
+    """A module with functions that kill their process at number 3."""
     return worker_module("deadly", DIE)
 
 
@@ -93,7 +93,7 @@ def test_a_call_that_kills_its_processes_is_one_error(tmp_path, deadly):
         next(results)
 
 
-# As `python -m beam_pipeline build` starts them, before it has threads.
+# Starts them like `python -m beam_pipeline build`, before it has threads.
 FORKED = """
 import functools, multiprocessing, os, sys
 from beam_pipeline.running import memory
@@ -135,7 +135,7 @@ def test_a_build_shares_its_memory_with_its_worker_processes(images, tmp_path):
             time.sleep(0.01)
         assert launcher.stderr is not None
         assert launcher.returncode == 0, launcher.stderr.read()
-    # Its copies bear its own command line; processes that start anew have one of theirs.
+    # Forks have the parent's command line; newly started processes have their own.
     assert {b" ".join(each.split(b"\0")[1:4]) for each in seen if each} == {
         b"-m beam_pipeline build"
     }
@@ -146,7 +146,7 @@ THREAD = "import threading\nthreading.Thread(target=time.sleep, args=[60], daemo
 
 @pytest.mark.parametrize("before", ["", THREAD], ids=["forked", "started anew"])
 def test_nothing_is_left_of_worker_processes_whose_parent_is_killed(before):
-    """Nor do they ever listen at a port, as workers of Beam's own do."""
+    """They also never listen on a port, unlike Beam's own workers."""
     code = (
         "import time\n"
         "from beam_pipeline.running.parallel import start_processes\n"
@@ -172,7 +172,7 @@ def test_nothing_is_left_of_worker_processes_whose_parent_is_killed(before):
 
 
 def listening_sockets(pid: int) -> set[str]:
-    """The sockets of a process that wait for connections, as the kernel names them."""
+    """Return the listening sockets of a process, by the kernel's names."""
     tables = (Path(f"/proc/{pid}/net/{name}").read_text() for name in ("tcp", "tcp6"))
     rows = (line.split() for table in tables for line in table.splitlines()[1:])
     listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
@@ -180,18 +180,18 @@ def listening_sockets(pid: int) -> set[str]:
 
 
 def shared_memory(pid: int) -> list[Path]:
-    """The semaphores that loky has made for a process."""
+    """Return the semaphores that loky made for a process."""
     return list(Path("/dev/shm").glob(f"*loky-{pid}-*"))
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started, on Linux."""
+    """Return the child processes of a process, on Linux."""
     threads = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for path in threads for child in path.read_text().split()]
 
 
 def command(pid: int) -> bytes:
-    """A process's command line; empty when it has ended."""
+    """Return a process's command line; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""Which values fit a schema that a user declares, and what is said of the others."""
+"""Values that fit a declared schema, and the messages for others."""
 
 import math
 
@@ -28,14 +28,14 @@ def array(dtype="int64", shape=(3,), low=0, high=9):
 
 
 def fit(declared, value):
-    """Holds `value` against what is declared."""
+    """Check `value` against a declaration."""
     schema = parse_schema([{"name": "x", **declared}])
     given = {} if value is None else {"x": value}
     assert conforming(given, schema) == given
 
 
 def problem(declared, value):
-    """Why `value` does not fit."""
+    """Return the reason why `value` does not fit."""
     with pytest.raises(RecordError) as caught:
         fit(declared, value)
     assert caught.value.reason == "does not fit the schema"

@@ -1,4 +1,4 @@
-"""A schema that a user writes is read, completed, and refused with the reason."""
+"""A user's schema is read and completed, or refused with a reason."""
 
 import json
 

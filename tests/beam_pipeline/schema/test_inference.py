@@ -1,4 +1,4 @@
-"""What records hold becomes the schema."""
+"""The schema is inferred from the records."""
 
 import dataclasses
 
@@ -53,7 +53,7 @@ def schema_of(*features, declared=None):
 
 
 def in_words(feature):
-    """All that is inferred of a feature."""
+    """Describe an inferred feature completely."""
     more = [feature.format, feature.encoding, *feature.classes]
     more += [f"{name}:{dtype}" for name, dtype in feature.attributes.items()]
     more += [f"from {feature.label_offset}"] * bool(feature.label_offset)
@@ -62,7 +62,7 @@ def in_words(feature):
     return " ".join(filter(None, words))
 
 
-# Each gives the records of one feature; "label" stands beside an image.
+# Records of one feature; "label" is next to an image.
 @pytest.mark.parametrize(
     ("name", "values", "expected"),
     [
@@ -120,7 +120,7 @@ def test_declared_classes_keep_their_order():
         pytest.param([{"x": 1}, {"x": "one"}], "int64 in 0, string in 1", id="two types"),
         pytest.param([{"x": 1}, {}], "'x' is missing in 1 of 2 records", id="missing number"),
         pytest.param([{"image": JPEG}, {}], "'image' is missing", id="missing image"),
-        ([{"v": array((1, 2))}, {"v": array((1, 3))}], r"axis 1: \[2, 3\]"),  # unlike rows
+        ([{"v": array((1, 2))}, {"v": array((1, 3))}], r"axis 1: \[2, 3\]"),  # rows differ
         # The smallest shapes agree; a later one does not.
         ([{"v": array((1, 2))}, {"v": array((2, 2))}, {"v": array((3, 1))}], r"axis 1: \[1, 2\]"),
         pytest.param([{"v": array((2,))}, {"v": array((2, 2))}], "1, 2. axes", id="unlike ranks"),

@@ -1,4 +1,4 @@
-"""Whether an Example holds what a schema says: key, what is there, what was expected."""
+"""Examples that do not fit a schema: the key, the actual and the expected values."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From the lists of other people's Examples to a schema, by the rules of docs/format.md."""
+"""The schema of existing Examples is inferred from their lists, as in docs/format.md."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
 
 
 def examples(key, *lists):
-    """Records of Examples with one key; None for no kind, MISSING for a record without it."""
+    """Return records of Examples with one key; None is a list without kind, MISSING no key."""
     return [
         Inspected(
             key=f"a.tfrecord:{number}",

@@ -1,4 +1,4 @@
-"""The commit on an object store: few requests, many at once; cut off, it goes on."""
+"""The commit on an object store makes few requests, many at once, and resumes if interrupted."""
 
 import contextlib
 import dataclasses
@@ -59,7 +59,7 @@ def store(bucket):
 
 @pytest.fixture
 def wait_for(store, monkeypatch):
-    """Makes the first requests of an operation wait until so many are under way at once."""
+    """Block the first requests of an operation until this many are in progress."""
 
     def wait(operation, count):
         barrier = threading.Barrier(count, timeout=60)
@@ -86,7 +86,7 @@ def config(bucket):
 
 @pytest.fixture
 def shards(store, config):
-    """Finished shards, each with its index and receipt, beside something unpacked."""
+    """Finished shards with index and receipt, and an unpacked file."""
     infos = [shard_info(config, number) for number in range(NUM_SHARDS)]
     for info in infos:
         for file in info.temporary.values():
@@ -117,7 +117,7 @@ def shard_info(config, number):
 
 
 def sizes_below(store, url):
-    """The sizes of all objects below a URL, by the rest of their key."""
+    """Return the sizes of all objects below a URL, by relative key."""
     place = url.partition("://")[2] + "/"
     return {
         name.removeprefix(place): len(data)
@@ -127,7 +127,7 @@ def sizes_below(store, url):
 
 
 def check_whole(store, config, shards):
-    """That the dataset's directory holds its shards and what describes them, and nothing else."""
+    """Assert that the dataset's directory contains only its shards and descriptions."""
     files = sizes_below(store, config.dataset_dir)
     final = {path: file.num_bytes for info in shards for path, file in info.temporary.items()}
     assert final.items() <= files.items()
@@ -141,7 +141,7 @@ def check_whole(store, config, shards):
 
 
 def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests):
-    """Rejects and statistics are divided; the bytes are those of a build on this machine."""
+    """Rejects and statistics are distributed; the bytes equal those of a local build."""
     url, _ = bucket
     monkeypatch.setattr(rejects, "_RUN_REJECTS", 20)
     records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(100)]
@@ -184,7 +184,7 @@ def test_few_requests(store, config, shards):
 
 @pytest.mark.parametrize(("place", "operation"), [("metadata.json", "put"), ("", "list")])
 def test_cut_off_and_run_again(store, config, shards, place, operation):
-    """As a runner does after a worker is lost; also when all was done but for the last step."""
+    """A runner does this after losing a worker, even if only the last step was left."""
     place = f"{config.dataset_dir}/{place}" if place else working_root(config)
     store.fail(place, 403, times=1, operation=operation)
     with pytest.raises((OSError, ConfigError)):
@@ -210,7 +210,7 @@ def test_cut_off_and_run_again(store, config, shards, place, operation):
     ],
 )
 def test_what_appeared_meanwhile_stays(store, config, shards, path, error, message):
-    """Another build has been here since this one began."""
+    """Another build has written since this one began."""
     store.put(f"{config.dataset_dir}/{path}", b"another's")
     with pytest.raises(error, match=message):
         commit(config, PLAN, Statistics(), shards, SortedRejects(), num_read=NUM_SHARDS)

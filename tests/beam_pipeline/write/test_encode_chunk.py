@@ -1,4 +1,4 @@
-"""A chunk of a shard is encoded alike in any way, and a record that ends its process is named."""
+"""Every way to encode a chunk gives the same bytes; a record that kills its process is named."""
 
 import pytest
 from inspecting import inspect_record, schema_of
@@ -26,13 +26,13 @@ def read(data):
 
 @pytest.fixture
 def deadly(worker_module):
-    """A module that reads values, and kills its process where the file that they name is there."""
+    """A module that reads values, and kills its process if the file named by them exists."""
     return worker_module("deadly_read", DEADLY)
 
 
 @pytest.fixture
 def work(tmp_path, write_image, deadly):
-    """(what encodes chunks, a chunk whose third record kills where `tmp_path / mark` is there)."""
+    """(chunk encoder, chunk whose third record kills its process if `tmp_path / mark` exists)."""
 
     def make(mark: str, first_number: int | None = 40) -> tuple[EncodeChunk, Chunk]:
         records = []

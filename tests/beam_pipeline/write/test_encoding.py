@@ -1,4 +1,4 @@
-"""A record's features, and the files that they name, become keys and values of one Example."""
+"""A record's features and files become keys and values of one Example."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ from tfrecord_dataset.format.example import decode, lists
 
 
 def values_of(*records):
-    """The values of the first record, under the schema of all."""
+    """Return the values of the first record, under the schema of all records."""
     schema = schema_of(*records)
     payloads = dict.fromkeys(records[0].features, b"payload")
     values = Encoder(schema=schema, rules=Rules()).values([ReadRecord(records[0], payloads)])
@@ -37,7 +37,7 @@ def values_of(*records):
 
 
 def example_of(record, schema, rules=None):
-    """The Example of an inspected record."""
+    """Return the Example of an inspected record."""
     encoder = Encoder(schema=schema, rules=rules or Rules())
     [example] = encoder.encode([encoder.read(record)])
     return example
@@ -69,7 +69,7 @@ ABC = {"label": ClassLabels(("a", "b", "c"))}
 
 
 def of_label(number, key="label"):
-    """What holds a class by its number."""
+    """Return an Example's values for a class number."""
     return {f"{key}/label": [number], f"{key}/text": ["abc"[number].encode()]}
 
 
@@ -160,7 +160,7 @@ KEYPOINTS = Objects(boxes=((0.0, 0.0, 1.0, 1.0),), format="rel_xyxy", keypoints=
 
 
 def test_empty_lists_state_their_kinds():
-    """As a list of the same key does where it holds something."""
+    """Nonempty lists of the same key have the same kind."""
     more = {"tags": ("a",), "tokens": Array(dtype="int64", shape=(1,), data=bytes(8))}
     full = {"boxes": BOXES, "faces": KEYPOINTS, "label": ClassLabels(("a",)), **more}
     empty = {"tags": (), "tokens": Array(dtype="int64", shape=(0,)), "label": ClassLabels(())}
@@ -192,7 +192,7 @@ def write(tmp_path):
 
 
 def encoded(rules=None, **features):
-    """The Example of a record, from its files."""
+    """Return the Example of a record, encoded from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
     return decode(example_of(record, schema_of(record), rules))
 

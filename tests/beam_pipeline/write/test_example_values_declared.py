@@ -1,4 +1,4 @@
-"""A value under a declared feature becomes one key, of the type and form declared."""
+"""The value of a declared feature becomes one key, with the declared type and form."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def array(values):
 
 
 def declared_value(declared, value, payload=None):
-    """The one value of a record whose feature "x" is declared so, by key."""
+    """Return the values by key of a record with this declaration of its only feature "x"."""
     schema = parse_schema([{"name": "x", **declared}])
     record = Inspected(key="a", features={} if value is None else {"x": value})
     payloads = {} if payload is None else {"x": payload}

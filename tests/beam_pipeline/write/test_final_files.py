@@ -1,4 +1,4 @@
-"""What an older build wrote goes when its dataset is replaced, and nothing else."""
+"""Replacing a dataset deletes only files that builds write."""
 
 import pytest
 

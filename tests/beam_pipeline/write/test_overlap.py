@@ -1,4 +1,4 @@
-"""An output in the input, and an input that the build would replace, are refused before a look."""
+"""A build refuses an output in its input, or an input that it would replace, before reading."""
 
 import re
 
@@ -14,7 +14,7 @@ REPLACES_IT = "which the build replaces or deletes; choose another --output, --n
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """The root of local paths; the temporary directory lies elsewhere."""
+    """The root of local paths, outside the temporary directory."""
     monkeypatch.setattr("tempfile.gettempdir", lambda: "/nowhere")
     for folder in ("data/images", "out/pets/1.0.0", "out/pets/.building-1.0.0/a"):
         (tmp_path / folder).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A build that a power cut ends at any of its calls leaves the old dataset or the new, whole."""
+"""A power cut at any call of a build leaves the old or the new dataset intact."""
 
 import hashlib
 import json
@@ -19,9 +19,9 @@ from tfrecord_dataset.sealed_json import check_seal
 DATASET = "pets/1.0.0"
 MINE = f"{DATASET}/mine/notes.txt"
 PAGE = f"{DATASET}/report.html"
-# Stands for a file system that cannot exchange two folders, or has no second names of files; and a
-# build that was killed after the exchange, or before it waited for the disk once more, and before
-# the same command ran again.
+# Simulates a file system that cannot exchange two folders or has no hard links; and a build
+# killed after the exchange, or before its last sync to disk, and before the same command ran
+# again.
 WITHOUT = {
     "exchange": "from tfrecord_dataset import replacement; replacement.exchange = lambda *_: False",
     "links": "import os; os.link = lambda *_, **__: (_ for _ in ()).throw(PermissionError(1, ''))",
@@ -59,7 +59,7 @@ def configuration(source, output, num_shards, **options):
 
 
 def recorded(source, root, *, num_old, num_new, without=""):
-    """A build of `num_new` shards, over a dataset of `num_old` and a file of the user's."""
+    """Record a build of `num_new` shards over a dataset of `num_old` and a user's file."""
     root.mkdir()
     if num_old:
         info = beam_pipeline.build(configuration(source, root, num_old, seed=1))
@@ -79,9 +79,9 @@ def recorded(source, root, *, num_old, num_new, without=""):
 
 
 def dataset(files):
-    """The files of the dataset by path; of build.json, which has a time in it, that it is whole.
+    """Return the dataset's files by path; for build.json, which has a time, whether it is intact.
 
-    The page is no part of it, and comes when it is whole.
+    The page is not part of the dataset, and is written after it is complete.
     """
     found = {
         path: data
@@ -129,7 +129,7 @@ def test_the_old_dataset_or_the_new(pets, tmp_path, num_old, num_new, without):
 
 
 def num_finished(disk):
-    """The receipts that the next build will believe; the files of each are to be whole."""
+    """Count the receipts that the next build will accept; their files must be intact."""
     count = 0
     for path, data in disk.files.items():
         working, receipts, _ = path.rpartition("/receipts/")
@@ -144,7 +144,7 @@ def num_finished(disk):
 
 @pytest.mark.slow
 def test_the_rejects_of_a_build_that_fails(pets, tmp_path):
-    """Once it has ended, the list that its message names is there."""
+    """Once it has ended, the list named in its message exists."""
     source = shutil.copytree(pets, tmp_path / "pets")
     (source / "cat/000.jpg").write_bytes(b"no image")
     command = [sys.executable, "-m", "beam_pipeline", "build", source, "--threads", "1"]
@@ -177,7 +177,7 @@ def test_the_same_command_goes_on(pets, tmp_path, num_old, samples, digests):
 
 
 def restored(disk, root):
-    """The dataset after the next build has begun, where the old one was moved out of the way."""
+    """Return the dataset after the next build has begun, if the old one was moved aside."""
     disk.lay_out(root)
     restore_dataset(configuration("", root, 1, name="pets"))
     paths = [path for path in root.rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""A build that was cut off takes the shards that are finished and whole, and writes the others."""
+"""An interrupted build reuses shards that are finished and intact, and writes the others."""
 
 import dataclasses
 import hashlib
@@ -40,7 +40,7 @@ def config(request, tmp_path):
 
 @pytest.fixture
 def receipt(config):
-    """The receipt of a finished part, whose files are there, too."""
+    """The receipt of a finished part, with its files."""
     files = {}
     for number, (final, inner) in enumerate(FILES.items()):
         inner = final if storage.is_remote(config.output) else inner
@@ -54,7 +54,7 @@ def receipt(config):
 
 @pytest.fixture
 def warned(caplog):
-    """warned() -> what was said of receipts since it was asked for last."""
+    """warned() -> warnings about receipts since the last call."""
 
     def warned():
         names = [record.getMessage() for record in caplog.records if "receipts" in record.name]
@@ -74,7 +74,7 @@ def read(path):
 
 @pytest.fixture
 def edit(config, receipt):
-    """Changes the receipt by a function of what it holds, and gives it a checksum that is right."""
+    """Change a receipt's content with a function, and update its checksum."""
 
     def edit(change):
         path = receipt_path(config, "train-00000")
@@ -131,7 +131,7 @@ def test_a_receipt_that_is_damaged(config, receipt, data, warned):
     assert finished(config) is None
     assert len(warned()) == 1
     drop_unfinished(config)
-    left = ["pets"] if storage.is_remote(config.output) else []  # there, shards stay
+    left = ["pets"] if storage.is_remote(config.output) else []  # shards stay on a store
     assert storage.list_dir(config.output) == left
 
 
@@ -231,7 +231,7 @@ def test_a_failure_without_finished_parts_leaves_nothing(config):
 
 
 def test_a_claim_stays_with_shards_that_have_no_receipt(bucket):
-    """On a store they are in their places, where a build with other options would find them."""
+    """On a store they have final names, at which a build with other options would find them."""
     config = beam_pipeline.BuildConfig(output=bucket[0], name="pets")
     with exclusive(config):
         storage.write_bytes(f"{config.dataset_dir}/pets-train.tfrecord-00000-of-00002", b"1")
@@ -247,7 +247,7 @@ def cut_off(*_):
 
 @pytest.fixture
 def finish_shards(class_folders, tmp_path, monkeypatch):
-    """Runs a build into an output until its four shards are finished; returns its configuration."""
+    """Run a build until its four shards are finished; returns its configuration."""
     source = class_folders(tmp_path / "pets")
 
     def finish(output):
@@ -264,7 +264,7 @@ def finish_shards(class_folders, tmp_path, monkeypatch):
 
 
 def damage(config, number, suffix, data=None):
-    """Flips a bit in the middle of a shard's file of that suffix, or gives it other bytes."""
+    """Flip a bit in the middle of a shard's file with this suffix, or replace its bytes."""
     folder = shards_dir(config)
     below = f"{number:05d}"
     [path] = [
@@ -278,7 +278,7 @@ def damage(config, number, suffix, data=None):
 
 
 def all_digests(directory):
-    """The sha256 of every file of a dataset, local or remote, but build.json."""
+    """Return the sha256 of every file of a local or remote dataset, except build.json."""
     return {
         file.relative: hashlib.sha256(read(file.path)).hexdigest()
         for file in storage.list_files(directory)

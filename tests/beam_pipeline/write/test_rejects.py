@@ -1,4 +1,4 @@
-"""rejects.jsonl is in the order of the sources, however the rejects arrive."""
+"""rejects.jsonl is sorted by source, in whatever order rejects arrive."""
 
 import json
 import random
@@ -29,7 +29,7 @@ def batches_of(found, batch=30):
 
 @pytest.mark.parametrize("run_rejects", [10**6, 100, 1])
 def test_the_lines_are_the_same(config, monkeypatch, run_rejects):
-    """Rejects in no order, some of one source, some twice, in one run or many."""
+    """Unordered rejects, some with equal sources, some repeated, in one or many runs."""
     monkeypatch.setattr(rejects, "_RUN_REJECTS", run_rejects)
     found = [
         Rejected(source=f"{n % 300}.jpg", reason="r" * (n % 3), detail=f"ä{n % 7}\ud800")
@@ -57,7 +57,7 @@ def test_none(config):
 
 
 def test_memory_is_that_of_a_run(config, monkeypatch):
-    """And of a block of each run, as they are merged."""
+    """Merging also needs a block of each run."""
     monkeypatch.setattr(rejects, "_RUN_REJECTS", 500)
     monkeypatch.setattr(buckets, "_BLOCK", 20)
     batches = [

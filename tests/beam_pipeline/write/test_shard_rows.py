@@ -1,4 +1,4 @@
-"""The rows of a shard are the same in any parts."""
+"""The rows of a shard do not depend on how they are divided into parts."""
 
 import numpy as np
 import pyarrow as pa

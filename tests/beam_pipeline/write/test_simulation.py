@@ -1,8 +1,8 @@
-"""Two builds at once, stopped and killed between any two of their calls: a dataset is whole.
+"""Two concurrent builds, stopped and killed between any two calls, leave a dataset intact.
 
-Both are `pipeline.build` with all that it commits by: receipts, lock or claim, the exchange of
-datasets. Beam's run alone is left out: what its stages found and encoded once is written again.
-The store is the store library's own in memory, with its condition for making an object.
+Both are `pipeline.build` with everything that a commit needs: receipts, lock or claim, the exchange
+of datasets. Only Beam's run is replaced: it writes the output of an earlier run of its stages.
+The store is the store library's own in-memory store, with its condition for creating an object.
 """
 
 import contextlib
@@ -48,11 +48,11 @@ WAYS = ["kill", "pause"]
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What a build found and encoded.
+    """Output of the stages of a build.
 
     Attributes:
-        config: The build's.
-        found: What it committed: plan, statistics, shards, rejects, records read.
+        config: The build's options.
+        found: Arguments of its commit: plan, statistics, shards, rejects, records read.
         files: The bytes of its shards and their indexes, by path below its working directory.
         dataset: The bytes of all files of its dataset, by path.
     """
@@ -68,7 +68,7 @@ class Work:
 
 @pytest.fixture(scope="module")
 def works(tmp_path_factory, class_folders):
-    """An older dataset, a new one; one of other images by the same options; one by others."""
+    """An older and a new dataset; one from other images with the same options; one with others."""
     root = tmp_path_factory.mktemp("works")
     for name, each in (("these", 3), ("others", 4)):
         class_folders(root / name, each=each)
@@ -100,7 +100,7 @@ def worked(source, output, **options):
         start = len(working_dir(config)) + 1
         paths = [file.path for info in found["shards"] for file in info.temporary.values()]
         files = {path[start:]: Path(path).read_bytes() for path in paths}
-        runs = [[*run] for run in found["rejects"].runs]  # which end with the job
+        runs = [[*run] for run in found["rejects"].runs]  # runs end with the job
         found["rejects"] = dataclasses.replace(found["rejects"], runs=runs)
         committed.append((config, found, files))
         return commit(config, **found)
@@ -120,7 +120,7 @@ def files_below(folder):
 
 
 class Run:
-    """Stands for Beam's run of a build."""
+    """Replaces Beam's run of a build."""
 
     def __init__(self, works):
         self._works = works
@@ -147,7 +147,7 @@ def work_of(config, works):
 
 
 def write_shard(config, work, info):
-    """A shard as `WriteShards` leaves it."""
+    """Write a shard like `WriteShards`."""
     part = f"{info.split}-{info.shard:05d}"
     found = finished_part(config, part, info.sha256, info.temporary)
     if found:
@@ -169,7 +169,7 @@ def write_shard(config, work, info):
 
 @pytest.fixture
 def alone(monkeypatch, works):
-    """All that a build calls is stopped, or leaves nothing."""
+    """Replace Beam's run and threads, so that a build can be stopped at any call."""
 
     @contextlib.contextmanager
     def job_pipeline(*_):
@@ -212,7 +212,7 @@ class OnDisk:
 
 
 class InStore:
-    """An output in a store of its own."""
+    """An output in its own store."""
 
     numbers = itertools.count()
 
@@ -229,7 +229,7 @@ class InStore:
         return {path[4:]: bytes(obstore.get(store, path).bytes()) for path in paths}
 
     def forget(self):
-        """As a user deletes what the message names."""
+        """Delete the objects named in the message, like a user."""
         obstore.delete(self._store(), [f"out/{path}" for path in self.files()])
 
 
@@ -257,7 +257,7 @@ def in_store(alone):
 
 
 class StoppingStore:
-    """The store library, before each of whose calls programs stop."""
+    """The store library, with a stop before every call."""
 
     def __getattr__(self, name):
         call = getattr(obstore, name)
@@ -271,13 +271,13 @@ class StoppingStore:
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    """What happens to two builds.
+    """Schedule of two builds.
 
     Attributes:
-        first_calls: The first build makes so many calls.
-        then: "pause" or "kill".
-        second_calls: The second one makes so many; None: all.
-        at_last: "pause" or "kill": what happens to the second. Whoever is left goes on.
+        first_calls: Number of calls that the first build makes.
+        then: "pause" or "kill": what happens to it afterwards.
+        second_calls: Number of calls that the second build makes; None for all.
+        at_last: "pause" or "kill": what happens to it afterwards. Builds not killed then continue.
     """
 
     first_calls: int
@@ -287,7 +287,7 @@ class Schedule:
 
 
 class Simulation:
-    """Two builds on a place: on a disk over an older dataset, or none."""
+    """Two builds with one output: on a disk, over an older dataset or none."""
 
     def __init__(self, make_place, works, second, *, overwrite=False):
         self._make_place = make_place
@@ -301,7 +301,7 @@ class Simulation:
         return interleaving.Program(lambda: building.build(config, source=beam.Create([])))
 
     def run(self, schedule):
-        """Runs it, and checks what is there on the way and at the end.
+        """Run a schedule, and check the output during and after it.
 
         Returns whether the first build had ended before it was stopped.
         """
@@ -336,7 +336,7 @@ class Simulation:
         return had_ended
 
     def _check_reader(self, place):
-        """Whoever opens the dataset by its metadata.json finds all that belongs to it."""
+        """Check that a reader with the dataset's metadata.json finds all its files."""
         files = dataset_files(place.files())
         if metadata.FILE in files:
             [known] = [each for each in self._known if each[metadata.FILE] == files[metadata.FILE]][
@@ -365,7 +365,7 @@ class Simulation:
         assert place.folders() == {"1.0.0"}, sorted(place.files())
 
     def _ended(self, place, name, **options):
-        """A build that ends well."""
+        """Run a build to its end, and check that it succeeds."""
         program = self._program(place, name, **options)
         while not program.ended:
             program.go()
@@ -393,7 +393,7 @@ class Simulation:
 
 
 def different(place, work):
-    """The paths of what is not there as the dataset of that work has it."""
+    """Return the paths of files that differ from the dataset of `work`."""
     found, expected = dataset_files(place.files()), build_files(work.dataset)
     return {path for path in found | expected if found.get(path) != expected.get(path)}
 
@@ -406,7 +406,7 @@ def dataset_files(files):
 
 
 def build_files(dataset):
-    """The files of a dataset; of build.json, which has a time in it, that it is whole."""
+    """Return a dataset's files; for build.json, which has a time, whether it is intact."""
     if build := dataset.get("build.json"):
         check_seal(build)
         stated = json.loads(build)["metadata_sha256"]
@@ -416,7 +416,7 @@ def build_files(dataset):
 
 @pytest.fixture
 def simulate(request, alone, works):
-    """A function from a place, disk or store, and the other build's work to a Simulation."""
+    """simulate(place, work of the other build) -> Simulation on a disk or store."""
 
     def make(place, second, **options):
         return Simulation(request.getfixturevalue(f"in_{place}"), works, second, **options)
@@ -452,9 +452,9 @@ def test_some_moments(simulate, place):
     ],
 )
 def test_every_moment(simulate, place, second, then):
-    """The first build is stopped before each call, or each third; the second goes on to its end."""
+    """The first build stops before each call, or every third; the second runs to its end."""
     simulation = simulate(place, second, overwrite=place == "disk")
-    # A build makes thrice as many calls on a disk as to a store.
+    # A build makes three times as many calls on a disk as on a store.
     start, step = (len(second + then) % 3, 3) if place == "disk" else (0, 1)
     for first_calls in itertools.count(start, step):
         if simulation.run(Schedule(first_calls, then)):
@@ -466,7 +466,7 @@ def test_every_moment(simulate, place, second, then):
 @pytest.mark.parametrize("second", OTHERS)
 @pytest.mark.parametrize(("place", "num_calls"), [("disk", 200), ("store", 60)])
 def test_two_moments(simulate, place, num_calls, second):
-    """Both builds are stopped once, or killed: drawn among all pairs of moments."""
+    """Both builds are stopped once, or killed, at pairs drawn from all pairs of moments."""
     draw = random.Random(second)
     for _ in range(20):
         simulation = simulate(place, second, overwrite=place == "disk" and draw.random() < 0.7)
@@ -476,7 +476,7 @@ def test_two_moments(simulate, place, num_calls, second):
 
 
 def build_of(place, work):
-    """A build in a store."""
+    """Make a build on a store."""
     config = work.at(place.output)
     return interleaving.Program(lambda: building.build(config, source=beam.Create([])))
 
@@ -501,7 +501,7 @@ def test_the_claim_of_another_build_is_named_with_what_removes_it(in_store, work
 
 @pytest.mark.parametrize("second", ["other input", "other options"])
 def test_a_late_worker_of_another_build_changes_nothing(in_store, works, second):
-    """Its build was killed, and a user has deleted what it left, as the message says."""
+    """Its build was killed, and a user has deleted its leftovers, as the message says."""
     calls, had_ended = 0, False
     while not had_ended:
         had_ended = late_worker(in_store(), works["new"], works[second], calls)
@@ -510,7 +510,7 @@ def test_a_late_worker_of_another_build_changes_nothing(in_store, works, second)
 
 
 def late_worker(place, work, other, calls):
-    """Whether a worker had ended before it was stopped; it goes on in another build."""
+    """Return whether a worker had ended before it was stopped; it continues in another build."""
     config = work.at(place.output)
     late = interleaving.Program(lambda: write_shard(config, work, work.found["shards"][0]))
     late.go(calls)

@@ -1,4 +1,4 @@
-"""Datasets to be damaged, and what verify says of them."""
+"""Datasets for damage, and the problems that verify reports."""
 
 import math
 import shutil
@@ -69,7 +69,7 @@ def records(folder: Path, write_image: Callable[..., Path], seed: int) -> list[A
 
 @pytest.fixture(scope="session")
 def make(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Path]) -> Any:
-    """make(seed=0, name="zoo", **options) -> the directory of a new dataset of every kind."""
+    """make(seed=0, name="zoo", **options) -> directory of a new dataset with every kind."""
 
     def run(seed: int = 0, name: str = "zoo", **options: Any) -> Path:
         folder = tmp_path_factory.mktemp("made")
@@ -84,13 +84,13 @@ def make(tmp_path_factory: pytest.TempPathFactory, write_image: Callable[..., Pa
 
 @pytest.fixture(scope="session")
 def whole(make: Any) -> Path:
-    """A dataset that stays as it is."""
+    """A dataset that tests do not change."""
     return make()
 
 
 @pytest.fixture(scope="session")
 def compressed(make: Any) -> Path:
-    """The same in gzip shards."""
+    """The same dataset in gzip shards."""
     return make(compression="gzip")
 
 
@@ -102,13 +102,13 @@ def dataset(whole: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def other(make: Any) -> Path:
-    """One of the same form from other data."""
+    """A dataset with the same schema and other data."""
     return make(seed=1)
 
 
 @pytest.fixture(scope="session")
 def found() -> Callable[[Path | str], list[str]]:
-    """All that is said of a dataset, a line each; errors of opening it, too."""
+    """found(dataset) -> its problems, one per line, including errors when opening it."""
 
     def said(directory: Path | str) -> list[str]:
         try:
@@ -121,7 +121,7 @@ def found() -> Callable[[Path | str], list[str]]:
 
 @pytest.fixture(scope="session")
 def files() -> Callable[[Path], list[str]]:
-    """The paths of all files of a dataset, sorted."""
+    """files(dataset) -> sorted paths of all its files."""
 
     def below(directory: Path) -> list[str]:
         return sorted(

@@ -1,4 +1,4 @@
-"""What the files repeat of one another is compared, where each is the file that was written."""
+"""Facts that several intact files repeat are compared."""
 
 import hashlib
 from pathlib import Path
@@ -17,7 +17,7 @@ ROWS = f"index/{SHARD}.parquet"
 
 
 def put(dataset, path, data):
-    """Writes a file so that its size, hash and all checksums are right."""
+    """Write a file with correct size, hash and checksums."""
     (dataset / path).write_bytes(data)
     entry = {"num_bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     edit_metadata(dataset, lambda facts: facts["files"].update({path: entry}))

@@ -1,4 +1,4 @@
-"""Whatever is broken in a dataset is found, and named by file and record."""
+"""Any damage in a dataset is found, and reported by file and record."""
 
 import re
 
@@ -26,7 +26,7 @@ def edit_metadata(dataset, change):
 
 
 def test_a_dataset_that_is_built_again_of_its_own_shards(whole, found, tmp_path):
-    """Some features have all of their keys, but nothing was counted of them."""
+    """Some features have all keys, but no statistics."""
     again = beam_pipeline.build(input=str(whole), output=str(tmp_path), name="again")
     assert found(again.path) == []
     assert [*again.features] == [*beam_pipeline.open(whole).features]
@@ -37,7 +37,7 @@ def cut(dataset, end):
 
 
 def state(**counts):
-    """Changes what metadata.json states of the first split's first shard."""
+    """Change the entry of the first split's first shard in metadata.json."""
     return lambda facts: facts["splits"]["test"]["shards"][0].update(counts)
 
 

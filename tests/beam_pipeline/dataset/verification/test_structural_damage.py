@@ -1,4 +1,4 @@
-"""Files that are missing, cut, exchanged, of another build, or no files at all: each is named."""
+"""Missing, truncated, swapped or foreign files, and paths that are not files, are reported."""
 
 import os
 import random
@@ -25,7 +25,7 @@ def empty(path, rng, other):
 
 
 def flip(path, rng, other):
-    """One bit."""
+    """Flip one bit."""
     data = bytearray(path.read_bytes())
     bit = rng.randrange(8 * len(data))
     data[bit // 8] ^= 1 << bit % 8
@@ -61,12 +61,12 @@ def dangle(path, rng, other):
 
 
 def replace(path, rng, other):
-    """By the same file of another build."""
+    """Replace a file by that of another build."""
     shutil.copy(other, path)
 
 
 def swap(path, rng, other):
-    """With another file of the dataset."""
+    """Swap a file with another file of the dataset."""
     folder = path.parent
     others = sorted(each for each in folder.iterdir() if each.is_file() and each != path)
     partner = rng.choice([each for each in others if each.read_bytes() != path.read_bytes()])
@@ -89,7 +89,7 @@ def damages(whole: Path, other: Path, paths: list[str]) -> Iterator[tuple[str, o
 
 
 def check(whole, other, found, copy, path, damage, rng):
-    """Damages a file of a copy; every line names it, or its partner in a swap."""
+    """Damage a file of a copy; every reported line names it, or its partner in a swap."""
     dataset = shutil.copytree(whole, copy)
     damage(dataset / path, rng, other / path)
     said = found(dataset)
@@ -102,7 +102,7 @@ def check(whole, other, found, copy, path, damage, rng):
     shutil.rmtree(dataset)
     assert path in changed
     assert said, (path, damage.__name__)
-    if OPENING not in changed or damage is not replace:  # else all others differ from it
+    if OPENING not in changed or damage is not replace:  # otherwise all other files differ from it
         assert all(any(each in line for each in changed) for line in said), said
         named = {each for each in changed if any(each in line for line in said)}
         assert named == changed or OPENING in named
@@ -157,7 +157,7 @@ def test_extra_files(whole, found, tmp_path, source, name, is_extra):
 
 @pytest.mark.slow
 def test_damage_on_a_store(whole, other, found, files, bucket):
-    """Each kind that there can be, over the files in turn."""
+    """Applies every possible kind of damage, to one file after the other."""
     url, store = bucket
     paths = files(whole)
     for path in paths:

@@ -1,4 +1,4 @@
-"""What a launcher leaves out of Beam's talk, and what it does not."""
+"""A launcher filters some of Beam's messages."""
 
 import logging
 import threading

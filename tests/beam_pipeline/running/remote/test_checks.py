@@ -1,4 +1,4 @@
-"""What is found before a remote job starts, without a cluster."""
+"""Problems detected before a remote job starts, without a cluster."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ from beam_pipeline.running.remote.clusters import cluster_of
 
 @pytest.fixture
 def nobody():
-    """An address of this machine at which nothing listens."""
+    """A local address on which nothing listens."""
     with socket.socket() as listener:
         listener.bind(("localhost", 0))
         port = listener.getsockname()[1]
@@ -30,7 +30,7 @@ def nobody():
     ],
 )
 def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
-    """It may answer later: exit code 1, after which a Job of Kubernetes tries again."""
+    """It may answer later: exit code 1, after which a Kubernetes Job retries."""
     started = time.monotonic()
     message = f"nothing answers at {options[1].format(nobody)} .*start the (cluster|job server)"
     with pytest.raises(UnavailableError, match=message) as error:
@@ -53,7 +53,7 @@ def test_no_address(address):
         ("localhost", True),
         ("127.0.0.1", True),
         (socket.gethostname(), True),
-        ("192.0.2.7", False),  # of documentation
+        ("192.0.2.7", False),  # reserved for documentation
         ("no-such-host.invalid", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""A launcher that is run again, over what an earlier one has left; tests/flink has it for real."""
+"""A launcher that continues an earlier one; tests/flink does so with a real cluster."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ from tfrecord_dataset.sealed_json import sealed
 
 @dataclasses.dataclass
 class Answers:
-    """A cluster that says this of every job."""
+    """A cluster with the same answers for every job."""
 
     says: JobState
 
@@ -34,7 +34,7 @@ class Answers:
 
 
 def launch_over(folder, says, mark):
-    """A launch of the build "b", over the record of a job of the build "a" or "b"."""
+    """Launch build "b" over the record of a job of build "a" or "b"."""
     return Launch(
         cluster=Answers(says), folder=str(folder), name="pets", build="b", mark=lambda: mark
     )
@@ -65,7 +65,7 @@ def test_an_earlier_job_that_has_ended(tmp_path, build, says, mark, finished):
 
 
 def test_another_password_is_the_same_build(tmp_path):
-    """None is in the record, which is next to the dataset."""
+    """The record next to the dataset contains no password."""
     leave_record(tmp_path / "job", "b of https://***@host/pets?signature=***")
     launch = Launch(
         cluster=Answers(JobState.ENDED),
@@ -78,7 +78,7 @@ def test_another_password_is_the_same_build(tmp_path):
 
 
 def test_a_job_of_other_options_that_still_runs(tmp_path):
-    """Nothing of it may be deleted."""
+    """None of its files may be deleted."""
     leave_record(tmp_path / "job", "a")
     launch = launch_over(tmp_path / "job", JobState.RUNNING, "")
     with pytest.raises(ConfigError, match="the job pets-1 of another build is writing"):
@@ -99,7 +99,7 @@ RECORD = sealed({"job_name": "pets-1", "build": "b", "replaces": ""})
     ],
 )
 def test_a_damaged_record_is_named(tmp_path, content, reason):
-    """The job that it named may still run: nothing of it may be deleted."""
+    """Its job may still run, so none of the job's files may be deleted."""
     (tmp_path / "job").mkdir()
     (tmp_path / "job/job.json").write_text(content)
     launch = launch_over(tmp_path / "job", JobState.ENDED, "newer")
@@ -114,7 +114,7 @@ def test_a_damaged_record_is_named(tmp_path, content, reason):
 def test_an_earlier_job_whose_cluster_does_not_answer_for_a_while(
     tmp_path, monkeypatch, mark, finished
 ):
-    """It may go on there: nobody starts another one beside it."""
+    """The job may still run, so no other job is started."""
     monkeypatch.setattr(launching, "_LOOK_S", 0.01)
     leave_record(tmp_path / "job", "b")
     launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, mark)

@@ -1,4 +1,4 @@
-"""Runners of Beam's that need a job service: what is missing is named, with the remedy."""
+"""Beam's runners with a job service: errors name missing parts and the remedy."""
 
 import time
 

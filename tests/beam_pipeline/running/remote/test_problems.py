@@ -1,4 +1,4 @@
-"""An error of a stage on a cluster reaches the launcher as it would be raised here."""
+"""The launcher raises a stage's error on a cluster like a local one."""
 
 import dataclasses
 
@@ -67,7 +67,7 @@ def test_without_a_launcher_that_looks_it_is_raised():
 
 
 def test_a_job_that_left_a_problem_ends_without_a_commit(tmp_path, class_folders, monkeypatch):
-    """As on a cluster: no stage raises, nothing is retried, nothing is committed."""
+    """Like on a cluster: no stage raises, nothing is retried, nothing is committed."""
     root = class_folders(tmp_path / "data", each=3)
     (root / "cat" / "broken.jpg").write_bytes(b"no image")
     problem = tmp_path / "problem.json"

@@ -1,4 +1,4 @@
-"""How workers get the package, by where it is here."""
+"""How workers get the package depends on its location on this machine."""
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions

@@ -1,4 +1,4 @@
-"""Workers that are forked from a process which has imported, as their runner sees them."""
+"""Workers forked from a process with finished imports, as seen by their runner."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def work(arguments):
 
 @pytest.fixture
 def start(tmp_path, monkeypatch):
-    """Starts a worker, as a runner does; this process is its parent."""
+    """Start a worker like a runner; this process is its parent."""
     (tmp_path / "worker.py").write_text(WORKER)
     (tmp_path / "threads.py").write_text(
         "import threading, time\n"
@@ -53,7 +53,7 @@ def start(tmp_path, monkeypatch):
 
 
 def servers():
-    """The processes that fork, of this one's workers."""
+    """Return the servers that fork this process's workers."""
     return [
         each
         for each in psutil.process_iter(["cmdline"])
@@ -70,7 +70,7 @@ def until(condition):
 
 @pytest.fixture
 def warm(start):
-    """The process that forks, started by a first worker, which runs in its own."""
+    """The server that forks, started by a first worker with its own process."""
     first = start("first")
     output, errors = first.communicate()
     assert json.loads(output)[0] == first.pid, errors
@@ -118,7 +118,7 @@ def test_a_process_with_threads_is_not_forked(start):
 
 
 def test_another_users_process_is_not_asked(start, warm):
-    """Anyone may listen at such an address."""
+    """Any user may listen on such an address."""
     program = START.replace("sys.exit(", "warm_start.os.geteuid = lambda: 65534; sys.exit(")
     done = subprocess.run(
         [sys.executable, "-c", program, "wave", "a"], stdout=subprocess.PIPE, text=True, check=True
