@@ -204,7 +204,7 @@ def _read_yaml(path: str, places: _Places) -> YoloConfig:
     )
     flips = _whole_numbers(
         values.get("flip_idx") if shape else None,
-        lambda each: sorted(each) == [*range(shape[0])],
+        lambda each: len(each) == shape[0] and sorted(each) == [*range(shape[0])],
         f"{path}: flip_idx is {{}}; it has each number from 0 to {sum(shape[:1]) - 1} once",
     )
     lists = values.get("kpt_names")
