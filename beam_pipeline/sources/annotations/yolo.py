@@ -250,7 +250,8 @@ def _find_names(tree: Tree) -> tuple[str, list[str]]:
                 lines = map(str.strip, _text(path).splitlines())
                 found.setdefault(tuple(filter(None, lines)), path)
     if len(found) > 1:
-        raise ConfigError(f"the lists of class names {' and '.join(found.values())} differ")
+        lists = " and ".join(found.values())
+        raise ConfigError(f"the lists of class names {lists} differ; leave out one with --ignore")
     return next(((path, [*names]) for names, path in found.items()), ("", []))
 
 
