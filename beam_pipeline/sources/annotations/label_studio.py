@@ -50,7 +50,7 @@ class LabelStudioFiles(ItemFiles):
                 continue
             (value,) = members(result, value=dict)
             if isinstance(value.get("choices"), list):
-                choices += map(str, value["choices"])
+                choices += ("" if each is None else str(each) for each in value["choices"])
             else:
                 shapes.left += _add(shapes, value, result)
         features, notes = shapes.parsed()
@@ -131,7 +131,10 @@ def _text(result: Mapping[str, Any], name: str) -> str | None:
 def _image(said: Mapping[str, Any]) -> str:
     """The path of the image below a folder of uploads, a bucket or a host."""
     for text in (each for each in said.values() if isinstance(each, str)):
-        parts = urllib.parse.urlsplit(text)
+        try:
+            parts = urllib.parse.urlsplit(text)
+        except ValueError:  # no address, as "http://["
+            continue
         inner = urllib.parse.parse_qs(parts.query).get("d", [parts.path])[0]
         path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text)
         path = _ABOVE.sub("", path, count=1)

@@ -1,4 +1,4 @@
-"""What cases of tools cannot show: labels and sizes of no use, whichever tool writes them."""
+"""What cases of tools cannot show: labels, sizes and texts that no tool writes."""
 
 import json
 
@@ -59,3 +59,15 @@ def test_a_label_of_null_is_malformed(read):
 def test_a_size_that_is_no_float_is_malformed(read):
     with pytest.raises(RecordError, match="not a number"):
         read("cat", HUGE)
+
+
+def test_a_text_that_is_no_address_is_not_the_image_of_a_task():
+    data = {"text": "see http://[1]/ and http://[x", "url": "http://[x", "image": "a.jpg"}
+    assert LabelStudioFiles().item({"data": data, "annotations": []}).name == "a.jpg"
+
+
+@pytest.mark.parametrize("choice", [None, " "])
+def test_a_choice_without_a_name_is_no_class(choice):
+    result = {"type": "choices", "value": {"choices": ["a", choice]}}
+    with pytest.raises(RecordError, match="a class of the image has no name"):
+        LabelStudioFiles().item({"data": {"image": "a.jpg"}, "annotations": [{"result": [result]}]})
