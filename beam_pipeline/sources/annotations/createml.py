@@ -25,7 +25,7 @@ class CreateMlFiles(ItemFiles):
             box = as_object(annotation.get("coordinates"))
             x, y, width, height = numbers_at(box, "x", "y", "width", "height")
             corners = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-            shapes.box(annotation.get("label", ""), corners)
+            shapes.box(annotation.get("label") or "", corners)
         return Item(name, *shapes.parsed())
 
 

@@ -90,6 +90,7 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
     more: dict[str, Attribute] = {
         f"{each.get('name')}": (each.text or "").strip() for each in shape.findall("attribute")
     }
+    yield from ["attribute occluded"] * ("occluded" in more)  # the shape's own flag is kept
     more["occluded"] = int(shape.get("occluded") == "1")
     if shape.tag == "box":
         box = numbers_at(shape, "xtl", "ytl", "xbr", "ybr")

@@ -32,6 +32,7 @@ from beam_pipeline.sources.annotations.image_files import AnnotationFile, Images
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.json_items import items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import suffix, uncompressed
 from beam_pipeline.sources.tree import Tree, shown
 
@@ -57,8 +58,10 @@ class Item(NamedTuple):
 
 
 def label_of(names: Sequence[str]) -> ClassLabel | ClassLabels:
-    """The class of a whole image, or its classes where several are stated."""
+    """The class of a whole image, or its classes if several are stated; raise RecordError."""
     classes = tuple(map(str.strip, names))
+    if "" in classes:
+        raise malformed("a class of the image has no name")
     return ClassLabel(classes[0]) if len(classes) == 1 else ClassLabels(classes)
 
 

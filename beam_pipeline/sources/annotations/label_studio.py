@@ -50,7 +50,7 @@ class LabelStudioFiles(ItemFiles):
                 continue
             (value,) = members(result, value=dict)
             if isinstance(value.get("choices"), list):
-                choices += map(str, value["choices"])
+                choices += ("" if each is None else str(each) for each in value["choices"])
             else:
                 shapes.left += _add(shapes, value, result)
         features, notes = shapes.parsed()
@@ -105,20 +105,21 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
     if size is None:
         raise malformed("a shape without original_width and original_height")
     shapes.size = size
-    across, down = size.width / 100, size.height / 100
+    across, down = number(size.width) / 100, number(size.height) / 100
+    label = labels[0] or ""
     if kind == "keypoint":
         x, y = numbers_at(value, "x", "y")
-        shapes.loose_points(labels[0], [(x * across, y * down, 2.0)], _text(result, "parentID"))
+        shapes.loose_points(label, [(x * across, y * down, 2.0)], _text(result, "parentID"))
         return
     if kind == "polygon":
         corners = corners_of(value.get("points"))
         ring = [corner * (down if at % 2 else across) for at, corner in enumerate(corners)]
-        shapes.polygon(labels[0], [ring])
+        shapes.polygon(label, [ring])
     else:
         x, y, width, height = numbers_at(value, "x", "y", "width", "height")
         box = (x * across, y * down, (x + width) * across, (y + height) * down)
         turn = number(value.get("rotation") or 0, "rotation")
-        shapes.box(labels[0], box, degrees=turn, about=box[:2])
+        shapes.box(label, box, degrees=turn, about=box[:2])
     shapes.group(_text(result, "id"))
 
 
@@ -130,7 +131,10 @@ def _text(result: Mapping[str, Any], name: str) -> str | None:
 def _image(said: Mapping[str, Any]) -> str:
     """The path of the image below a folder of uploads, a bucket or a host."""
     for text in (each for each in said.values() if isinstance(each, str)):
-        parts = urllib.parse.urlsplit(text)
+        try:
+            parts = urllib.parse.urlsplit(text)
+        except ValueError:  # no address, as "http://["
+            continue
         inner = urllib.parse.parse_qs(parts.query).get("d", [parts.path])[0]
         path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text)
         path = _ABOVE.sub("", path, count=1)

@@ -101,7 +101,7 @@ def _group(shape: dict[str, Any]) -> int | str | None:
 
 
 def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | None) -> None:
-    label, corners = shape.get("label", ""), corners_of(shape.get("points"))
+    label, corners = shape.get("label") or "", corners_of(shape.get("points"))
     if len(corners) < 2 * _FEWEST[kind]:
         raise malformed(f"{len(corners) // 2} points; a {kind} has {_FEWEST[kind]} or more")
     if kind == "point":

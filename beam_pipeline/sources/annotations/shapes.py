@@ -117,7 +117,7 @@ class Shapes:
     def points(self, label: Label, named: Mapping[str, Point], more: Attributes = NONE) -> None:
         """Add an object of points (x, y, visibility) by name, with the box around them."""
         xmin, ymin, xmax, ymax = around([[each for point in named.values() for each in point[:2]]])
-        width, height = (self.size.width, self.size.height) if self.size else (_MOST, _MOST)
+        height, width = map(number, self.size) if self.size else (_MOST, _MOST)
         xs, ys = _side(xmin, xmax, width), _side(ymin, ymax, height)
         self._add(label, (xs[0], ys[0], xs[1], ys[1]), more, points=named)
 

@@ -216,12 +216,13 @@ def pair(parts: Iterable[Part], files: SideFiles) -> Iterator[Part]:
     by_key = _grouped(images, files.image_key)
     every = (image for image, _, _ in parts if image and files.naming)
     by_name = _grouped(every, shared_name)
+    index_of = functools.cache(lambda name: FileIndex(by_name.get(name, ())))
     paired = set[str]()
     for image, annotation, named in parts:
         if image and annotation:
             yield image, annotation, ""
         elif annotation:
-            found = _find_images(annotation, named, files, by_key, by_name)
+            found = _find_images(annotation, named, files, by_key, index_of)
             yield from [(each, annotation, "") for each in found] or [("", annotation, named)]
             paired.update(found)
     yield from ((image, "", "") for image in images if image not in paired)
@@ -239,7 +240,7 @@ def _find_images(
     named: str,
     files: SideFiles,
     by_key: Mapping[str, list[str]],
-    by_name: Mapping[str, list[str]],
+    index_of: Callable[[str], FileIndex],
 ) -> list[str]:
     """The images of an annotation: in one of its usual places, else the only one of its name."""
     name = named or annotation.rpartition("/")[2]
@@ -247,8 +248,7 @@ def _find_images(
     if len(images) > 1 and not files.is_shared:
         return ([each for each in images if name_of(each) == name_of(name)] or images)[:1]
     if named and not images:
-        index = FileIndex(by_name.get(shared_name(name), ()))
-        only = index.find(joined(folder(annotation), name)) or ""
+        only = index_of(shared_name(name)).find(joined(folder(annotation), name)) or ""
         return [only] if only in by_key.get(files.image_key(only), ()) else []
     return images
 

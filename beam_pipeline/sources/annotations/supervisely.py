@@ -53,7 +53,7 @@ class SuperviselyFiles(SideFiles):
         shapes = Shapes(stated_size(size.get("width"), size.get("height")), points=self.points)
         shapes.left += ["image tags"] * bool(value.get("tags"))
         for one in map(as_object, objects):
-            _add(shapes, str(one.get("geometryType")), one.get("classTitle", ""), one)
+            _add(shapes, str(one.get("geometryType")), one.get("classTitle") or "", one)
             shapes.left += ["tags"] * bool(one.get("tags"))
         return shapes.parsed()
 

@@ -48,13 +48,14 @@ class VottFiles(ItemFiles):
                 shapes.left.append(kind)
                 continue
             shapes.left += ["second tag"] * (len(tags) - 1)
+            label = tags[0] or ""
             if kind == "polygon" and isinstance(region.get("points"), list):
                 corners = map(as_object, region["points"])
-                shapes.polygon(tags[0], [[corner.get(axis) for corner in corners for axis in "xy"]])
+                shapes.polygon(label, [[corner.get(axis) for corner in corners for axis in "xy"]])
             else:
                 box = as_object(region.get("boundingBox"))
                 sides = numbers_at(box, "left", "top", "width", "height")
-                shapes.box(tags[0], sized(*sides))
+                shapes.box(label, sized(*sides))
         return Item(name, *shapes.parsed())
 
 

@@ -33,8 +33,10 @@ class WiderFaceFiles(ItemFiles):
             count = next(lines, (0, ""))[1].strip()
             if not count.isdecimal() or len(count) > 9:
                 raise malformed(f"line {place + 1}: {count!r:.40}, not the number of faces")
-            rows = [row for _, row in itertools.islice(lines, max(int(count), 1))]
-            yield f"line {place}", (name.strip(), rows[: int(count)])
+            rows = [row for _, row in itertools.islice(lines, max(int(count), 1))][: int(count)]
+            if len(rows) < int(count):
+                raise malformed(f"line {place + 1}: {count} faces, but the file has {len(rows)}")
+            yield f"line {place}", (name.strip(), rows)
 
     def item(self, stated: Any) -> Item:
         name, rows = stated

@@ -204,7 +204,7 @@ def _read_yaml(path: str, places: _Places) -> YoloConfig:
     )
     flips = _whole_numbers(
         values.get("flip_idx") if shape else None,
-        lambda each: sorted(each) == [*range(shape[0])],
+        lambda each: len(each) == shape[0] and sorted(each) == [*range(shape[0])],
         f"{path}: flip_idx is {{}}; it has each number from 0 to {sum(shape[:1]) - 1} once",
     )
     lists = values.get("kpt_names")
@@ -250,7 +250,8 @@ def _find_names(tree: Tree) -> tuple[str, list[str]]:
                 lines = map(str.strip, _text(path).splitlines())
                 found.setdefault(tuple(filter(None, lines)), path)
     if len(found) > 1:
-        raise ConfigError(f"the lists of class names {' and '.join(found.values())} differ")
+        lists = " and ".join(found.values())
+        raise ConfigError(f"the lists of class names {lists} differ; leave out one with --ignore")
     return next(((path, [*names]) for names, path in found.items()), ("", []))
 
 

@@ -10,6 +10,8 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import joined, media_kind, stem
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
+# Files of one name that are compared if none of them is in the folder that is named.
+_MOST_ALIKE = 1000
 _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
 
 
@@ -81,6 +83,8 @@ class FileIndex:
         keys = [candidates] if isinstance(candidates, str) else candidates
         # Looks up one of possibly thousands of folders with a file of this name.
         same = self._in_folders.get("/".join(wanted.split("/")[-2:]), ())
+        if not same and len(keys) > _MOST_ALIKE:
+            return keys
         same = same or [key for key in keys if composed(key).rpartition("/")[2] == base]
         must_share = bool(not same and media_kind(base) and not self._is_one_folder)
         nearest = self._nearest(same or keys, wanted.split("/")[:-1], int(must_share))

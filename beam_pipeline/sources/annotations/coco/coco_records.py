@@ -367,8 +367,10 @@ class _Gathering:
         if any(stated.boxes) or stated.polygons.coordinates or stated.segments:
             raise malformed("has a box, unlike the file's first annotation, which only has a class")
         classes = sorted({*self._labels()})
-        if len(classes) != 1:
-            raise RecordError("several classes", f"it is of {' and '.join(classes[:2]) or 'none'}")
+        if not classes:
+            raise malformed("has no category_id")
+        if len(classes) > 1:
+            raise RecordError("several classes", f"it is of {' and '.join(classes[:2])}")
         return ClassLabel(classes[0])
 
     def _fault(self, at: int, detail: str) -> RecordError:

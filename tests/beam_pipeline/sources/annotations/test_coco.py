@@ -3,7 +3,12 @@
 import pytest
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CocoFile, FileFacts
+from beam_pipeline.sources.annotations.coco.coco_files import (
+    BOXES,
+    CLASSES,
+    CocoFile,
+    FileFacts,
+)
 from beam_pipeline.sources.annotations.coco.coco_records import (
     Annotations,
     Block,
@@ -91,3 +96,11 @@ def test_bounds(monkeypatch, number, items, detail):
     rejects = [element for element in found if isinstance(element, Rejected)]
     assert len(rejects) == number
     assert all(detail in reject.detail for reject in rejects)
+
+
+def test_an_image_whose_annotation_has_no_class():
+    file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
+    facts = {"a.json": FileFacts(file=file, shows=CLASSES, names={1: "cat"})}
+    annotations = Annotations.of([{"id": 5, "category_id": None}])
+    reject, _ = elements_of("a.json\0" + "1", [PICTURE], annotations, facts)
+    assert (reject.reason, reject.detail) == ("malformed annotation", "has no category_id")

@@ -1,20 +1,22 @@
 """What cases of side files cannot show: bounds, and that no worker holds all of a tree."""
 
 import json
+from collections import Counter
 
 import pytest
 from cases.reading import elements_of
 from eager_runner import yielded
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.records import Record
+from beam_pipeline.records import Record, composed
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.sources.annotations import labelme, side_files
 from beam_pipeline.sources.annotations.kitti import KittiFiles
 from beam_pipeline.sources.annotations.labelme import LabelMeFiles
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, tree_facts
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
 from beam_pipeline.sources.annotations.voc import VocFiles
 from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles
+from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
 
 COUNT, BUCKETS = 300, 6
@@ -89,3 +91,18 @@ def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
     assert parsed(made(imageData="abc/+=" * 1000).replace("/", "\\/")) == parsed(made())
     with pytest.raises(RecordError, match="over 400 bytes without imageData"):
         parsed(made(other="x" * 400))
+
+
+def test_thousands_of_images_of_one_name_are_not_compared_with_each_annotation(monkeypatch):
+    calls = Counter()
+
+    def counted(path):
+        calls[path] += 1
+        return composed(path)
+
+    monkeypatch.setattr(file_index, "_MOST_ALIKE", 5)
+    monkeypatch.setattr(file_index, "composed", counted)
+    images = [(f"{n}/pictures/x/image.jpg", "", "") for n in range(9)]
+    annotations = [("", f"{n}/xml/y/{n}.xml", "image.jpg") for n in range(9)]
+    assert {*pair([*images, *annotations], VocFiles())} == {*images, *annotations}
+    assert max(calls[image] for image, _, _ in images) < 4

@@ -19,6 +19,12 @@ def test_a_description_has_a_bound(make_tree):
         read_config(Tree(make_tree({"data.yaml": "names: [" + "a, " * 400_000})))
 
 
+def test_a_number_of_keypoints_takes_no_memory(make_tree):
+    stated = "names: [cat]\nkpt_shape: [1000000000000, 3]\nflip_idx: [0]"
+    with pytest.raises(ConfigError, match="it has each number from 0 to 999999999999 once"):
+        read_config(Tree(make_tree({"data.yaml": stated})))
+
+
 def test_classes_of_which_nothing_is_said():
     assert class_names(None, "", "data.yaml") is None
     assert class_names({"0": "a", "7": "b"}, "", "data.yaml") == {0: "a", 7: "b"}

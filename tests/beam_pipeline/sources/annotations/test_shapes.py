@@ -1,0 +1,73 @@
+"""What cases of tools cannot show: labels, sizes and texts that no tool writes."""
+
+import json
+
+import pytest
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.sources.annotations.createml import CreateMlFiles
+from beam_pipeline.sources.annotations.label_studio import LabelStudioFiles
+from beam_pipeline.sources.annotations.labelme import LabelMeFiles
+from beam_pipeline.sources.annotations.supervisely import SuperviselyFiles
+from beam_pipeline.sources.annotations.vott import VottFiles
+
+HUGE = 10**400
+SIDES = dict.fromkeys(("left", "top", "x", "y", "width", "height"), 1)
+CORNERS = [[1, 2], [3, 4]]
+
+
+def createml(label, size):
+    annotations = [{"label": label, "coordinates": SIDES}]
+    return CreateMlFiles().item({"image": "a.jpg", "annotations": annotations})
+
+
+def label_studio(label, size):
+    value = {**SIDES, "rectanglelabels": [label]}
+    result = {"value": value, "original_width": size, "original_height": size}
+    task = {"data": {"image": "a.jpg"}, "annotations": [{"result": [result]}]}
+    return LabelStudioFiles().item(task)
+
+
+def vott(label, size):
+    region = {"type": "RECTANGLE", "tags": [label], "boundingBox": SIDES}
+    return VottFiles().item({"asset": {"name": "a.jpg"}, "regions": [region]})
+
+
+def labelme(label, size):
+    shapes = [
+        {"label": label, "points": CORNERS, "shape_type": "rectangle"},
+        {"label": "tip", "points": CORNERS[:1], "shape_type": "point"},
+    ]
+    value = {"shapes": shapes, "imageWidth": size, "imageHeight": size}
+    return LabelMeFiles().parse(json.dumps(value).encode(), "a.json")
+
+
+def supervisely(label, size):
+    box = {"classTitle": label, "geometryType": "rectangle", "points": {"exterior": CORNERS}}
+    value = {"size": {"width": size, "height": size}, "objects": [box]}
+    return SuperviselyFiles().parse(json.dumps(value).encode(), "ann/a.jpg.json")
+
+
+@pytest.mark.parametrize("read", [createml, label_studio, vott, labelme, supervisely])
+def test_a_label_of_null_is_malformed(read):
+    read("cat", 10)
+    with pytest.raises(RecordError, match="the label '' is not text"):
+        read(None, 10)
+
+
+@pytest.mark.parametrize("read", [label_studio, labelme])
+def test_a_size_that_is_no_float_is_malformed(read):
+    with pytest.raises(RecordError, match="not a number"):
+        read("cat", HUGE)
+
+
+def test_a_text_that_is_no_address_is_not_the_image_of_a_task():
+    data = {"text": "see http://[1]/ and http://[x", "url": "http://[x", "image": "a.jpg"}
+    assert LabelStudioFiles().item({"data": data, "annotations": []}).name == "a.jpg"
+
+
+@pytest.mark.parametrize("choice", [None, " "])
+def test_a_choice_without_a_name_is_no_class(choice):
+    result = {"type": "choices", "value": {"choices": ["a", choice]}}
+    with pytest.raises(RecordError, match="a class of the image has no name"):
+        LabelStudioFiles().item({"data": {"image": "a.jpg"}, "annotations": [{"result": [result]}]})
