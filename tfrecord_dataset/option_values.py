@@ -13,6 +13,8 @@ from typing import Any
 
 from tfrecord_dataset.image_size import ImageSize
 
+_MOST_WHOLE = (1 << 63) - 1  # int64
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ValueType:
@@ -118,15 +120,20 @@ TYPES: Mapping[Any, ValueType] = {
 def check_bounds(value: Any, least: float, most: float, above: float, below: float) -> None:
     """Raise ValueError if a number, or one of a mapping's, is out of bounds.
 
-    `least` and `most` are inclusive, `above` and `below` exclusive.
+    `least` and `most` are inclusive, `above` and `below` exclusive. A whole number must be an
+    int64, which files of options can hold.
     """
     for number in value.values() if isinstance(value, Mapping) else [value]:
         if isinstance(number, bool) or not isinstance(number, int | float):
             continue
+        if isinstance(number, int) and number > _MOST_WHOLE:
+            most = min(most, _MOST_WHOLE)
         if least <= number <= most and above < number < below:
             continue
         bounds = {"from": least, "above": above, "to": most, "below": below}
         stated = [
-            f"{word} {bound:,.12g}" for word, bound in bounds.items() if abs(bound) < math.inf
+            f"{word} {bound:{',' if isinstance(bound, int) else ',.12g'}}"
+            for word, bound in bounds.items()
+            if abs(bound) < math.inf
         ]
         raise ValueError(f"is out of bounds; give a number {' '.join(stated) or 'that is finite'}")

@@ -192,9 +192,9 @@ def predict(
         given = inputs
     else:
         listed: list[Any] = [*inputs]
-        if any(isinstance(each, Mapping) for each in listed):
+        if not listed or any(isinstance(each, Mapping) for each in listed):
             given = listed
-        paths = [] if given else [*map(os.fspath, listed)]
+        paths = [] if given is not None else [*map(os.fspath, listed)]
     config = PredictConfig(
         inputs=paths,  # type: ignore[arg-type]
         run_path=chosen.path,

@@ -44,6 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ending_blocked_calls():
             parsed = _parse(argv)
             result = _run(parsed)
+        if isinstance(result, str):
+            print(result, flush=True)
+        elif result and (parsed.others.get("json") or not sys.stdout.isatty()):
+            print(as_json(result), flush=True)
     except BrokenPipeError:  # `predict … | head` has read enough
         standard_streams.discard_stdout()
         return 1
@@ -56,10 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         message, exit_code = failure
         print(message, file=sys.stderr)
         return exit_code
-    if isinstance(result, str):
-        print(result)
-    elif result and (parsed.others.get("json") or not sys.stdout.isatty()):
-        print(as_json(result))
     return 0
 
 

@@ -65,6 +65,11 @@ def parsed(*words, owner=Config):
         ("", {}),
         ("--steps 1.5", "steps (--steps): '1.5' is not a whole number; give one, such as 10"),
         ("--steps 0", "steps (--steps): 0 is out of bounds; give a number from 1"),
+        (
+            f"--steps {1 << 63}",
+            f"steps (--steps): {1 << 63} is out of bounds; give a number from 1 to "
+            "9,223,372,036,854,775,807",
+        ),
         ("--rate x", "rate (--rate): 'x' is not a number; give one, such as 0.1"),
         ("--rate nan", "rate (--rate): nan is out of bounds; give a number above 0"),
         ("--rate 0", "rate (--rate): 0 is out of bounds; give a number above 0"),

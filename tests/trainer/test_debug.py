@@ -1,8 +1,11 @@
 """`--debug` adds the traceback to the one line that an error prints."""
 
+import contextlib
+import sys
+
 import pytest
 
-from trainer import startup
+from trainer import commands, startup
 from trainer.commands import main
 
 
@@ -32,3 +35,11 @@ def test_without_proc_tensorflow_is_not_imported(monkeypatch, capsys):
     monkeypatch.setattr(startup, "_EXECUTABLE", "/nothing/self/exe")
     assert main(["train", "--data", "data", "--output", "run"]) == 1
     assert "TensorFlow needs /proc" in capsys.readouterr().err
+
+
+def test_a_result_that_cannot_be_written_is_an_error(monkeypatch, capsys):
+    monkeypatch.setattr(commands, "_run", lambda _: {"loss": 0.5})
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["evaluate", "--data", "d", "--run", "r"]) == 1
+    assert capsys.readouterr().err.startswith("error: No space left on device; fix that")

@@ -39,6 +39,7 @@ def test_evaluate_and_predict(table):
     rows = trainer.predict(run, dataset)
     assert len(rows) == 13
     assert rows == trainer.predict(path, data)
+    assert trainer.predict(run, []) == []
     records = [*dataset.numpy("test", features=["age", "zero"])]
     values = [{name: each.item() for name, each in record.items()} for record in records]
     by_value = trainer.predict(run, values)

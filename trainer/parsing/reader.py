@@ -17,6 +17,7 @@ from trainer.tensors import Tensor, check
 from trainer.views import WHOLE, View, Views
 
 _MAX_VALUES = MAX_PAYLOAD_BYTES  # at one byte each
+_MAX_DIMENSIONS = 253  # TensorFlow has 254, with that of the batch
 
 Tensors = dict[str, Any]
 Augment = Callable[[Tensor, Tensor], Tensor]
@@ -135,6 +136,11 @@ def stored_dtype(feature: Feature) -> tf.DType:
         raise ConfigError(
             f"feature {feature.name!r} has shape {shape_text(feature)}, more values than a record "
             "can hold; leave it out"
+        )
+    if len(feature.shape) > _MAX_DIMENSIONS:
+        raise ConfigError(
+            f"feature {feature.name!r} has {len(feature.shape)} dimensions, more than TensorFlow "
+            "has for a batch; leave it out"
         )
     dtype = STORED_DTYPES.get(feature.dtype)
     if dtype is None:

@@ -202,6 +202,11 @@ def batch_changes(
     weights = () if previous is None else previous.class_weights
     if previous is None and config.class_weights is not None:
         weights = tuple(class_weights(config.class_weights, task, dataset, split))
+    if weights and len(weights) != len(task.classes):
+        raise ConfigError(
+            f"config.json has {counted(len(weights), 'number')} as class_weights, but the task has "
+            f"{counted(len(task.classes), 'class')}; correct it, or train again with --overwrite"
+        )
     return BatchChanges(label_smoothing=config.label_smoothing, class_weights=weights)
 
 

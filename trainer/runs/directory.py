@@ -59,6 +59,8 @@ def run_config(record: Mapping[str, Any]) -> RunConfig:
     if isinstance(options := stated.get("options"), dict):
         stated["options"] = {name: value for name, value in options.items() if name in _OPTIONS}
     config: RunConfig = typed(stated, RunConfig)
+    if config.window < 1:
+        raise ConfigError(f"window is {config.window}, not a whole number from 1")
     return config
 
 
@@ -161,18 +163,16 @@ class RunDirectory:
             ConfigError: There is no run here.
             RunDamagedError: A value in it is missing or wrong, or it cannot be read.
         """
-        remedy = "correct it or copy it back, or train again with --overwrite"
-        return self._read(self.config_file, run_config, remedy)
+        return self._read(self.config_file, run_config)
 
     def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
         """The task in task.json, and its features; errors are those of `read_config`."""
-        return self._read(self.task_file, task_from_json, _COPY_BACK, is_sealed=True)
+        return self._read(self.task_file, task_from_json, is_sealed=True)
 
     def _read(
         self,
         file: Path,
         parse: Callable[[Mapping[str, Any]], _Parsed],
-        remedy: str,
         *,
         is_sealed: bool = False,
     ) -> _Parsed:
@@ -187,7 +187,12 @@ class RunDirectory:
                 f"{self.path} does not hold a run: it has no {file.name}; check its path"
             ) from error
         except (OSError, ValueError, ConfigError) as error:
-            raise damaged(file, error, remedy) from error
+            if is_sealed:
+                raise damaged(file, error) from error
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise RunDamagedError(
+                f"{file}: {reason}; correct it or copy it back, or train again with --overwrite"
+            ) from error
 
     def trained_model(self, which: str) -> Path:
         """The file of the model of the best epoch ("best"), or at the end ("last").

@@ -29,7 +29,7 @@ def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) 
     path = path or path_of(model_fn)
     try:
         model = model_fn(task)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # such as of sys.exit
         if place_of(error):
             raise
         raise ConfigError(f"--model-fn {path} makes no model of a task: {error}") from error

@@ -117,8 +117,9 @@ def test_missing_shards_are_named(colors, tmp_path):
             {"kind": "tensor", "dtype": "float32", "shape": [10**12, 10**12]},
             "more values than a record can hold",
         ),
+        ({"kind": "tensor", "dtype": "float32", "shape": [1] * 400}, "has 400 dimensions, more"),
     ],
-    ids=["dtype", "shape"],
+    ids=["dtype", "shape", "dimensions"],
 )
 def test_what_cannot_be_read_does_not_keep_a_dataset_from_opening(
     colors, tmp_path, unreadable, message

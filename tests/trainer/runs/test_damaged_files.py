@@ -168,6 +168,21 @@ def test_a_config_may_be_edited(finished, tmp_path):
     with pytest.raises(RunDamagedError) as caught:
         RunDirectory(str(tmp_path)).read_config()
     assert str(caught.value) == (
-        f'{tmp_path / CONFIG} is damaged: options.epochs is "many", not a whole number or null; '
+        f'{tmp_path / CONFIG}: options.epochs is "many", not a whole number or null; '
         "correct it or copy it back, or train again with --overwrite"
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"class_weights": [1.0]}, "has 1 number as class_weights, but the task has "),
+        ({"window": 0}, ": window is 0, not a whole number from 1; correct it or copy it back"),
+    ],
+)
+def test_values_that_suit_no_training(run, command, capsys, changed, message):
+    record = json.loads((run / CONFIG).read_text())
+    (run / CONFIG).write_text(json.dumps(record | changed))
+
+    assert command("resume", run) in (2, 3)
+    assert f"{CONFIG}{'' if message[0] == ':' else ' '}{message}" in capsys.readouterr().err

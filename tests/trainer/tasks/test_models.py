@@ -173,6 +173,7 @@ def test_mixed_precision_ends_in_a_float32_loss(own_module, numbers, bfloat16, g
         pytest.param("own:god", "no function 'god'; it has .*good", id="no such function"),
         pytest.param("own:FACTOR", "no function 'FACTOR'", id="no function"),
         pytest.param("os:system", "--model-fn os:system makes no model of a task", id="of Python"),
+        pytest.param("sys:exit", "--model-fn sys:exit makes no model of a task", id="an exit"),
         pytest.param("own", "give package.module:function", id="no colon"),
         pytest.param("nowhere.to:be", "No module named 'nowhere'", id="no such module"),
     ],
