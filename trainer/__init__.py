@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from trainer.views import Views
 
     __version__: str
-else:  # out of the sight of type checkers, which would take any name for one of these
+else:  # hidden from type checkers, which would accept any name
     import importlib
 
     _MODULE_OF = {

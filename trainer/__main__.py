@@ -1,4 +1,4 @@
-"""`python -m trainer`: runs the commands, and imports them below, for Ctrl-C in time."""
+"""`python -m trainer`: imports the commands lazily, so that Ctrl-C works during the import."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 def run() -> NoReturn:
-    """The installed command `beam-tfrecords-train`."""
+    """Run the installed command `beam-tfrecords-train`."""
     try:
         from trainer import commands
 

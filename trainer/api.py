@@ -1,4 +1,4 @@
-"""Trainings and their runs in Python: `trainer.train`, `open_run`, `evaluate`, `predict`."""
+"""The Python API of training: `trainer.train`, `evaluate`, `predict`."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,21 +40,21 @@ def train(
     callbacks: Sequence[keras.callbacks.Callback] = (),
     **options: Unpack[TrainArguments],
 ) -> dict[str, float]:
-    """Train a model like `beam-tfrecords-train train`, to the same bits with the same options.
+    """Train a model like `beam-tfrecords-train train`, bit for bit with the same options.
 
-    The same call continues a run that is in `output`.
+    If `output` contains a run, the same call continues it.
 
         >>> row = trainer.train("data/cells", "runs/cells", epochs=1, image_size=16, batch_size=9)
         >>> row["epoch"], row["step"]
         (1, 2)
 
     Args:
-        data: A dataset that `trainer.open` opened, or what it opens.
+        data: A dataset from `trainer.open`, or its path.
         output: The directory for the run.
-        model: A name as for `--model`, or a function that takes the task and returns the model.
-        loss: Takes (target, outputs) of a batch, and returns each example's loss, float32 [b];
+        model: A name as for `--model`, or a function from the task to the model.
+        loss: Function of a batch's (target, outputs) that returns each example's loss, float32 [b];
             None for the task's.
-        metrics: More of them by name: functions as `loss`; the metric is the mean of their values.
+        metrics: Additional metrics by name: functions like `loss`, whose values are averaged.
         augment: A name as for `--augment`, or a function of an image, uint8 [h, w, c], and a seed,
             int64 [2], that returns such an image.
         optimizer: A name as for `--optimizer`; an optimizer, or a function that takes the learning
@@ -67,7 +67,7 @@ def train(
         The last row of the run's history: epoch, step, loss, metrics.
 
     Raises:
-        ConfigError: There is no such option, or it cannot have its value.
+        ConfigError: An option does not exist, or its value is invalid.
         TrainerError: See the tree in errors.py.
     """
     own = {"model": model, "loss": loss, "augment": augment}
@@ -90,7 +90,7 @@ def train(
 
 
 def _check_parts(own: Mapping[str, Any], metrics: Any) -> None:
-    """Raise ConfigError for parts of another type, one error for all of them."""
+    """Raise one ConfigError for all parts of a wrong type."""
     wrong = []
     for name, part in own.items():
         is_function = callable(part) and not isinstance(part, keras.Model)
@@ -121,19 +121,19 @@ def evaluate(
 
     Args:
         run: A run, or its directory.
-        dataset: A dataset that `trainer.open` opened, or what it opens.
-        split: By default test, else in the run's own data the share that validated, else the only
-            split.
-        which: "best" or "last", where `run` is a directory.
-        batch_size: Records per step; by default that of the training.
+        dataset: A dataset from `trainer.open`, or its path.
+        split: By default "test", else the share held out if the data is the run's own, else the
+            only split.
+        which: "best" or "last", if `run` is a directory.
+        batch_size: Records per step; by default as in training.
         devices: As for `--devices`.
         quiet: Print nothing on stderr.
 
     Returns:
-        Loss and metrics by name, those of a trivial guess (`baseline_…`), and `num_records`.
+        Loss and metrics by name, those of a trivial baseline (`baseline_…`), and `num_records`.
 
     Raises:
-        ConfigError: There is no such run or split, or the data has other features.
+        ConfigError: The run or split does not exist, or the features differ from the run's.
         TrainerError: See the tree in errors.py.
     """
     chosen = run if isinstance(run, Run) else open_run(run, which=which)
@@ -169,18 +169,18 @@ def predict(
 
     Args:
         run: A run, or its directory.
-        inputs: A dataset or its path; paths of files and folders; or rows, each a mapping from the
-            names of the model's inputs to values, an image or audio as a path.
-        split: Of a dataset; by default as for `evaluate`.
-        which: "best" or "last", where `run` is a directory.
-        min_score: Leave out boxes below this score; by default as for `--min-score`.
-        batch_size: Records at a time.
+        inputs: A dataset or its path; paths of files and folders; or rows, which map the names of
+            the model's inputs to values, with images and audio as paths.
+        split: Split of a dataset; by default as for `evaluate`.
+        which: "best" or "last", if `run` is a directory.
+        min_score: Omit boxes below this score; by default as for `--min-score`.
+        batch_size: Records per step.
 
     Returns:
-        A row for each record, as the command writes it in JSON lines.
+        One row per record, as the command writes to JSON lines.
 
     Raises:
-        ConfigError: There is no such run or split, or the data has other features.
+        ConfigError: The run or split does not exist, or the features differ from the run's.
         TrainerError: See the tree in errors.py.
     """
     chosen = run if isinstance(run, Run) else open_run(run, which=which)

@@ -1,7 +1,7 @@
-"""Which functions AutoGraph makes graphs of: the user's, with an `if` or a `for` over tensors.
+"""Restricts AutoGraph to users' functions, which may have an `if` or a `for` over tensors.
 
-This package's own have none but the loop over steps, so they are traced as they are: converting
-them took each process 5 CPU seconds.
+This package's own functions have none but the loop over steps, so they are not converted:
+converting them took each process 5 CPU seconds.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ _AT_FIRST = tf.__internal__.autograph.control_status_ctx()
 
 
 def unconverted(function: _Function) -> _Function:
-    """A function of this package; nor is what it calls, but for what is `converted`."""
+    """Exclude a function, and all it calls except `converted` functions, from AutoGraph."""
     return cast("_Function", tf.autograph.experimental.do_not_convert(function))
 
 
 def converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function, for where an `unconverted` one calls it."""
+    """Convert a user's function that an `unconverted` function calls."""
 
     def call(*arguments: Any) -> Any:
         with _AT_FIRST:

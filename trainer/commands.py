@@ -1,4 +1,4 @@
-"""The commands of `python -m trainer` and their options. TensorFlow loads when a command runs."""
+"""Commands of `python -m trainer`, with options. TensorFlow loads when a command runs."""
 
 import dataclasses
 import importlib
@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-# The first ends the program on Windows, before what cannot be imported there.
+# Exits on Windows, before imports that fail there.
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import standard_streams, users_code
 from tfrecord_dataset.command_line import (
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(result, flush=True)
         elif result and (parsed.others.get("json") or not sys.stdout.isatty()):
             print(as_json(result), flush=True)
-    except BrokenPipeError:  # `predict … | head` has read enough
+    except BrokenPipeError:  # as in `predict … | head`
         standard_streams.discard_stdout()
         return 1
     except (Exception, KeyboardInterrupt) as error:
@@ -70,7 +70,7 @@ def _run(parsed: Command) -> Any:
     if command != "train":
         given = COMMANDS[command].options(**values)
     elif "data" in values or values.get("overwrite"):
-        new_config(values)  # reports wrong options at once
+        new_config(values)  # reports invalid options at once
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 
@@ -81,7 +81,7 @@ def _run(parsed: Command) -> Any:
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:
-    """(message, exit code) of an error that a user can do something about; None for a bug."""
+    """Return (message, exit code) for an error that users can fix; None for a bug."""
     match error:
         case TrainerError():
             return f"error: {error}", error.exit_code
@@ -100,7 +100,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
 
 
 def as_json(result: Mapping[str, Any]) -> str:
-    """One JSON object, in which a metric that is not finite is null."""
+    """Format as a JSON object, with null for metrics that are not finite."""
     finite = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in result.items()
@@ -110,7 +110,7 @@ def as_json(result: Mapping[str, Any]) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Described:
-    """A command; its function is `package.module:name`, which is imported to run it."""
+    """A command; its function is `package.module:name`, imported when the command runs."""
 
     function: str
     options: type[Options]
@@ -189,6 +189,6 @@ def _parse(argv: Sequence[str]) -> Command:
 
 
 def run() -> NoReturn:
-    """Run the command that the user typed, and exit."""
+    """Run the command of `sys.argv`, and exit."""
     standard_streams.guard()
     sys.exit(main())

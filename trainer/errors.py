@@ -1,17 +1,17 @@
-"""What can go wrong, as a tree; the commands turn each branch into an exit code.
+"""The tree of errors; commands map its branches to exit codes.
 
     TrainerError                 exit 1  the job failed
     ├── ConfigError              exit 2  wrong usage; nothing was written
     │   ├── UnknownNameError             a split, feature, task … that does not exist
     │   ├── NotADatasetError             no finished dataset at the path
-    │   ├── RunExistsError               the output already holds a run
+    │   ├── RunExistsError               the output already contains a run
     │   └── UntrustedRunError            a run names code that the command does not
-    ├── DatasetDamagedError      exit 3  a dataset is not what its metadata says
-    ├── DatasetChangedError              a dataset was replaced while it was read
-    ├── RunDamagedError          exit 3  a file of a run is not what was written
+    ├── DatasetDamagedError      exit 3  a dataset contradicts its metadata
+    ├── DatasetChangedError              a dataset was replaced during reading
+    ├── RunDamagedError          exit 3  a file of a run was modified or damaged
     ├── CheckpointError                  a checkpoint is of another model
     ├── TrainingDivergedError            the loss is no longer finite
-    └── InterruptedRunError              a signal ended the training, which is saved
+    └── InterruptedRunError              a signal ended the training; the run is saved
 
 Every message names the value, its origin and the remedy.
 """
@@ -24,12 +24,12 @@ from tfrecord_dataset.errors import NotADatasetError as NotADatasetError
 from tfrecord_dataset.errors import UnknownNameError as UnknownNameError
 from tfrecord_dataset.errors import did_you_mean as did_you_mean
 
-# Base of every error this package raises on purpose: that of all three packages.
+# Base of all errors that this package raises on purpose, shared by all three packages.
 TrainerError = BeamTFRecordsError
 
 
 class RunExistsError(ConfigError):
-    """The output directory already holds a training run."""
+    """The output directory already contains a training run."""
 
 
 class UntrustedRunError(ConfigError):
@@ -37,7 +37,7 @@ class UntrustedRunError(ConfigError):
 
 
 class RunDamagedError(TrainerError):
-    """A file of a run cannot be read, or is not what was written."""
+    """A file of a run cannot be read, or was modified or damaged."""
 
     exit_code = 3
 

@@ -1,4 +1,4 @@
-"""Trained models for other programs: SavedModel, Keras, TFLite, ONNX."""
+"""Exports trained models: SavedModel, Keras, TFLite, ONNX."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ from trainer.tensors import Tensor
 
 INPUTS, EXAMPLES = "serving_default", "examples"
 _SAVED_MODEL, _KERAS, _TFLITE, _ONNX = FORMATS = ("saved_model", "keras", "tflite", "onnx")
-# Of operators that ONNX Runtime has since 1.14.
+# Version of the operators, supported since ONNX Runtime 1.14.
 _OPSET = 18
 _UNFINISHED = ".exporting-"
 
@@ -45,34 +45,34 @@ def export(
     model_fn: str | None = None,
     overwrite: bool = False,
 ) -> str:
-    """Write the model of a run for other programs; return `output`.
+    """Export the model of a run; return `output`.
 
-    A SavedModel takes batches of records in two signatures: `serving_default`, a tensor for each
-    input by its name (encoded images, turned by their Exif orientation, and 16-bit WAV; texts;
-    numbers), and `examples`, serialized `tf.train.Example`s. It prepares them as the training does,
-    and returns what `predict` writes, with the class names. It needs only TensorFlow, without this
-    package and without Keras.
+    A SavedModel takes batches of records in two signatures: `serving_default`, one tensor per input
+    by its name (encoded images, turned by their Exif orientation, and 16-bit WAV; texts; numbers),
+    and `examples`, serialized `tf.train.Example`s. It prepares them as in training, and returns
+    the output of `predict`, with class names. It needs only TensorFlow, without this package or
+    Keras.
 
-    The other formats are files, whose models take the inputs of the Keras model: of an image its
+    The other formats are files whose models take the inputs of the Keras model: for an image its
     pixels, float32 [b, height, width, channels] in 0..1. TFLite and ONNX return numbers, such as
-    `probabilities`; of boxes those of all points, which the client suppresses.
+    `probabilities`; for boxes those of all points, to which the client applies suppression.
 
         >>> trainer.export("runs/cells", "exported/1")
         'exported/1'
 
     Args:
-        run: The directory that `train` wrote.
-        output: A directory for a SavedModel, which TF Serving expects to be called by a number;
-            or a file `*.keras`, `*.tflite` or `*.onnx`.
-        format: "saved_model", "keras", "tflite" or "onnx"; None for the one of `output`'s suffix.
-        which: "best" or "last": the model of the best epoch, or at the end.
-        model_fn: `package.module:function` that made the model, for its own layers; or None.
+        run: The run's directory.
+        output: A directory for a SavedModel, which TF Serving expects to be named by a number; or a
+            file `*.keras`, `*.tflite` or `*.onnx`.
+        format: "saved_model", "keras", "tflite" or "onnx"; None to use the suffix of `output`.
+        which: "best" or "last": the model of the best or the last epoch.
+        model_fn: `package.module:function` that made a model with its own layers; or None.
         overwrite: Replace what is at `output`.
 
     Raises:
         ConfigError: The model does not exist or cannot be converted, or `output` exists, is not a
-            local path, or does not suit the format.
-        RunDamagedError: A file of the run is not what was written.
+            local path, or does not match the format.
+        RunDamagedError: A file of the run was modified or damaged.
     """
     place = Path(output)
     if "://" in output:
@@ -102,7 +102,7 @@ def export(
 
 
 def _chosen_format(place: Path, format: str | None) -> str:
-    """The format of an output; raises ConfigError if its name does not suit."""
+    """Return the format of an output; raise ConfigError if its name does not match."""
     suffix = place.suffix.removeprefix(".")
     of_name = suffix if suffix in FORMATS[1:] else _SAVED_MODEL
     if format not in (None, *FORMATS):
@@ -117,9 +117,9 @@ def _chosen_format(place: Path, format: str | None) -> str:
 
 @contextlib.contextmanager
 def _unfinished(place: Path) -> Iterator[Path]:
-    """Give a path to write to, whose content is at `place` afterwards, whole and on disk.
+    """Yield a path to write to, whose content is then moved to `place`, complete and on disk.
 
-    So a server that watches the folder sees whole models only.
+    A server that watches the folder therefore sees only complete models.
     """
     _delete_unfinished(place.parent)
     folder = tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)
@@ -140,11 +140,11 @@ def _unfinished(place: Path) -> Iterator[Path]:
 
 
 def _delete_unfinished(parent: Path) -> None:
-    """Delete what killed exports left, after undoing what one did half."""
+    """Delete the leftovers of killed exports, after undoing incomplete replacements."""
     for folder in parent.glob(f"{_UNFINISHED}*"):
         try:
             folder.rmdir()
-        except OSError:  # there is something in it
+        except OSError:  # not empty
             with (
                 contextlib.suppress(OSError),
                 durable.exclusive(os.fspath(folder), BlockingIOError()),
@@ -179,7 +179,7 @@ def _save(task: Task, features: Mapping[str, Feature], model: keras.Model, folde
 
 
 class _Reading:
-    """The input pipeline of a trained task in one graph: from a batch to tensors by feature."""
+    """Input pipeline of a trained task in one graph, from a batch to tensors by feature."""
 
     def __init__(self, task: Task, features: Mapping[str, Feature]) -> None:
         arguments = decoding_arguments(task, with_target=False)
@@ -204,12 +204,12 @@ class _Reading:
         }
 
     def of_examples(self, examples: Tensor) -> parsing.Tensors:
-        """From serialized Examples, [b]."""
+        """Parse serialized Examples, [b]."""
         parsed = tf.io.parse_example(examples, parsing.parse_specs(self._features))
         return self._padded(parsing.decode_batch(self._features, parsed, self._decoding))
 
     def of_inputs(self, tensors: Mapping[str, Tensor]) -> parsing.Tensors:
-        """From the tensors of `specs`."""
+        """Decode tensors by name, as in `specs`."""
         files: list[Feature] = []
         encoded: parsing.Tensors = {}
         others: parsing.Tensors = {}
@@ -228,7 +228,7 @@ class _Reading:
 
 
 def _of_tensors(task: Task, model: keras.Model) -> Any:
-    """The tf.function from the Keras model's inputs, by name, to numbers by name."""
+    """Return a tf.function from the Keras model's inputs to numbers, each by name."""
     inputs = keras_inputs(task.inputs)
     specs = [tf.TensorSpec(each.shape, each.dtype, name) for name, each in inputs.items()]
 
@@ -240,7 +240,7 @@ def _of_tensors(task: Task, model: keras.Model) -> Any:
 
 
 def _save_tflite(task: Task, model: keras.Model, file: Path) -> None:
-    """Class names are appended as `labels.txt`, as TFLite's associated files are: in a zip."""
+    """Save with class names in `labels.txt`, zipped like TFLite's associated files."""
     module = tf.Module()
     module.weights = [variable.value for variable in model.variables]
     function = _of_tensors(task, model).get_concrete_function()
@@ -253,7 +253,7 @@ def _save_tflite(task: Task, model: keras.Model, file: Path) -> None:
 
 
 def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
-    """Class names are in the metadata, as a JSON list."""
+    """Save with class names in the metadata, as a JSON list."""
     try:
         import onnx
         import tf2onnx
@@ -264,7 +264,7 @@ def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
         converted, _ = tf2onnx.convert.from_function(
             function, input_signature=function.input_signature, opset=_OPSET
         )
-        onnx.checker.check_model(converted)  # finds operators that ONNX lacks
+        onnx.checker.check_model(converted)  # finds operators missing in ONNX
     for each in (*converted.graph.input, *converted.graph.output):
         each.type.tensor_type.shape.dim[0].dim_param = "batch"
     if task.classes:
@@ -274,7 +274,7 @@ def _save_onnx(task: Task, model: keras.Model, file: Path) -> None:
 
 @contextlib.contextmanager
 def _converting(format: str, *names: str) -> Iterator[None]:
-    """Raise ConfigError for whatever a converter cannot do; keep its loggers' warnings away."""
+    """Raise ConfigError if a conversion fails; suppress the warnings of its loggers."""
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}
     for logger in levels:
         logger.setLevel(logging.CRITICAL)

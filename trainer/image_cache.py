@@ -1,4 +1,4 @@
-"""Decoded images that are kept in memory, so that only the first pass decodes them."""
+"""In-memory cache of decoded images, so that only the first pass decodes them."""
 
 import dataclasses
 import math
@@ -25,7 +25,7 @@ _SHARE_OF_RESTS = 4
 _REST_BYTES = 100
 _CGROUP = Path("/sys/fs/cgroup")
 
-# From record numbers, int64 [n], to serialized records: bytes objects [n].
+# Function from record numbers, int64 [n], to serialized records, bytes objects [n].
 Read = Callable[[Any], Any]
 
 
@@ -36,12 +36,12 @@ class ImageCache:
         >>> cache = trainer.ImageCache(place="memory", max_bytes=1 << 30)
         >>> batches = trainer.open("data/cells").batches("train", image_size=16, cache=cache)
 
-    Only whole images are kept, which may be mirrored.
+    It keeps only whole images, which may be flipped.
 
     Attributes:
         place: "memory"; "none"; or "auto": memory, if all images fit.
-        max_bytes: None for half of the free memory. If the images exceed it, as many are kept as
-            fit.
+        max_bytes: None for half of the free memory. If the images exceed it, only as many as fit
+            are kept.
 
     Raises:
         UnknownNameError: Unknown place.
@@ -70,10 +70,10 @@ def resolve(
     Args:
         cache, images, views, size, is_seen_again: As for `Dataset.image_cache`.
         count: Returns the number of records in the split.
-        taken: Bytes that are promised to others.
+        taken: Bytes promised to other caches.
 
     Raises:
-        ConfigError: Images have no size, or are not seen as a whole.
+        ConfigError: Images have no size, or are cropped or letterboxed.
     """
     none, is_auto = ImageCache(place="none"), cache.place == "auto"
     if not images or cache.place == "none":
@@ -95,12 +95,12 @@ def resolve(
 
 
 def row_bytes(images: Sequence[Feature], size: ImageSize) -> int:
-    """The bytes of a record's images at this size."""
+    """Return the bytes of a record's images at this size."""
     return sum(size.height * size.width * (image.shape[2] or 3) for image in images)
 
 
 def free_memory() -> int:
-    """Bytes of memory that this process may still take, also in a container."""
+    """Return the bytes of memory available to this process, also in a container."""
     free = int(psutil.virtual_memory().available)
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
@@ -113,7 +113,7 @@ def free_memory() -> int:
 def describe(
     cache: ImageCache, num_records: int, images: Sequence[Feature], size: ImageSize
 ) -> str:
-    """The message about a resolved cache."""
+    """Describe a resolved cache for users."""
     assert cache.max_bytes is not None
     num_bytes = num_records * row_bytes(images, size)
     part = "" if num_bytes <= cache.max_bytes else f", of which {size_text(cache.max_bytes)} fit"
@@ -124,10 +124,10 @@ def describe(
 
 
 class KeptImages:
-    """Whole images at one size by the number of their record, and the rest of these records.
+    """Whole images at one size by record number, and the rest of their records.
 
     Attributes:
-        num_bytes: Bytes that the images may take.
+        num_bytes: Maximum bytes of the images.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class KeptImages:
         self._row_bytes = row_bytes(features, size)
         self._num_rows = min(num_records, max_bytes // self._row_bytes)
         self.num_bytes = self._num_rows * self._row_bytes
-        # The last row is for records that are not kept. A row takes no memory before it is written.
+        # The last row is for records not kept. A row takes no memory until it is written.
         self._rows = np.zeros((self._num_rows + 1, self._row_bytes), np.uint8)
         self._is_kept = np.zeros(self._num_rows + 1, bool)
         self._rests: dict[int, bytes] = {}  # serialized Examples without their images
@@ -145,8 +145,8 @@ class KeptImages:
         self._shapes = {feature.name: (*size, feature.shape[2] or 3) for feature in features}
 
     def find(self, numbers: Any) -> tuple[Any, Any]:
-        """The rows of these records, uint8 [n, row], and whether each is kept, bool [n]."""
-        held = self._holds(numbers)  # before the rows, which other threads keep meanwhile
+        """Return the rows of records, uint8 [n, row], and whether they are kept, bool [n]."""
+        held = self._holds(numbers)  # before the rows, which other threads may add
         return self._rows.take(numbers, axis=0, mode="clip"), held
 
     def keep(self, number: int, row: Any) -> None:
@@ -159,7 +159,7 @@ class KeptImages:
         return self._is_kept.take(numbers, mode="clip")
 
     def reading(self, read: Read) -> Read:
-        """As `read`, but of records whose images are kept only the rest, from memory."""
+        """Wrap `read` to return only the rest, from memory, of records with kept images."""
 
         def read_rests(numbers: Any) -> Any:
             records = np.empty(len(numbers), object)
@@ -176,7 +176,7 @@ class KeptImages:
         return read_rests
 
     def _add_rest(self, number: int, record: bytes) -> None:
-        """Keep the rest of a record, its images left empty, if there is room."""
+        """Keep the rest of a record, with empty images, if there is room."""
         if number in self._rests or self._room <= 0:
             return
         example = tf.train.Example.FromString(record)
@@ -188,15 +188,15 @@ class KeptImages:
         self._rests[number] = rest
 
     def look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows uint8 [n, row] and whether each was found, bool [n], from keys int64 [n, 2]."""
-        # Not stateful: a deterministic run would look one after the other.
+        """Return (uint8 rows [n, row], whether found, bool [n]) for keys int64 [n, 2]."""
+        # Not stateful: a deterministic run would do lookups one by one.
         rows, is_held = tf.numpy_function(
             self.find, [keys[:, 1]], [tf.uint8, tf.bool], stateful=False
         )
         return tf.ensure_shape(rows, [None, self._row_bytes]), tf.ensure_shape(is_held, [None])
 
     def recall(self, key: Tensor, row: Tensor, found: Tensor) -> Recall:
-        """The function that finds the images of one record, or keeps those that are decoded."""
+        """Return a function that finds a record's images, or decodes and keeps them."""
 
         def keep(number: Any, decoded: Any) -> Any:
             self.keep(int(number), decoded)
@@ -205,7 +205,7 @@ class KeptImages:
         def kept(decode: Callable[[], Tensors]) -> Tensor:
             decoded = decode()
             flat = tf.concat([tf.reshape(decoded[name], [-1]) for name in self._shapes], axis=0)
-            # The result is used: a stateless operation without use would be left out.
+            # The result must be used, since TensorFlow omits unused stateless operations.
             same = tf.numpy_function(keep, [key[1], flat], tf.uint8, stateful=False)
             return tf.ensure_shape(same, [self._row_bytes])
 

@@ -34,7 +34,7 @@ class Progress:
         tqdm.tqdm.write(one_line(f"warning: {text}"), file=stderr_of_bars())
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """Start to count from `done` up to `total` steps."""
+        """Start counting from `done` to `total` steps."""
         self._label, self._done, self._total = one_line(label), done, total
         self._last_line_s = time.monotonic()
         if not self._quiet and sys.stderr.isatty():
@@ -42,7 +42,7 @@ class Progress:
             self._bar = tqdm.tqdm(**bar, file=stderr_of_bars(), leave=False, dynamic_ncols=True)
 
     def advance(self, steps: int, values: Mapping[str, float], facts: str = "") -> None:
-        """Count `steps` more, and show the current values, and facts about the pace."""
+        """Count `steps` more; show the current values and facts about the pace."""
         self._done += steps
         text = one_line(", ".join(each for each in (as_text(values), facts) if each))
         if self._bar is not None:
@@ -60,7 +60,7 @@ class Progress:
 
 
 def as_text(values: Mapping[str, float]) -> str:
-    """`loss 0.6931, mae 38,223`."""
+    """Format as `loss 0.6931, mae 38,223`."""
     return ", ".join(
         f"{name} {number_text(value) if abs(value) >= 1000 else format(value, '.4f')}"
         for name, value in values.items()

@@ -12,28 +12,28 @@ from tfrecord_dataset import standard_streams
 from tfrecord_dataset.errors import BeamTFRecordsError
 
 _LEVEL = "TF_CPP_MIN_LOG_LEVEL"
-# TensorFlow keeps freed host memory: to return it took 2.1 of 4.9 CPU seconds of small steps.
-# No limit of it; the default is 64 GB.
+# TensorFlow keeps freed host memory, since returning it took 2.1 of 4.9 CPU seconds of small
+# steps. The limit exceeds any memory; the default is 64 GB.
 _MEMORY = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_CPU_BFC_MEM_LIMIT_IN_MB": str(1 << 20)}
-# TensorFlow ends the process with a stack trace if it cannot read this link.
+# TensorFlow aborts with a stack trace if it cannot read this link.
 _EXECUTABLE = "/proc/self/exe"
-# What it logs before it has read its log level.
+# Messages that TensorFlow logs before it reads its log level.
 _EARLY_NOTES = (b"WARNING: All log messages before absl::InitializeLog", b"I0000 00:00:")
 
 
 def set_up(*, debug: bool = False, deterministic: bool = False) -> None:
-    """Set what TensorFlow reads when it is imported; with `debug` it logs all."""
+    """Set the environment for TensorFlow's import; with `debug` it logs everything."""
     standard_streams.set_up_log()
-    # Its errors are those of a lost worker, or say that deterministic maps are serial.
+    # Its errors then only report a lost worker, or that deterministic maps are serial.
     is_noisy = deterministic or "TF_CONFIG" in os.environ
     os.environ.setdefault(_LEVEL, "0" if debug else "3" if is_noisy else "2")
 
 
 @contextlib.contextmanager
 def importing(*, hides_sklearn: bool = True) -> Iterator[None]:
-    """For TensorFlow's import: no notes, nor garbage collection, a fifth of its time.
+    """Import TensorFlow without early notes, and without garbage collection (1/5 of the time).
 
-    With `hides_sklearn`, Keras makes no wrappers for scikit-learn, a quarter of the time.
+    With `hides_sklearn`, Keras makes no wrappers for scikit-learn (1/4 of the time).
     """
     modules: dict[str, Any] = sys.modules
     if sys.platform == "linux" and not os.path.lexists(_EXECUTABLE):

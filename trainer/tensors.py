@@ -1,33 +1,33 @@
-"""A name for TensorFlow's values, which have no types of their own, and checks of them in a graph.
+"""A type name for TensorFlow's values, which are untyped, and checks of values in a graph.
 
-On a device wrong values would silently become NaN.
+Unchecked, wrong values would silently become NaN on a device.
 """
 
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-# A tf.Tensor, or a tensor of Keras while a model is made.
+# A tf.Tensor, or a Keras tensor while a model is built.
 Tensor: TypeAlias = Any
 
 
 def check(holds: Tensor, *parts: Any) -> Any:
-    """The operation that fails with `parts` in its message unless `holds`.
+    """Return an operation that fails with `parts` in its message unless `holds`.
 
-    `tf.debugging.Assert` is a branch around it: for that a deterministic run makes maps of
-    `tf.data` sequential, and TensorFlow logs a line for each.
+    `tf.debugging.Assert` adds a branch, for which deterministic runs make maps of `tf.data`
+    sequential, and TensorFlow logs one line each.
     """
     return tf.raw_ops.Assert(condition=holds, data=[tf.convert_to_tensor(part) for part in parts])
 
 
 def checked(values: Tensor, wrong: Tensor, message: str) -> Tensor:
-    """The values, which fail with `message` unless `wrong`, those of them that are, is empty."""
+    """Return `values`, but fail with `message` unless `wrong`, the invalid ones, is empty."""
     with tf.control_dependencies([check(tf.size(wrong) == 0, f"{message} Found:", wrong)]):
         return tf.identity(values)
 
 
 def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:
-    """Fractions as float32, whole numbers unchanged; fails if one is infinite, or NaN."""
+    """Cast fractions to float32, keep whole numbers; fail if one is infinite or NaN."""
     if not values.dtype.is_floating:
         return values
     numbers = tf.cast(values, tf.float32)
@@ -40,7 +40,7 @@ def finite(name: str, values: Any, *, allow_missing: bool = False) -> Any:
 
 
 def positive(name: str | None, weights: Any) -> Any:
-    """Weights of records, float32; fails if one is negative, infinite or NaN."""
+    """Return the records' weights, float32; fail if one is negative, infinite or NaN."""
     right = tf.math.is_finite(weights) & (weights >= 0)
     message = f"{name} of a record is not a weight; give 0 (ignored in the loss) or more."
     return checked(weights, tf.boolean_mask(weights, ~right), message)

@@ -1,4 +1,4 @@
-"""The command `tune`: measures the input of a training stage by stage, and names what bounds it."""
+"""The command `tune`: measures a training's input by stage, and names the bottleneck."""
 
 import dataclasses
 import functools
@@ -19,10 +19,10 @@ from trainer.runs.choices import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
 
 _SEED = 0
-# Sides of stored images for random crops, in sides of the result.
+# Side of stored images for random crops, relative to the result's.
 _FOR_CROPS = 1.4
 
-# By stage.
+# Remedies by stage.
 _REMEDIES: Mapping[str, str] = {
     "read": "put the shards on a faster disk, or on this machine",
     "parse": "leave features out (--inputs), or build a dataset without those that are not used",
@@ -36,7 +36,7 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     """Measure the input of a training.
 
     Returns:
-        `records_per_s` by stage, each on top of those before; the stage that `bounds`; and the
+        `records_per_s` by stage, including the stages before; the bottleneck `bounds`; and the
         `remedy`.
 
     Raises:
@@ -74,14 +74,14 @@ def _ladder(source: TrainingInput, seconds: float) -> dict[str, float]:
 
 
 def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:
-    """Seconds that each stage adds to a record; never below 0, as measurements may be."""
+    """Return the seconds that each stage adds per record; noise below 0 counts as 0."""
     totals = [0.0, *itertools.accumulate((1 / rate for rate in ladder.values()), max)]
     added = (after - before for before, after in itertools.pairwise(totals))
     return dict(zip(ladder, added, strict=True))
 
 
 def find_bound(ladder: Mapping[str, float]) -> tuple[str, float, float]:
-    """The slowest stage; its share of the time; records a second if it took none (or infinite)."""
+    """Return the slowest stage, its share of the time, and the records per second without it."""
     seconds = seconds_by_stage(ladder)
     total = sum(seconds.values())
     stage = max(seconds, key=seconds.__getitem__)
@@ -90,7 +90,7 @@ def find_bound(ladder: Mapping[str, float]) -> tuple[str, float, float]:
 
 
 def as_lines(ladder: Mapping[str, float]) -> list[str]:
-    """A table of the stages."""
+    """Format a table of the stages."""
     added = seconds_by_stage(ladder)
     return [
         f"{'up to':10}{'records/s':>12}{'adds µs a record':>18}",
@@ -99,10 +99,10 @@ def as_lines(ladder: Mapping[str, float]) -> list[str]:
 
 
 def _rate(source: TrainingInput, batches: tf.data.Dataset, seconds: float) -> float:
-    """Records a second of an endless dataset."""
+    """Measure the records per second of an endless dataset."""
     iterator = iter(batches)
     next(iterator)
-    _take(iterator, seconds / 3)  # what waited from its start
+    _take(iterator, seconds / 3)  # uses up batches made before
     count, taken_s = _take(iterator, seconds)
     return count * source.config.global_batch / taken_s
 
@@ -140,13 +140,13 @@ def _records(source: TrainingInput) -> Records:
 def _mapped(
     source: TrainingInput, function: Callable[[Any, Any], parsing.Tensors]
 ) -> tf.data.Dataset:
-    """A value of each result: so all of it is computed, and hardly anything is copied."""
+    """Reduce each result to one value, so all is computed but little is copied."""
     records = _records(source).map(lambda *record: _little(function(*record)))
     return records.batch(source.config.global_batch)
 
 
 def _take(iterator: Iterator[Any], seconds: float) -> tuple[int, float]:
-    """How many batches come in so many seconds, and in how many exactly."""
+    """Take batches for at least `seconds`; return their number and the exact time."""
     began, count = time.monotonic(), 0
     while True:
         next(iterator)

@@ -1,4 +1,4 @@
-"""Datasets that TensorFlow itself writes, and four logical CPUs before it starts."""
+"""Datasets written by TensorFlow itself, and four logical CPUs."""
 
 import functools
 import hashlib
@@ -22,7 +22,7 @@ from tfrecord_dataset.sealed_json import sealed
 
 __all__ = ["choose", "declare", "directory_of"]  # fixtures
 
-# Only possible before TensorFlow looks at its devices; tests with one replica use the first.
+# Must precede TensorFlow's device initialisation; tests with one replica use the first.
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 4
 )
@@ -58,7 +58,7 @@ def _write_dataset(
     num_shards: int = 2,
     compression: str = "",
 ) -> Path:
-    """Writes shards and metadata.json as the format says."""
+    """Write shards and metadata.json as the format specifies."""
     directory.mkdir(parents=True)
     described = {}
     for split, records in splits.items():
@@ -94,12 +94,12 @@ def _write_dataset(
 
 
 def _png(pixels: Any) -> bytes:
-    """A PNG of uint8 [height, width, channels]."""
+    """Encode uint8 [height, width, channels] as PNG."""
     return bytes(tf.io.encode_png(np.asarray(pixels, np.uint8)).numpy())
 
 
 def _colored_record(number: int, label: int, size: tuple[int, int] = (20, 24)) -> dict[str, Any]:
-    """A noisy image in the color of its class; `number` tells records apart."""
+    """A noisy image in the color of its class; `number` identifies the record."""
     noise = np.random.default_rng(number).integers(-40, 40, (*size, 3))
     pixels = np.clip(np.array(list(COLORS.values())[label]) + noise, 0, 255)
     return {"image/encoded": _png(pixels), "image/class/label": label, "number": number}
@@ -136,7 +136,7 @@ def png() -> Callable[[Any], bytes]:
 
 @pytest.fixture(scope="session")
 def schema() -> dict[str, dict[str, Any]]:
-    """Features as metadata.json has them, by name."""
+    """Features by name, as in metadata.json."""
     return {feature["name"]: feature for feature in (IMAGE, LABEL, BOXES, NUMBER)}
 
 
@@ -165,7 +165,7 @@ def dataset(colors: Path) -> Any:
 
 @pytest.fixture(scope="session")
 def on_replicas() -> Callable[[int], tf.distribute.Strategy]:
-    """A function from a number of replicas to so many logical CPUs."""
+    """A function from a number of replicas to a strategy on logical CPUs."""
     from trainer.options.shared import parse_devices
     from trainer.training.strategy import create_strategy
 
@@ -186,9 +186,9 @@ def two_replicas(on_replicas: Callable[[int], tf.distribute.Strategy]) -> tf.dis
 
 @pytest.fixture(scope="session")
 def make_plan(colors: Path) -> Callable[..., Any]:
-    """A function (strategy, optimizer or its options) to a Plan that is the same each time.
+    """A function of (strategy, optimizer or its options) that always returns the same Plan.
 
-    Global batches of 8 images of 16 x 16 pixels, in the same order; equal first weights.
+    Global batches are 8 images of 16 x 16 pixels in the same order; first weights are equal.
     """
     import trainer
     from trainer.tasks import choose_task
@@ -243,7 +243,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
 
 @pytest.fixture
 def start(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """A function from a command's words to its exit code, stdout and stderr."""
+    """A function from a command's arguments to its exit code, stdout and stderr."""
     from trainer.commands import main
 
     def run(*words: Any) -> tuple[int, str, str]:
@@ -256,7 +256,7 @@ def start(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
 
 @pytest.fixture(autouse=True, scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
-    """The user's cache folder, for only the tests."""
+    """The user's cache folder, replaced for the tests."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_CACHE_HOME", str(folder))
@@ -265,7 +265,7 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterable[Path]:
 
 @pytest.fixture(autouse=True)
 def settings_of_the_process_end_with_the_test() -> Iterator[None]:
-    """`--deterministic` and `--precision` hold for the process."""
+    """Reset `--deterministic` and `--precision`, which are set for the process."""
     yield
     tensorflow_config.disable_op_determinism()
     keras.config.set_dtype_policy("float32")

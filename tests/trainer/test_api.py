@@ -1,4 +1,4 @@
-"""`trainer.train`, and the parts of a training that users bring."""
+"""`trainer.train`, and users' own parts of a training."""
 
 import json
 
@@ -93,10 +93,10 @@ def test_objects_of_python(colors, tmp_path, capsys):
     assert np.isfinite(result["val_largest"])
     assert [epoch for epoch, _ in steps.ends] == [0, 1]
     assert {"loss", "largest", "val_loss", "val_largest"} <= set(steps.ends[0][1])
-    # Determinism holds for the process: the next run must do without times.
+    # Determinism is set for the process, so the next run cannot measure times.
     plainly = MORE | {"deterministic": False, "devices": "cpu:2"}
     trainer.train(colors, tmp_path / "other", **OPTIONS, **plainly)
-    # The same call goes on with the run; here it is done.
+    # The same call continues the run, which is complete.
     assert trainer.train(colors, run, **parts, **OPTIONS, **MORE) == pytest.approx(result)
     assert main(["evaluate", "--data", str(colors), "--run", str(run)]) == 0
     assert "loss is that of the task, not the run's own" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The options of `train`: what is refused, by the command and by `trainer.train`."""
+"""Options that the command `train` and `trainer.train` reject."""
 
 import inspect
 

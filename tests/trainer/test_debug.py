@@ -1,4 +1,4 @@
-"""`--debug` adds the traceback to the one line that an error prints."""
+"""`--debug` adds the traceback to the one-line error message."""
 
 import contextlib
 import sys
@@ -18,7 +18,7 @@ from trainer.commands import main
     ],
 )
 def test_debug_adds_the_traceback(capsys, monkeypatch, arguments, error):
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")  # else for all tests to come
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")  # restored for later tests
     assert main(arguments.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
 

@@ -10,7 +10,7 @@ import trainer
 
 @pytest.fixture(scope="module")
 def table(directory_of, tmp_path_factory):
-    """A table's directory, and a run on it."""
+    """Directory of a table dataset, and a run on it."""
     run = tmp_path_factory.mktemp("runs") / "run"
     options = {"epochs": 1, "batch_size": 8, "devices": "cpu", "quiet": True, "seed": 1}
     trainer.train(directory_of("table"), run, inputs=["age", "zero"], **options)
@@ -50,7 +50,7 @@ def test_evaluate_and_predict(table):
 
 @pytest.fixture
 def submit(table, tmp_path, start):
-    """A function (inputs, columns) to the exit code, the lines of the file, and stderr."""
+    """A function of (inputs, columns) that returns exit code, lines of the file, and stderr."""
 
     def run(inputs, columns):
         file = tmp_path / "submission.csv"

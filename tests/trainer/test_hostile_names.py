@@ -1,4 +1,4 @@
-"""Names of others steer no terminal: those in a dataset, in its files, in rows to predict for."""
+"""Hostile names in datasets, files and rows cannot control the terminal."""
 
 import re
 import subprocess
@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-# Clears the screen, names the window, in 8 bits, writes leftwards; ends the line, and forges one.
+# Clears the screen, names the window, uses 8-bit codes, reverses text, and forges a line.
 EVIL = "e\x1b[2J\x1b]0;n\x07\x9b31m\u202e\r\nerror: x"
 CONTROL = re.compile("[^\n\t\x20-\x7e\xa0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 
 
 @pytest.fixture(scope="module")
 def run():
-    """run(command, *arguments) -> exit code and all that the command wrote, which is printable."""
+    """run(command, *arguments) -> exit code and output, which must be printable."""
 
     def run(*arguments):
         command = [sys.executable, "-m", "trainer", *map(str, arguments)]
@@ -28,7 +28,7 @@ def run():
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory, write_dataset, schema, colored_records):
-    """A dataset of images and hostile names: of its folder, features, keys, classes and splits."""
+    """A dataset of images with hostile names of folder, features, keys, classes and splits."""
     features = [
         schema["image"],
         schema["label"] | {"name": EVIL, "key": EVIL, "classes": [EVIL, "green", "red"]},
@@ -48,7 +48,7 @@ TRAIN = ("--epochs", 1, "--steps-per-epoch", 2, "--batch-size", 4, "--image-size
 
 @pytest.fixture(scope="module")
 def trained(dataset, run, tmp_path_factory):
-    """The run of a model that was trained on the dataset, and what that wrote."""
+    """A run trained on the dataset, and its output."""
     output = tmp_path_factory.mktemp("runs") / EVIL
     code, text = run(
         *("train", "--data", dataset, "--output", output, "--train-split", EVIL, *TRAIN),
@@ -87,7 +87,7 @@ def test_every_command(dataset, trained, run, tmp_path):
 
 @pytest.mark.slow
 def test_damaged_records(dataset, run, tmp_path, write_dataset, schema, colored_records):
-    """TensorFlow's own messages, and what it logs, name the key."""
+    """TensorFlow's messages and log name the key."""
     records = colored_records(8)
     key = EVIL.partition("\r")[0]
     features = [schema["image"], schema["number"] | {"name": key, "key": key, "dtype": "int64"}]

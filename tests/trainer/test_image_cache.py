@@ -1,4 +1,4 @@
-"""Decoded images that are kept: the same batches, from less work."""
+"""Caching decoded images yields the same batches with less work."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ FLIPS = Views(mirror=True)
 
 @pytest.fixture
 def kept():
-    """Room for three of four records, of one pixel each."""
+    """A cache for three of four records of one pixel."""
     return KeptImages(3 * 3, [IMAGE], ImageSize(1, 1), 4)
 
 
@@ -29,7 +29,7 @@ def test_what_was_kept_is_found(kept):
 
     kept.keep(2, row)
     kept.keep(0, np.zeros(3, np.uint8))  # zeros are an image, too
-    kept.keep(3, row)  # beyond its bound
+    kept.keep(3, row)  # beyond the bound
     rows, found = kept.find(np.array([1, 2, 3, 0]))
 
     assert found.tolist() == [False, True, False, True]
@@ -90,14 +90,14 @@ def images(batches):
 @pytest.mark.parametrize("dtype", first_quick(["float32", "uint8"]))
 @pytest.mark.parametrize("views", first_quick([FLIPS, None]), ids=["mirrored", "whole"])
 def test_batches_are_equal_bit_for_bit(colors, views, dtype):
-    """As float32, which is not rounded without the cache, but for the rounding."""
+    """Except in float32, which only the cache rounds."""
     dataset = trainer.open(colors)
     options = {"image_size": 16, "views": views, "shuffle": True, "seed": 3, "batch_size": 7}
     options["image_dtype"] = dtype
     expected = images(dataset.batches("train", repeat=3, **options))
 
     kept = images(dataset.batches("train", repeat=3, cache="memory", **options))
-    # From the middle of a pass, with what another iteration has kept.
+    # Start in the middle of a pass, with images cached by another iteration.
     rest = images(dataset.batches("train", repeat=3, first_record=70, cache="memory", **options))
 
     np.testing.assert_array_equal(rest, kept[70:])
@@ -106,7 +106,7 @@ def test_batches_are_equal_bit_for_bit(colors, views, dtype):
 
 @pytest.mark.slow
 def test_an_image_is_decoded_once(colors):
-    """What is kept is taken: here it is another image than that of the record."""
+    """Cached images are used: here one differs from the record's."""
     dataset = trainer.open(colors)
     options = {"image_size": 16, "image_dtype": "uint8", "batch_size": None, "cache": "memory"}
     list(dataset.batches("validation", **options))
@@ -122,7 +122,7 @@ def test_an_image_is_decoded_once(colors):
 
 @pytest.mark.slow
 def test_a_deterministic_run_looks_up_at_once(colors):
-    """No operation of the chain is one that TensorFlow would run one after the other then."""
+    """No operation of the chain is one that TensorFlow would then run sequentially."""
     batches = trainer.open(colors).batches("train", image_size=16, cache="memory", shuffle=True)
     graph = tf.compat.v1.GraphDef.FromString(batches._as_serialized_graph().numpy())
     names = {node.op for function in graph.library.function for node in function.node_def}

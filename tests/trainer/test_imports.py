@@ -1,4 +1,4 @@
-"""What importing the package costs."""
+"""Cost of importing the package."""
 
 import pytest
 from fresh_python import modules_after

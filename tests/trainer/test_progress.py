@@ -1,4 +1,4 @@
-"""What is said while a command works."""
+"""Progress messages of commands."""
 
 import pytest
 

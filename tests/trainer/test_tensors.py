@@ -1,4 +1,4 @@
-"""What cannot be learned from fails in the input pipeline, with its feature and value."""
+"""Unusable values fail in the input pipeline, with feature and value."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`tune`: the rates of the stages, and what follows from them."""
+"""`tune`: rates of the stages, bottleneck and remedy."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An error in a function of an option is shown as the user's own, by its place."""
+"""Errors in a user's function are reported with its file and line."""
 
 import dataclasses
 import functools
@@ -35,7 +35,7 @@ callbacks = [Parsed()]
 
 
 def zero(values, *_):
-    """Of a user: AutoGraph turns its `if` into a graph's."""
+    """A user's function with an `if`, which AutoGraph converts."""
     if tf.reduce_any(values != 0):
         values = values * 0
     return values
@@ -79,6 +79,6 @@ def test_it_is_shown_without_our_frames(tmp_path, monkeypatch, capsys, part, pla
     ]
 
     assert main(arguments) == 1
-    *_, line = capsys.readouterr().err.splitlines()  # after warnings of few records
+    *_, line = capsys.readouterr().err.splitlines()  # after warnings about few records
     assert line.startswith(f"error in your code: own_parts.py, {place}")
     assert line.endswith("; --debug prints the full traceback")

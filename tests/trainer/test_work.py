@@ -1,6 +1,6 @@
-"""What the input of a training does for each record, counted: no change adds work unseen.
+"""Counts the input's operations per record, so that changes add no hidden work.
 
-`benchmarks/guard.py` counts. A count that falls is to be written down here.
+`benchmarks/guard.py` counts. Update counts here when they fall.
 """
 
 import importlib
@@ -22,9 +22,9 @@ def guard(monkeypatch):
     return importlib.import_module("guard")
 
 
-# Operations in all functions of a chain (of all formats, as none is stated, and in all branches of
-# a condition), and those that call Python: for an iteration, the records of a window, its runs, and
-# to read a window that TensorFlow cannot. Of all, 40 are of a window or a run, not of a record.
+# Operations in all functions of a chain (for all formats, as none is declared, and all branches of
+# conditions), and those that call Python: per iteration, for the records of a window, for its runs,
+# and for windows that TensorFlow cannot read. 40 of all are per window or run, not per record.
 @pytest.mark.parametrize(
     ("options", "operations", "in_python"),
     [
@@ -39,11 +39,11 @@ def test_operations(guard, dataset, options, operations, in_python):
 
     assert found.total() <= operations, found
     assert guard.in_python(found) == in_python
-    assert found["ParseExampleV2"] == 1  # of a window at once
+    assert found["ParseExampleV2"] == 1  # per window
 
 
 def test_stages(guard, dataset):
-    """Of a window: read, parse; of a record: see; of a batch: batch, prefetch."""
+    """Per window: read, parse; per record: decode; per batch: batch, prefetch."""
     batches = dataset.batches("train", batch_size=BATCH_SIZE, image_size=16, shuffle=True)
 
     assert guard.stages(batches).count("ParallelMapDatasetV2") == 2
@@ -51,7 +51,7 @@ def test_stages(guard, dataset):
 
 
 def test_a_byte_of_a_shard_is_read_once_and_by_no_python(dataset, monkeypatch):
-    """A run a megabyte, not a record."""
+    """One run per megabyte, not per record."""
     planned = []
     runs_of = interleave.runs_of
 
@@ -60,7 +60,7 @@ def test_a_byte_of_a_shard_is_read_once_and_by_no_python(dataset, monkeypatch):
         return planned[-1]
 
     for _ in dataset.batches("train", batch_size=BATCH_SIZE, features=["number"]):
-        pass  # the index is read
+        pass  # reads the index
     monkeypatch.setattr(interleave, "runs_of", counted)
     monkeypatch.setattr(os, "pread", pytest.fail)
 
@@ -89,5 +89,5 @@ print((faults[-1] - faults[7]) / 16 / (image.dtype.size * int(image.shape.num_el
 
 @pytest.mark.slow
 def test_memory_of_a_batch_is_that_of_one_before(dataset):
-    """Batches over 32 MiB, which malloc gives back to the system and takes anew, page by page."""
-    assert float(printed(_COUNTS_NEW_PAGES, dataset.path)) < 0.25  # of a batch's pages; it was 1
+    """Malloc returns batches over 32 MiB to the system and allocates them anew, by page."""
+    assert float(printed(_COUNTS_NEW_PAGES, dataset.path)) < 0.25  # of a batch's pages; was 1

@@ -1,4 +1,4 @@
-"""A dataset in the trainer: splits, features, batches."""
+"""Datasets for training: splits, features, batches."""
 
 import dataclasses
 import functools
@@ -24,7 +24,7 @@ from trainer.records.held_out import draw, identities
 from trainer.views import Views
 
 _DEFAULT_BATCH_SIZE = 32
-# Facts in statistics.json of a split that also hold for a part of it.
+# Keys of statistics.json that also apply to a part of a split.
 _VALUES = {"minimum", "maximum", "strings"}
 
 
@@ -33,7 +33,7 @@ class Dataset(Contents):
     """TFRecord shards with a schema, from `trainer.open`; see `Contents` for its attributes.
 
     Attributes:
-        parts: Numbers of the records by split, int64 [n], for splits that are a part of their
+        parts: Record numbers by split, int64 [n], for splits that contain only part of their
             shards' records.
     """
 
@@ -45,7 +45,7 @@ class Dataset(Contents):
     )
 
     def hold_out(self, split: str, share: float, name: str) -> "Dataset":
-        """Return the dataset with a share of a split as a new split, chosen by records' hashes.
+        """Return the dataset with a share of a split as a new split, chosen by record hashes.
 
         Raises:
             ConfigError: All records are in one group.
@@ -65,7 +65,7 @@ class Dataset(Contents):
         return len(self.parts[name]) if name in self.parts else super().num_records(name)
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
-        """Return statistics.json of a split; for a part only its range of values."""
+        """Return statistics.json of a split; only the range of values for a part of a split."""
         stated, name = self.read_statistics(), self.split(split).name
         if name not in self.parts:
             return stated.get(name, {})
@@ -139,36 +139,35 @@ class Dataset(Contents):
                 Without it, only images of a declared size can be batched.
             image_dtype: "float32" in 0..1, or "uint8" in 0..255 (uint16 for 16-bit images).
             views: Crops and flips, drawn for each record and pass by `seed` before the image is
-                decoded; boxes, keypoints and masks move with it, and if it is mirrored, left
-                and right keypoints are exchanged.
+                decoded. Boxes, keypoints and masks are transformed alike; a flip exchanges left and
+                right keypoints.
             augment: Function of (uint8 [height, width, channels], seed int64 [2]) that returns
                 such an image; the seed depends on the record and pass.
             audio_mono: Whether to average channels to [b, n, 1]; else mono among stereo is padded.
             audio_sample_rates: Samples per second to resample audio to, by feature; other audio
                 keeps its own rate.
-            masks: Whether to decode masks of objects, which takes the longest.
+            masks: Whether to decode object masks, which is the slowest part.
             pad: Length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
-            truncate: Whether to cut records that are longer than `pad` instead.
+            truncate: Whether to cut records longer than `pad` instead.
             padding_value: Values by output.
-            ragged: True makes outputs of varying length ragged tensors; or their names, such as
-                "boxes" with their labels and attributes.
-            shuffle: A new order in each pass of `repeat`, and in each iteration unless endless:
-                blocks of up to 64 records permuted over the whole split, then windows of
+            ragged: True to return outputs of varying length as ragged tensors; or their names, such
+                as "boxes" with their labels and attributes.
+            shuffle: Use a new order in each pass of `repeat`, and in each iteration unless endless:
+                permute blocks of up to 64 records over the whole split, then windows of
                 `shuffle_buffer` records. Gzip shards are unpacked into the user's cache folder.
             seed: Makes the order the same in each run; random by default.
-            shuffle_buffer: Records that are in memory to be permuted; by default as many as fit
-                256 MiB, up to 65,536. Twice as many are in memory.
+            shuffle_buffer: Records to permute in memory; by default as many as fit 256 MiB, up to
+                65,536. Twice as many are in memory.
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.
             first_record: Records to skip, counted over all passes; they are not read.
             worker: Number of this process among `num_workers`, from 0.
-            num_workers: Processes that share every batch: each gets its part of the same
-                `batch_size` records, of which it reads no others.
-            drop_remainder: Leave out a last batch that is not full; on every
-                worker alike.
+            num_workers: Processes that share every batch: each reads only its part of the same
+                `batch_size` records.
+            drop_remainder: Omit a last batch that is not full, on every worker alike.
             deterministic: False lets records overtake each other when reading stalls.
-            cache: Keep decoded images for further passes: "memory", "auto", "none", or an
+            cache: Where to keep decoded images for further passes: "memory", "auto", "none", or an
                 ImageCache with bounds (docs/input.md).
             prepare: Function to apply to each element, in parallel, before prefetching.
 
@@ -250,12 +249,12 @@ class Dataset(Contents):
         *,
         is_seen_again: bool = True,
     ) -> ImageCache:
-        """Resolve the `cache` of `batches`: choose for "auto", and set its bound.
+        """Resolve the `cache` of `batches`: choose a place for "auto", and set its bound.
 
         "auto" requires that there are further passes (`is_seen_again`).
 
         Raises:
-            ConfigError: Images have no size, or are not seen as a whole.
+            ConfigError: Images have no size, or are cropped or letterboxed.
         """
         return resolve(
             ImageCache(place=cache) if isinstance(cache, str) else cache,

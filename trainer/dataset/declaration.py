@@ -1,4 +1,4 @@
-"""Features that a caller declares for bare files, as in metadata.json."""
+"""Declared features of bare files, as in metadata.json."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ from tfrecord_dataset.store import storage
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.parsing import parse_specs
 
-# By name: as in metadata.json, or a Feature of another dataset; or a list as in metadata.json.
+# A list as in metadata.json; or by name, as there or as a Feature of another dataset.
 Declaration = Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any] | Feature]
 
 _KINDS = {tf.int64: "int64", tf.float32: "float32", tf.string: "bytes"}
@@ -62,8 +62,8 @@ def read_schema(path: str) -> Mapping[str, Feature]:
 def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:
     """Return the features of `declared`, by name and in order.
 
-    What they leave open follows from the records in `sample`: a standard key of the kind, and
-    whether a tensor is stored as bytes.
+    The records in `sample` determine what is not declared: a standard key of the kind, and whether
+    a tensor is stored as bytes.
 
     Raises:
         ConfigError: A declaration is invalid, or contradicts the records.
@@ -105,7 +105,7 @@ def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
 
 
 def _check(feature: Feature, sample: Sample) -> None:
-    """Raise ConfigError if the records lack a feature's key, or hold other values than declared."""
+    """Raise ConfigError if the records lack a feature's key or contradict its declaration."""
     needed = parse_specs([feature])
     for number, (key, spec) in enumerate(needed.items()):
         statistics = sample.keys.get(key)

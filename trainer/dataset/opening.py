@@ -33,26 +33,25 @@ def open(
         <Dataset data/cells/1.0.0: 6 in test, 24 in train; image, label>
 
     Args:
-        path: A dataset directory (…/name/version); or its parent, for the newest
-            finished version; or the parent of that, if it has only one dataset; or a
-            glob, a file, or a list of them, for TFRecord files, plain or gzip. Local, or on a
-            store: gs://, s3://, az:// or https:// (docs/object-stores.md).
-        features: Of bare files: as in metadata.json's `features`, a list of
-            `{"name", "kind", …}`; or a mapping from name to such a declaration, or to a Feature of
-            another dataset.
-            Without it every key is a feature, whose kind is inferred from up to 256 records,
-            the first of up to 16 files.
+        path: A dataset directory (…/name/version); or its parent, for the newest finished version;
+            or the parent of that, if it has only one dataset; or TFRecord files, plain or gzip, as
+            a glob, a path or a list of them. Local, or on a store: gs://, s3://, az:// or https://
+            (docs/object-stores.md).
+        features: Features of bare files: as in metadata.json, a list of `{"name", "kind", …}`; or a
+            mapping from name to such a declaration, or to a Feature of another dataset. By default
+            every key is a feature, whose kind is inferred from up to 256 records, the first of up
+            to 16 files.
         cache_dir: Local folder for copies of a store's shards, which processes may share;
             by default `~/.cache/beam-tfrecords/shards`.
-        cache_bytes: Maximal size of the copies; by default half of the space on their disk
-            that is free or theirs. The least recently used ones are deleted.
+        cache_bytes: Maximum size of the copies; by default half of the disk space that is free or
+            used by them. The least recently used ones are deleted.
         allow_missing_shards: Whether to open bare files if some are missing from a numbering such
             as `train-00000-of-00010`.
 
-    If the names of all bare files contain a split, these are the splits: as in TFDS
+    If all names of bare files contain a split, these are the splits: as in TFDS
     (`cells-train.tfrecord-00000-of-00008`), else by a folder after the first wildcard
-    (`train/0.tfrecord`), else by a word (`val_1.tfrecord`, `coco_test.record`). Otherwise the
-    files are one split `train`.
+    (`train/0.tfrecord`), else by a word (`val_1.tfrecord`, `coco_test.record`). Otherwise the files
+    are one split `train`.
 
     Raises:
         NotADatasetError: The directory has no finished dataset, a file does not exist, or files
@@ -90,7 +89,7 @@ def open_data(
         cache_dir, cache_bytes, allow_missing_shards: As in `open`.
 
     Raises:
-        TrainerError: As in `open`; or bare files do not fit `training_features`.
+        TrainerError: See `open`; or bare files do not fit `training_features`.
     """
     paths, schema_of = [storage.readable(data)], None
     if schema is not None:

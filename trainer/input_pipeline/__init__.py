@@ -1,9 +1,8 @@
 """Input pipeline from records to batches.
 
 The order of the records is a pure function of (seed, pass over the data), and each record comes
-with its pass and number. So a training run that knows how many records it has used can
-continue with the next one, without a stored shuffle buffer. TensorFlow's global seed has no
-influence.
+with its pass and number. A training run therefore continues from the number of records used,
+without a stored shuffle buffer. TensorFlow's global seed has no influence.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,7 +72,7 @@ def batches(
         elements = elements.take(records.num_shared_batches)
     options = tf.data.Options()
     options.deterministic = reading.deterministic
-    # With it, five of seven passes over small records took 1.7 times as long (TensorFlow 2.21).
+    # Autotuning slowed five of seven passes over small records 1.7 times (TensorFlow 2.21).
     options.autotune.enabled = False
     # TensorFlow's own sharding gave two workers 278 of 375 records, 102 of them twice.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF

@@ -1,4 +1,4 @@
-"""Checks of the arguments of `Dataset.batches`, before anything is read."""
+"""Checks the arguments of `Dataset.batches` before anything is read."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -45,10 +45,10 @@ def check_equal_sizes(outputs: Sequence[parsing.Output]) -> None:
 
 
 def whole_number(name: str, value: Any, least: int | None = 1) -> int | None:
-    """Check an argument that is None or a whole number from `least`, or of any int64.
+    """Check an argument that is None or an int64, of at least `least`.
 
     Raises:
-        ConfigError: The value is not.
+        ConfigError: The value is neither.
     """
     if value is None:
         return None

@@ -70,8 +70,7 @@ class WindowReader:
     def windows(self, keys: tf.data.Dataset) -> tf.data.Dataset:
         """Read records and keys (`tf.string` [n], int64 [n, 2]) for windows' keys, int64 [n, 2].
 
-        They come in parts of a window, which are copied on demand; the next window is read in the
-        meantime.
+        Each window comes in parts, which are copied on demand while the next window is read.
         """
         plans = keys.map(self._plan, num_parallel_calls=1, deterministic=True)
         return plans.flat_map(self._window).prefetch(1).flat_map(self._parts)
@@ -104,7 +103,7 @@ class WindowReader:
             deterministic=True,
         )
         total = tf.reduce_sum(counts)
-        # A window that cannot be read has one element, too.
+        # An unreadable window yields one element, too.
         end = tf.data.Dataset.from_tensors((tf.constant(0, tf.int64), tf.constant(b"")))
 
         def checked(_: Any, records: Any) -> tuple[Any, Any, Any]:

@@ -23,7 +23,7 @@ class Batching:
     size: int | None  # None for single records
     drop_remainder: bool = False
     lengths: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by output
-    truncate: bool = False  # longer records, which otherwise are an error
+    truncate: bool = False  # cut longer records, else an error
     padding: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # values by output
     ragged: frozenset[str] = frozenset()  # outputs that become ragged tensors instead
 
@@ -62,7 +62,7 @@ def pad_lengths(pad: Mapping[str, int] | None, outputs: Sequence[Output]) -> dic
 def padding_values(
     values: Mapping[str, Padding] | None, outputs: Sequence[Output]
 ) -> dict[str, Any]:
-    """Return the padding value of each output that can be padded, by default that of its kind.
+    """Return the padding value of each output of varying length; the default is by kind.
 
     Raises:
         ConfigError: An output does not exist, has a fixed shape, or does not support the value.
@@ -168,7 +168,7 @@ def to_ragged(columns: Tensors, lengths: Tensors) -> Tensors:
 
 
 def to_dense(columns: Tensors, batching: Batching) -> Tensors:
-    """Pad ragged tensors of a batch that was parsed as a whole, unless they stay ragged."""
+    """Pad the ragged tensors of a batch parsed as a whole, except those to stay ragged."""
     return {
         name: value if name in batching.ragged else _pad_ragged(name, value, batching)
         for name, value in columns.items()

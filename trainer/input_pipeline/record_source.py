@@ -18,8 +18,8 @@ from trainer.image_cache import KeptImages
 from trainer.input_pipeline.interleave import WindowReader
 from trainer.records.order import Order, Share, window_size
 
-# One record per CPU, and as many again that wait while a batch is formed: TensorFlow's own choice
-# only reaches this after a while.
+# One record per CPU, and as many that wait while a batch is formed, which TensorFlow's own choice
+# reaches only after a while.
 PARALLEL_CALLS = 2 * (
     len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 )
@@ -29,7 +29,7 @@ _FOREVER = (1 << 63) - 1
 # Smaller than windows for shuffling: 16 MiB are 16 reads of a megabyte.
 _SMALLER = 4
 # The first window of larger records is read in parts that end at these 16ths of its records, so
-# that the first batch does not wait for all of it.
+# the first batch need not wait for all of it.
 _PARTS = np.array([0, 1, 16])
 _LARGE_BYTES = 1 << 14
 
@@ -38,7 +38,7 @@ _LARGE_BYTES = 1 << 14
 class Reading:
     """Choice and order of the records to read."""
 
-    shuffle: bool = False  # else the order in the files
+    shuffle: bool = False  # False for the order in the files
     seed: int = 0
     window: int | None = None  # records to permute together; None for `window_size`
     numbers: Any = None  # int64 [n], ascending: the only records to read; None for all
@@ -142,8 +142,8 @@ def _remaining(num_records: int | None, reading: Reading) -> int | None:
 class _Positions:
     """Choice of the records for each window of an iteration, from the first record of a run.
 
-    Each iteration over a finite dataset continues its order with further passes. Iterations over an
-    endless one are equal: Keras reads a first batch before `fit`.
+    Each iteration over a finite dataset continues the order with further passes. Iterations over an
+    endless one are equal, since Keras reads a first batch before `fit`.
     """
 
     def __init__(self, index: RecordIndex, reading: Reading) -> None:

@@ -13,7 +13,7 @@ _REMEDY = (
     "declare that key with --schema for bare files, or run `beam-tfrecords verify` on a "
     "dataset directory"
 )
-# This package's own checks, in the graph and in Python functions of the graph.
+# Messages of this package's own checks, in the graph and in its Python functions.
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r"\b(ValueError|(?P<name>\w+Error)): (?P<message>.*?)\nTraceback", re.DOTALL)
 _CLASSES = {each.__name__: each for each in (TrainerError, ConfigError, DatasetChangedError)}
@@ -40,7 +40,7 @@ _MEANINGS: tuple[tuple[str, type[TrainerError], str], ...] = (
         "metadata.json states {stated} records, but the shards hold {count}; `beam-tfrecords "
         "verify` names the shards that changed",
     ),
-    (  # on other workers when one is gone: from its heartbeats, or the connection to it
+    (  # on other workers after one is lost: by missed heartbeats or a lost connection
         r"(?is)(heartbeat|coordination service|GRPC error information from remote target).*?"
         r"/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
         TrainerError,
@@ -57,7 +57,7 @@ _MEANINGS: tuple[tuple[str, type[TrainerError], str], ...] = (
 )
 # TensorFlow uses the same type for full memory.
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
-# Prefix of a compiled function's message, which precedes the nodes that it names.
+# Prefix of a compiled function's message, before the names of nodes.
 _FUNCTION = re.compile(
     r"\AGraph execution error:.*?\n(?=[^\n]*\n\s*\[\[)(\s*\(\d+\) [A-Z_]+:\s*)?", re.DOTALL
 )

@@ -1,1 +1,1 @@
-"""The options of the commands, each written once."""
+"""Options of the commands, each defined once."""

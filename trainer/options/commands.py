@@ -1,4 +1,4 @@
-"""The options of the other commands. Imports no TensorFlow."""
+"""Options of the commands other than `train`. Imports no TensorFlow."""
 
 import dataclasses
 from typing import Annotated
@@ -29,7 +29,7 @@ Which = Annotated[
 
 
 def png_name(name: str) -> str:
-    """The name of a PNG file, checked."""
+    """Check that `name` is the name of a PNG file."""
     if not name.endswith(".png"):
         raise ValueError("does not end in .png; name a PNG file")
     return name
@@ -172,7 +172,7 @@ class TuneConfig(InputConfig):
     ] = 5.0
 
     def train_config(self) -> TrainConfig:
-        """The options of a training with this input."""
+        """Return the options of a training with this input."""
         given = dataclasses.asdict(self)
         del given["seconds"]
         return TrainConfig(seed=0, output="", **given)
@@ -192,5 +192,5 @@ class ShowBatchConfig(InputConfig):
     ] = 0
 
     def train_config(self) -> TrainConfig:
-        """The options of the training whose first batch is shown."""
+        """Return the options of the training whose first batch is shown."""
         return TrainConfig(**dataclasses.asdict(self))

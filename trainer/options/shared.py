@@ -1,4 +1,4 @@
-"""The options that decide the batches of a training, and those that several commands have.
+"""Options of the training input, and options shared by several commands.
 
 Imports no TensorFlow.
 """
@@ -13,7 +13,7 @@ from tfrecord_dataset.option_values import parse_bytes
 from tfrecord_dataset.options import Group, Option, Options
 
 MOST_RECORDS_PER_STEP = 1 << 20
-# Each takes memory and threads before the first step.
+# Every replica takes memory and threads before the first step.
 _MOST_REPLICAS = 64
 _REMEDY = "use auto, cpu, cpu:N (N replicas), gpu (all of them) or gpu:0,1 (by number)"
 
@@ -28,10 +28,10 @@ class Devices:
 
 
 def parse_devices(text: str) -> Devices:
-    """The devices that `text` names: auto, cpu, cpu:N, gpu, gpu:0,1.
+    """Parse auto, cpu, cpu:N, gpu or gpu:0,1.
 
     Raises:
-        ValueError: `text` is none of these; continues `--devices 'text' …`.
+        ValueError: `text` is invalid; the message continues `--devices 'text' …`.
     """
     match = re.fullmatch(r"auto|(cpu)(?::(\d+))?|(gpu)(?::(\d+(?:,\d+)*))?", text.strip().lower())
     if match is None:
@@ -52,7 +52,7 @@ def parse_devices(text: str) -> Devices:
 
 
 def checked_devices(text: str) -> str:
-    """A text that `parse_devices` reads, or its ValueError."""
+    """Return `text` if `parse_devices` accepts it; else raise its ValueError."""
     parse_devices(text)
     return text
 
@@ -63,13 +63,13 @@ AUGMENTATIONS = (AUTO, "none", "flip", "crop", "rand")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunOption(Option):
-    """An option of a run, which is recorded, and may be continued by others.
+    """An option that a run records.
 
     Attributes:
-        may_change: A continued run may have another value; other options decide what is trained.
-        is_completed: The run chooses a value where none is given.
-        names_code: It names a function or a folder that somebody else's run must not choose.
-        names_place: It names what may be on a server that somebody else's run must not choose.
+        may_change: A continued run may change the value; other options affect the training.
+        is_completed: The run chooses a value if none is given.
+        names_code: The value is a function or folder that an untrusted run must not choose.
+        names_place: The value may name a server, which an untrusted run must not choose.
     """
 
     may_change: bool = False
@@ -78,7 +78,7 @@ class RunOption(Option):
     names_place: bool = False
 
 
-# The options that several commands have.
+# Options shared by several commands.
 Data = Annotated[
     str,
     RunOption(
@@ -95,7 +95,7 @@ Schema = Annotated[
         "JSON file that declares the features of bare TFRecord files, like metadata.json "
         "(default: those of the run, else inferred from the first records)",
         metavar="FILE",
-        may_change=True,  # without it a continued run uses its own features
+        may_change=True,  # else a continued run uses its own features
         names_place=True,
         is_rare=True,
     ),
@@ -153,7 +153,7 @@ OwnModel = Annotated[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InputConfig(Options):
-    """What `train`, `tune` and `show-batch` have: the data, and what is made of it."""
+    """Options of `train`, `tune` and `show-batch`: the data and its preparation."""
 
     data: Annotated[Data, Group("data and output")]
     schema: Schema = None
@@ -252,6 +252,6 @@ class InputConfig(Options):
 
     @property
     def global_batch(self) -> int:
-        """The size of batches, once it is chosen."""
+        """The global batch size, once chosen."""
         assert self.batch_size is not None
         return self.batch_size

@@ -1,4 +1,4 @@
-"""The options of `train`, each written once. Imports no TensorFlow."""
+"""Options of `train`, each defined once. Imports no TensorFlow."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -216,7 +216,7 @@ class TrainConfig(InputConfig):
             yield "--resume continues a run, but --overwrite replaces it; choose one"
 
     def to_json(self) -> dict[str, Any]:
-        """The options by name, as JSON has them: tuples as lists, URLs without their secrets."""
+        """Return the options by name for JSON: tuples as lists, URLs without secrets."""
         return {name: _as_json(value) for name, value in dataclasses.asdict(self).items()}
 
 
@@ -227,11 +227,11 @@ def _as_json(value: Any) -> Any:
 
 
 def option(name: str) -> str:
-    """The option of a field: `--batch-size` for `batch_size`."""
+    """Return the option of a field: `--batch-size` for `batch_size`."""
     return flag_of(TrainConfig, name)
 
 
 def options_that(quality: str) -> tuple[str, ...]:
-    """The options whose RunOption has a quality, such as `may_change`."""
+    """Return the options with an attribute of RunOption set, such as `may_change`."""
     fields = fields_of(TrainConfig).values()
     return tuple(field.name for field in fields if getattr(field.option, quality))

@@ -1,4 +1,4 @@
-"""What a trained model says of files, folders and datasets."""
+"""Predictions of a trained model for files, folders and datasets."""
 
 import contextlib
 import csv
@@ -30,15 +30,15 @@ from trainer.tasks.reading import prediction_batches
 from trainer.tasks.targets.results import Results, Row, results_of
 from trainer.tasks.task_json import check_same_inputs
 
-# Records of files that are predicted for at a time; their bytes are copied to a temporary file.
+# Records per temporary file, when predicting for files.
 _CHUNK = 4096
 _LEAST_SCORE = 0.3
-# Further features of images, if records have their keys.
+# Optional features of images, if records have their keys.
 _ENCODED, _FILENAME = "encoded image", "file name"
 
 
 class _Record(NamedTuple):
-    source: str  # its file, row, or place in a split
+    source: str  # its file, row, or position in a split
     image: bytes | None  # encoded, for targets that need it
     predictions: dict[str, Any]  # NumPy arrays by name
     columns: dict[str, Any]  # the record's columns among --columns
@@ -66,7 +66,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if config.images is not None:
                 assert record.image is not None
-                from PIL import Image  # here: most predictions need no Pillow
+                from PIL import Image  # most predictions need no Pillow
 
                 drawn = results.row(record.predictions, record.image, shown)
                 with Image.open(io.BytesIO(record.image)) as image:
@@ -78,7 +78,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
             yield row
 
     made = rows()
-    first = [*itertools.islice(made, 1)]  # a wrong option leaves no empty file
+    first = [*itertools.islice(made, 1)]  # an invalid option leaves no empty file
     with contextlib.ExitStack() as closed:
         file = sys.stdout
         if config.output is not None:
@@ -121,7 +121,7 @@ def _save(image: Any, file: Path) -> None:
 
 
 def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
-    """Raise ConfigError for an option that does not suit the model's task."""
+    """Raise ConfigError for an option that does not apply to the task."""
     unsuitable = {
         "--min-score": config.min_score is not None and task.goal.least_score is None,
         "--images": config.images is not None and not task.goal.needs_image,
@@ -136,7 +136,7 @@ def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
 
 
 def _shown_score(config: PredictConfig, run: Run, progress: Progress) -> float:
-    """The score from which on boxes are written and drawn; any for tasks without scores."""
+    """Return the minimum score of boxes to write and draw; unused without scores."""
     metric = run.learned.goal.least_score
     if metric is None or config.min_score is not None:
         return config.min_score or 0.0
@@ -149,7 +149,7 @@ def _shown_score(config: PredictConfig, run: Run, progress: Progress) -> float:
 
 
 def _opened(config: PredictConfig, run: Run) -> tuple[Dataset, str] | None:
-    """The dataset to predict for, and its split; None for files."""
+    """Open the dataset to predict for, with its split; None for files."""
     if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
         if config.split is not None:
             raise ConfigError("--split is for datasets; leave it out for files and folders")
@@ -210,7 +210,7 @@ def _records(
 def _datasets(
     items: Iterable[Item], features: Mapping[str, Feature], opened: tuple[Dataset, str] | None
 ) -> Iterator[tuple[Dataset, str, Sequence[Item]]]:
-    """The datasets to predict for, with a split, and of files their records."""
+    """Yield the datasets to predict for, each with a split, and for files their records."""
     if opened is not None:
         yield *opened, ()
         return
@@ -221,7 +221,7 @@ def _datasets(
 
 
 def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
-    """Return the dataset with the encoded images and names of their files, if needed."""
+    """Add the encoded images and their file names to the dataset, if needed."""
     added: dict[str, Feature] = {}
     first, *more = task.inputs.values()
     if not more and first.group == "image":
@@ -235,25 +235,25 @@ def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a record as CSV has it."""
+    """Convert a record's value for CSV."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value.tolist()
 
 
 def _predicted(results: Results) -> dict[str, str]:
-    """The predicted columns of a CSV file: those of `results`, and the target by its name."""
+    """Return the predicted columns of a CSV file, and the target under its name."""
     named = {results.goal.name: results.columns[0]} if results.names_target else {}
     return {"source": "source", **{name: name for name in results.columns}, **named}
 
 
 def _columns(config: PredictConfig, results: Results) -> list[tuple[str, str]]:
-    """The columns of a CSV file: (name, source). `id=key` names the column of `key` "id"."""
+    """Return (name, source) of a CSV file's columns; `id=key` writes `key` as "id"."""
     columns = config.columns or ("source", *results.columns)
     pairs = (column.partition("=") for column in columns)
     return [(name, source or name) for name, _, source in pairs]
 
 
 def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], file: TextIO) -> None:
-    """Write rows: one line per record as `jsonl`, some as `csv`, or the task's document."""
+    """Write rows: one line per record as `jsonl`, columns as `csv`, or the task's document."""
     format_name = config.format
     if format_name == "jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

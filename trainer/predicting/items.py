@@ -1,4 +1,4 @@
-"""Files to predict for, as serialized Examples like those that the model was trained on."""
+"""Reads files to predict for as serialized Examples like the training data."""
 
 import csv
 import itertools
@@ -23,21 +23,21 @@ _MAX_CELL_CHARACTERS = 1 << 28  # Python's own default is 131,072
 class Item(NamedTuple):
     """One record to predict for."""
 
-    source: str  # in the predictions: a path, or `rows.csv:3`
+    source: str  # path, or `rows.csv:3`, as in the predictions
     example: bytes  # a serialized tf.train.Example
-    # Its columns in a .csv or .jsonl file; of another file `stem`, its name without the suffix.
+    # Columns of a .csv or .jsonl file; for another file `stem`, its name without the suffix.
     row: Mapping[str, Any] = MappingProxyType({})
 
 
 def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
-    """The records in files and folders, in order; folders with all that is below them.
+    """Read the records of files and folders in order; folders recursively.
 
-    An image, audio file or text is a record of a model with one such input; of .csv and .jsonl
-    files each row is one, whose columns are named like the inputs. There an image or audio file is
-    a path, relative to the file.
+    A model with one such input takes an image, audio file or text as a record. Each row of a .csv
+    or .jsonl file is a record with columns named like the inputs; images and audio files in it are
+    paths relative to the file.
 
     Raises:
-        ConfigError: A path does not exist, or the model cannot take what is there.
+        ConfigError: A path does not exist, or the model does not support the file.
         DatasetDamagedError: A file cannot be read.
     """
     for path in paths:
@@ -64,7 +64,7 @@ def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]
 
 
 def _suffixes(task: Task) -> tuple[str, ...]:
-    """Of the files that the model takes."""
+    """Return the suffixes of files that the model takes."""
     (first, *more) = task.inputs.values()
     return _ROWS if more else first.suffixes or _ROWS
 
@@ -93,7 +93,7 @@ def items_of_rows(
     task: Task,
     features: Mapping[str, Feature],
 ) -> Iterator[Item]:
-    """The records of rows that have a column for each input; paths in them lead from `folder`.
+    """Make records of rows with a column per input; paths are relative to `folder`.
 
     Raises:
         UnknownNameError: A row lacks a column.
@@ -136,7 +136,7 @@ def _example(
     task: Task,
     features: Mapping[str, Feature],
 ) -> bytes:
-    """The serialized Example of the model's inputs in `row`."""
+    """Serialize the model's inputs in `row` as an Example."""
     values: dict[str, Any] = {}
     for each in task.inputs.values():
         feature = features[each.name]
@@ -149,9 +149,9 @@ def _example(
 def write_chunks(
     items: Iterable[Item], folder: Path, size: int
 ) -> Iterator[tuple[str, list[Item]]]:
-    """Write `size` records at a time to a TFRecord file; yield its path, and these.
+    """Write `size` records at a time to a TFRecord file; yield its path and the records.
 
-    The file is removed when the next one is asked for.
+    The next iteration removes the file.
     """
     iterator = iter(items)
     for number in itertools.count():

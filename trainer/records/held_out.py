@@ -13,8 +13,8 @@ from trainer.errors import ConfigError
 def draw(identities: Sequence[bytes], share: float) -> Any:
     """Return the numbers of the records to hold out, ascending, int64 [n], close to `share`.
 
-    Equal identities stay together. The choice depends only on the identities, and when records are
-    added, the others keep their side, except a few at the edge.
+    Equal identities stay together. The choice depends only on the identities: if records are added,
+    all others keep their side, except a few at the edge.
 
     Args:
         identities: Identities of the records by number: a group, or a digest of the content.
@@ -37,17 +37,17 @@ def draw(identities: Sequence[bytes], share: float) -> Any:
 
 
 def identities(split: Split, group_by: str) -> list[bytes]:
-    """Return the identities of a split's records by number.
+    """Return the identities of a split's records, by record number.
 
-    These are the groups by which the dataset was split; else the digests of images and audio in the
-    index; else the checksums in the records' frames.
+    They are the groups by which the dataset was split, else the digests of images and audio in the
+    index, else the checksums of the records.
 
     Args:
         split: A split with all of its records.
         group_by: Column, or level of the key, as in `build --group-by`; "" for none.
 
     Raises:
-        ConfigError: The index does not contain the groups.
+        ConfigError: The index has no groups.
     """
     if (known := split.row_identities(group_by)) is not None:
         return known

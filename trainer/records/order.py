@@ -1,13 +1,13 @@
 """Order of records as a pure function of (seed, pass over the data), in record numbers.
 
-A record's number is its position in its split, in the order of the shards. In a pass, *blocks* of
-neighbouring records are permuted over the whole split, then the records of each *window*, some
-consecutive blocks, are permuted. So a record can be anywhere, while the reader still reads
-neighbours together. The position of a run is the number of records it has used; skipped records
-are neither computed nor read. TensorFlow's seeds have no influence.
+A record's number is its position in its split, in the order of the shards. A pass permutes *blocks*
+of neighbouring records over the whole split, then the records of each *window*, several
+consecutive blocks. A record can therefore be anywhere, while the reader still reads neighbours
+together. The position of a run is the number of records used; skipped records are neither
+computed nor read. TensorFlow's seeds have no influence.
 
-With blocks of B and windows of W of N records, two records in one batch are in one batch again in
-a later pass 1 + (B - 1) N / W² times as often as by chance; `block_size` keeps that at 1.5. The
+For N records in blocks of B and windows of W, two records of one batch share a batch again in a
+later pass 1 + (B - 1) N / W² times as often as by chance; `block_size` keeps that at 1.5. The
 positions in two passes correlate by about √(B / N), which it keeps near 0.01.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 4, 64
 _FEWEST_BLOCKS = 8192
-# Least number of blocks in a window.
+# Minimum number of blocks in a window.
 _FEWEST_IN_WINDOW = 16
 # A window is read before its first record is used, at the same time as the next one.
 _WINDOW_BYTES = (256 << 20, 512 << 20)
@@ -31,7 +31,7 @@ _UINT64 = (1 << 64) - 1
 def window_size(num_records: int, num_bytes: int) -> int:
     """Return the number of records per window, for records of this mean size.
 
-    Up to 65,536 records of 256 MiB in all; 512 MiB if blocks of 4 would not mix well otherwise.
+    Up to 65,536 records and 256 MiB, or 512 MiB if blocks of 4 would not mix well otherwise.
     """
     mean_bytes = max(1, num_bytes // max(1, num_records))
     usual, most = (max(1, num_bytes // mean_bytes) for num_bytes in _WINDOW_BYTES)
@@ -40,9 +40,9 @@ def window_size(num_records: int, num_bytes: int) -> int:
 
 
 def block_size(num_records: int, window: int) -> int:
-    """Return the number of records per block, 4 to 64: as many as mix well in such windows.
+    """Return the number of records per block, 4 to 64, the most that mix well.
 
-    Less for small windows, or if one contains all records: then blocks do not matter.
+    Fewer for small windows, or if one contains all records and blocks do not matter.
     """
     mixes = 1 + window * window // (2 * max(1, num_records))
     largest = min(mixes, num_records // _FEWEST_BLOCKS, _LARGEST_BLOCK)
@@ -89,7 +89,7 @@ class Order:
     Args:
         shard_lengths: Records by shard.
         seed: Seed of the order; None for the order in the files.
-        window: Records per window, and the most to read before the first record of a run.
+        window: Records per window; at most these are read before the first record of a run.
     """
 
     def __init__(self, shard_lengths: Sequence[int], *, seed: int | None, window: int) -> None:
@@ -124,7 +124,7 @@ class Order:
         return int(positions[number]), np.stack([np.full_like(records, pass_number), records], -1)
 
     def find(self, pass_number: int, position: int) -> int:
-        """Return the number of the window with a position in a pass."""
+        """Return the number of the window that contains a position of a pass."""
         _, positions = self._pass(pass_number)
         return int(np.searchsorted(positions, position, side="right")) - 1
 

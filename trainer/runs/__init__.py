@@ -1,1 +1,1 @@
-"""A training run: its options, its folder, and all that goes on in it."""
+"""Training runs: options, run directory, checkpoints, history and report."""

@@ -1,4 +1,4 @@
-"""What `train` chooses where its options leave it open: splits, task, sizes, length."""
+"""Defaults that `train` derives from the data: splits, task, sizes, length."""
 
 import dataclasses
 import functools
@@ -29,23 +29,23 @@ from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 from trainer.tasks.reading import BatchChanges, training_batches, with_statistics
 from trainer.tasks.table_columns import Column, sample_columns
 
-# Records whose target is looked at to choose the size of images.
+# Number of records whose targets are sampled to choose the image size.
 _SAMPLED = 1_000
 _VALIDATION_NAMES = ("validation", "val", "valid")
-# The share of the train split that validates where no split does, and its name.
+# Share of the train split to hold out if there is no validation split, and its name.
 _VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
-# A tenth of fewer records says nothing.
+# Below this, a tenth of the records is too few to validate on.
 _FEWEST_TO_DIVIDE = 20
-# Steps that small tables get.
+# Number of steps for small tables.
 _STEPS_OF_TABLES = 4_000
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
-# Steps an epoch at least, where batches may be so small.
+# Minimum number of steps per epoch, if the batch size allows it.
 _LEAST_STEPS = 20
 _SMALLEST_BATCH, _USUAL_BATCH, _LARGEST_BATCH = 8, 32, 256
 _RECORDS_OF_LARGER_BATCHES = 1_000
-# The rate rises in a twentieth of the steps, a few hundred at most.
+# Warm-up of the learning rate: share of the steps, and maximum number of steps.
 _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
-# Validations without a better one after which a run ends: a quarter of the epochs.
+# Patience of early stopping: share of the epochs, and minimum number of validations.
 _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
 Columns = Callable[[], Mapping[str, Column]]
 
@@ -53,7 +53,7 @@ Columns = Callable[[], Mapping[str, Column]]
 def open_given(
     config: InputConfig | EvaluateConfig, training_features: Mapping[str, Feature] | None = None
 ) -> Dataset:
-    """Open the dataset that a command's options name; arguments and errors as of `open_data`."""
+    """Open the dataset of a command's options, with the errors of `open_data`."""
     return open_data(
         config.data,
         config.schema,
@@ -65,7 +65,7 @@ def open_given(
 
 
 def train_split(dataset: Dataset, name: str | None) -> str:
-    """The name of the split to train on."""
+    """Return the name of the split to train on."""
     if name is None and "train" in dataset.splits:
         return "train"
     return dataset.split(name).name
@@ -74,10 +74,10 @@ def train_split(dataset: Dataset, name: str | None) -> str:
 def hold_out(
     dataset: Dataset, config: TrainConfig, split: str, progress: Progress
 ) -> tuple[Dataset, TrainConfig]:
-    """The dataset with the share of the train split that validates; the options with the share.
+    """Hold out a share of the train split; return the dataset and the options with the share.
 
     Raises:
-        ConfigError: There is a split of that name, or the records are one group.
+        ConfigError: A split of that name exists, or all records are in one group.
     """
     share, usual = config.validation_share, {*_VALIDATION_NAMES} & dataset.splits.keys()
     if share is None:
@@ -104,7 +104,7 @@ def hold_out(
 
 
 def validation_split(dataset: Dataset, config: TrainConfig) -> str | None:
-    """The name of the split to validate on, or None."""
+    """Return the name of the split to validate on, or None."""
     name = config.validation_split
     if name == "none":
         return None
@@ -116,10 +116,10 @@ def validation_split(dataset: Dataset, config: TrainConfig) -> str | None:
 
 
 def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset, str]:
-    """The dataset, and the name of its split to evaluate on, or to predict for.
+    """Return the dataset and the name of its split to evaluate or predict.
 
-    Without a name it is test, else in the run's own data the share that it held out, else the only
-    split. "validation" names that share where no split has the name.
+    The default is "test", then the share held out if the data is the run's own, then the only
+    split. "validation" means that share if no split has the name.
     """
     share, train = run.options.validation_share, run.data.get("train split", "")
     can_be_drawn = share and train in dataset.splits and _HELD_OUT not in dataset.splits
@@ -133,7 +133,7 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
 
 
 def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
-    """The identity of a split, for `continuing.check_same`."""
+    """Return the identity of a split, for `continuing.check_same`."""
     chosen = dataset.split(split)
     index = dataset.index(split)
     digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
@@ -147,21 +147,21 @@ def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
 
 
 def _digest(index: RecordIndex, shard: int) -> str:
-    """The sha256 of a bare file's checksums of records, of which few bytes are read."""
+    """Hash a bare file's record checksums by SHA-256, without reading the records."""
     if index.shards.files.is_remote:
         return index.shards.files.identity(shard)
     return hashlib.sha256(b"".join(index.checksums(shard))).hexdigest()
 
 
 def columns_of(dataset: Dataset, split: str) -> Columns:
-    """A function that samples a split's columns, once."""
+    """Return a function that samples a split's columns and caches the result."""
     return functools.cache(functools.partial(sample_columns, dataset, split))
 
 
 def choose(
     config: TrainConfig, dataset: Dataset, split: str, columns: Columns, progress: Progress
 ) -> tuple[Task, TrainConfig]:
-    """The task with its statistics, and the options completed with the size of its images."""
+    """Return the task with its statistics, and the options with the image size."""
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
@@ -192,10 +192,10 @@ def choose(
 def batch_changes(
     config: TrainConfig, task: Task, dataset: Dataset, split: str, previous: RunConfig | None = None
 ) -> BatchChanges:
-    """The changes of batches by the options; a run that is continued keeps its class weights.
+    """Return the changes to batches; a continued run keeps its class weights.
 
     Raises:
-        ConfigError: An option does not suit the task.
+        ConfigError: An option does not apply to the task.
     """
     if config.label_smoothing:
         task.goal.check(task.goal.takes_shares, "--label-smoothing needs classes")
@@ -212,7 +212,7 @@ def batch_changes(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingInput:
-    """The source of a training's batches; its options are completed, with a seed."""
+    """Source of a training's batches, with complete options and a seed."""
 
     dataset: Dataset
     split: str
@@ -221,7 +221,7 @@ class TrainingInput:
     changes: BatchChanges
 
     def batches(self, **more: Any) -> tf.data.Dataset:
-        """`training_batches` with the options, and more of its arguments."""
+        """Call `training_batches` with the options and further arguments."""
         assert self.config.seed is not None
         return training_batches(
             self.task,
@@ -235,7 +235,7 @@ class TrainingInput:
 
 
 def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> TrainingInput:
-    """Open the input of the new training that a command describes.
+    """Open the input of a new training with the command's options.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -251,7 +251,7 @@ def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> Train
 
 
 def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
-    """Steps per epoch: the full batches of a pass, or those of the option.
+    """Return the steps per epoch: the option, or the number of full batches in a pass.
 
     Raises:
         ConfigError: There are no records.
@@ -273,9 +273,9 @@ def _steps_per_epoch(config: TrainConfig, num_records: int, size: int) -> int:
 
 
 def batch_size(num_records: int, num_replicas: int = 1) -> int:
-    """Records per step: a power of 2 that leaves some 20 steps an epoch, 8 to 32.
+    """Return the records per step: a power of 2, 8 to 32, for about 20 steps per epoch.
 
-    Of more than 32,000 records a thousandth, up to 256.
+    Above 32,000 records, a thousandth of them, up to 256.
     """
     small = min(num_records / _LEAST_STEPS, _USUAL_BATCH)
     large = min(num_records / _RECORDS_OF_LARGER_BATCHES, _LARGEST_BATCH)
@@ -288,8 +288,8 @@ def with_plan(
 ) -> TrainConfig:
     """Complete the options of a new run.
 
-    Without `epochs`, the rate is half a cosine after a rise, and a validated run ends early; with
-    it, the rate is constant, and only `early_stopping` ends a run early.
+    Without `epochs`, the learning rate warms up, then decays by half a cosine, and a validated run
+    stops early; with it, the rate is constant, and only `early_stopping` stops a run early.
     """
     size = config.batch_size or batch_size(num_records, num_replicas)
     chosen: dict[str, Any] = {
@@ -317,7 +317,7 @@ def with_plan(
 
 
 def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:
-    """The plan in one line."""
+    """Describe the plan in one line."""
     epochs = config.epochs or 0
     text = (
         f"plan: {counted(epochs * steps_per_epoch, 'step')} in {counted(epochs, 'epoch')}, "

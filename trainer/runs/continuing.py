@@ -1,8 +1,8 @@
-"""Options of runs that begin, and of those that go on. Imports no TensorFlow.
+"""Options of new and continued runs. Imports no TensorFlow.
 
-A run directory may be somebody else's: its config.json could name any function of any module, any
-server, or any folder as that of the cache, in which old files are deleted. So a run makes a command
-do nothing that the command does not name.
+A run directory may be untrusted: its config.json could name any function, any server, or any
+folder as the cache, in which old files are deleted. So code and places in it are used only if the
+command names them too.
 """
 
 import dataclasses
@@ -20,15 +20,15 @@ _FREE_ON_RESUME = options_that("may_change")
 _COMPLETED = options_that("is_completed")
 _CODE = options_that("names_code")
 _PLACES = options_that("names_place")
-# The defaults of the options by name, as JSON has them.
+# Default values of the options by name, as in JSON.
 _FIELDS: Mapping[str, Any] = TrainConfig(data="", output="").to_json()
 
 
 def new_config(given: Mapping[str, Any]) -> TrainConfig:
-    """The options of a new run, from those that were given.
+    """Return the options of a new run.
 
     Raises:
-        ConfigError: There is no --data, or another option is wrong.
+        ConfigError: --data is missing, or another option is invalid.
     """
     if "data" not in given:
         raise ConfigError("--data is missing: name a dataset; only a run that goes on needs none")
@@ -39,16 +39,16 @@ def new_config(given: Mapping[str, Any]) -> TrainConfig:
 
 
 def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainConfig:
-    """The options of a run that goes on: its own, with those that were given.
+    """Return the options of a continued run: its own, updated by those given.
 
     Args:
-        given: The options of the command, which need no more than the output.
-        previous: The options in config.json.
+        given: Options of the command; only the output is required.
+        previous: Options in config.json.
 
     Raises:
-        RunExistsError: An option that decides what is trained differs; or, without `resume`, the
+        RunExistsError: An option that affects the training differs; or, without `resume`, the
             command is not the one that started the run.
-        UntrustedRunError: The run names code or places that the command does not.
+        UntrustedRunError: The run names code or places that the command does not name.
     """
     output = given["output"]
     own = dataclasses.replace(previous, resume=False, overwrite=False)
@@ -74,7 +74,7 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
 
 
 def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
-    """Raise UntrustedRunError unless the command names all that could act."""
+    """Raise UntrustedRunError unless the command names all code and places of the run."""
     acting = {
         **{name: getattr(options, name) for name in _CODE},
         **{name: value for name in _PLACES if is_remote(value := getattr(options, name) or "")},
@@ -89,7 +89,7 @@ def check_named(options: TrainConfig, given: Collection[str], run: str) -> None:
 
 
 def check_same(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> None:
-    """Raise RunExistsError if a run is continued with other data, or other parts, than it had."""
+    """Raise RunExistsError if the data or the user's parts differ from the run's."""
     for name in sorted({*now, *before}):
         value, old = now.get(name), before.get(name)
         if isinstance(value, Mapping) and isinstance(old, Mapping):

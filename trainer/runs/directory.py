@@ -1,4 +1,4 @@
-"""The directory of a training run: its files, each of which is whole, and on disk, or missing."""
+"""Run directories, whose files are either complete and on disk, or missing."""
 
 import contextlib
 import csv
@@ -31,12 +31,12 @@ _COPY_BACK = "copy it back, or train again with --overwrite"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunConfig:
-    """config.json, as far as a run is continued and used by it."""
+    """The parts of config.json that are needed to continue or use a run."""
 
     options: TrainConfig
     data: Mapping[str, Any]  # identity of the training data
-    window: int  # records that are shuffled among themselves
-    class_weights: tuple[float, ...]  # empty where all are 1
+    window: int  # records per shuffling window
+    class_weights: tuple[float, ...]  # empty if all are 1
     own: Mapping[str, str]  # names of the user's loss, optimizer and augmentation
 
 
@@ -45,12 +45,12 @@ _FIELDS = {field.name for field in dataclasses.fields(RunConfig)}
 
 
 def sealed(record: Mapping[str, Any]) -> bytes:
-    """The text of config.json or task.json, as UTF-8, with its checksum."""
+    """Serialize config.json or task.json as UTF-8, with a checksum."""
     return sealed_json.sealed({"format_version": _FORMAT_VERSION, **record}).encode()
 
 
 def run_config(record: Mapping[str, Any]) -> RunConfig:
-    """The object of config.json, checked; a later version may have more of it.
+    """Parse config.json, ignoring fields of later versions.
 
     Raises:
         JsonError, ConfigError: A value is missing or wrong.
@@ -65,22 +65,22 @@ def run_config(record: Mapping[str, Any]) -> RunConfig:
 
 
 def damaged(file: Path, error: Exception, remedy: str = _COPY_BACK) -> RunDamagedError:
-    """The error of a run's file that cannot be read, or is not what was written."""
+    """Return the error for a run's file that is unreadable or modified."""
     reason = error.strerror if isinstance(error, OSError) else error
     return RunDamagedError(f"{file} is damaged: {reason}; {remedy}")
 
 
 class RunDirectory:
-    """The paths in RUN, and their reading and writing; each file is complete or missing.
+    """Reads and writes the files of a run, each of which is complete or missing.
 
     config.json    every option, and the identity of the data
     task.json      the task, its statistics of the train split, and its features
-    history.csv    one row per validation: epoch (from 1), step, loss, the metrics, val_…
-    checkpoints/   the last few, to resume from
+    history.csv    one row per validation: epoch (from 1), step, loss, metrics, val_…
+    checkpoints/   the latest ones, to resume from
     logs/          for TensorBoard
-    model.keras    the model of the best validation, by --best-by; without one, the last
+    model.keras    the model of the best validation, by --best-by; without any, the last
     last.keras     the model at the end
-    report.html    a page to look at, which no command reads
+    report.html    a page for people; no command reads it
     """
 
     def __init__(self, path: str) -> None:
@@ -95,10 +95,10 @@ class RunDirectory:
         self.report = self.path / "report.html"
 
     def holds_run(self) -> bool:
-        """Whether a run was started here.
+        """Whether the directory contains a run.
 
         Raises:
-            RunDamagedError: What is left of one has no config.json.
+            RunDamagedError: Files of a run exist, but not config.json.
         """
         if os.path.lexists(self.config_file):
             return True
@@ -112,12 +112,12 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the directory against other trainings on this machine, however this one ends.
+        """Lock the directory against other trainings on this machine in this context.
 
-        It is made where it is missing, and gone afterwards where nothing was written.
+        Creates the directory if it is missing, and removes it if it remains empty.
 
         Raises:
-            ConfigError: Another training holds it, or nothing can be written in it.
+            ConfigError: Another training has the lock, or the directory is not writable.
         """
         busy = ConfigError(
             f"another training is writing {self.path}; wait for it, or name another --output"
@@ -136,11 +136,11 @@ class RunDirectory:
                     f"--output {self.path} cannot be written: {error.strerror}; name another "
                     "directory"
                 ) from error
-            held.callback(_remove_empty, made)  # before another training may hold it
+            held.callback(_remove_empty, made)  # before another training can lock it
             yield
 
     def clear(self) -> None:
-        """Remove the files of a run, and nothing else; config.json for good before the others."""
+        """Remove only the files of a run, config.json first and durably."""
         self.config_file.unlink(missing_ok=True)
         durable.sync(os.fspath(self.path))
         models = (self.model, self.last_model)
@@ -150,23 +150,23 @@ class RunDirectory:
             shutil.rmtree(directory, ignore_errors=True)
 
     def write_config(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Write task.json, if it changed, and config.json, which makes this directory a run."""
+        """Write task.json if it changed, then config.json, which marks the run as started."""
         text = sealed(task)
         if not self.task_file.exists() or self.task_file.read_bytes() != text:
             durable.write(os.fspath(self.task_file), text)
         durable.write(os.fspath(self.config_file), sealed(config))
 
     def read_config(self) -> RunConfig:
-        """Read config.json, which may have been edited: its checksum is not compared.
+        """Read config.json without comparing its checksum, since users may edit it.
 
         Raises:
-            ConfigError: There is no run here.
-            RunDamagedError: A value in it is missing or wrong, or it cannot be read.
+            ConfigError: The directory contains no run.
+            RunDamagedError: The file is unreadable, or a value is missing or invalid.
         """
         return self._read(self.config_file, run_config)
 
     def read_task(self) -> tuple[Task, Mapping[str, Feature]]:
-        """The task in task.json, and its features; errors are those of `read_config`."""
+        """Read the task and its features from task.json, with the errors of `read_config`."""
         return self._read(self.task_file, task_from_json, is_sealed=True)
 
     def _read(
@@ -195,11 +195,11 @@ class RunDirectory:
             ) from error
 
     def trained_model(self, which: str) -> Path:
-        """The file of the model of the best epoch ("best"), or at the end ("last").
+        """Return the model file of the best epoch ("best") or the last one ("last").
 
         Raises:
-            UnknownNameError: `which` is something else.
-            ConfigError: There is none yet.
+            UnknownNameError: `which` is neither.
+            ConfigError: The run has no model yet.
         """
         files = {"best": self.model, "last": self.last_model}
         if which not in files:
@@ -223,15 +223,15 @@ class RunDirectory:
         durable.write(os.fspath(self.history_file), text.getvalue().encode())
 
     def write_report(self, page: str) -> None:
-        """Write report.html without waiting for the disk."""
+        """Write report.html without waiting until it is on disk."""
         with durable.replacing(os.fspath(self.report), synced=False) as handle:
             handle.write(page.encode())
 
     def read_history(self) -> list[Row]:
-        """The rows; none without a history.
+        """Read the rows of history.csv; none if it does not exist.
 
         Raises:
-            RunDamagedError: It is not what `write_history` wrote.
+            RunDamagedError: The file does not match what `write_history` wrote.
         """
         try:
             return _rows(regular_files.read(self.history_file, _MAX_HISTORY_BYTES).decode())
@@ -243,12 +243,12 @@ class RunDirectory:
             ) from error
 
     def save_model(self, model: keras.Model, file: Path) -> None:
-        """Save the model without its optimizer and loss, which only training needs.
+        """Save the model without its optimizer and loss.
 
-        The optimizer is in the checkpoints, and the loss is code of this package, which
-        `keras.models.load_model` would need.
+        Only training needs them: checkpoints contain the optimizer, and loading the loss would
+        require this package.
         """
-        partial = file.with_name(f"partial-{file.name}")  # Keras decides by the suffix
+        partial = file.with_name(f"partial-{file.name}")  # Keras chooses the format by the suffix
         compiled, optimizer = model.compiled, getattr(model, "optimizer", None)
         model.compiled, model.optimizer = False, None
         try:
@@ -260,7 +260,7 @@ class RunDirectory:
 
 
 def _rows(text: str) -> list[Row]:
-    """The rows of history.csv; a number that a row lacks is missing in it."""
+    """Parse history.csv; a row omits the values that are empty."""
     reader = csv.DictReader(io.StringIO(text), strict=True)
     rows = []
     for cells in reader:
@@ -281,7 +281,7 @@ def _rows(text: str) -> list[Row]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Delete folders, the inner ones first, up to one that is in use."""
+    """Delete empty folders, innermost first, and stop at one in use."""
     with contextlib.suppress(OSError):
         for folder in folders:
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""A training before its first step: the user's parts, data, task, input, model and optimizer."""
+"""Prepares a training: the user's parts, data, task, input, model and optimizer."""
 
 import dataclasses
 import functools
@@ -36,15 +36,15 @@ from trainer.training.strategy import Workers, check_global_batch, create_strate
 LossFn = Callable[[Any, Any], Any]
 OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
 
-# Options that belong to the optimizer; one of the user's own has them inside.
+# Optimizer options, which a user's own optimizer sets itself.
 _OF_OPTIMIZERS = ("weight_decay", "ema", "clip_norm")
-# Parts that decide what is trained, and that a run records by name; `model` is an option.
+# Parts that affect the training and are recorded by name; `model` is an option.
 _RECORDED = ("loss", "optimizer", "augment")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnParts:
-    """The user's parts, as `trainer.train` describes them; None, or empty, for the trainer's."""
+    """The user's parts (see `trainer.train`); None or empty for the defaults."""
 
     model: models.ModelFn | None = None
     loss: LossFn | None = None
@@ -55,7 +55,7 @@ class OwnParts:
     callbacks: Sequence[keras.callbacks.Callback] = ()
 
     def recorded(self) -> dict[str, str]:
-        """The names of the parts that a run records, as `models.path_of` has them."""
+        """Return the paths (`models.path_of`) of the parts that a run records."""
         parts = {name: getattr(self, name) for name in _RECORDED}
         return {name: models.path_of(part) for name, part in parts.items() if part is not None}
 
@@ -65,11 +65,11 @@ NOTHING_OWN = OwnParts()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Prepared(TrainingInput):
-    """A training before its model is made; its task has the user's loss and metrics."""
+    """A training before its model is built; the task has the user's loss and metrics."""
 
     run: RunDirectory
-    previous: RunConfig | None  # of a run that is continued
-    history: list[Row]  # of a run that is continued
+    previous: RunConfig | None  # of the run to continue
+    history: list[Row]  # of the run to continue
     own: OwnParts
     workers: Workers
     strategy: tf.distribute.Strategy
@@ -77,7 +77,7 @@ class Prepared(TrainingInput):
     steps_per_epoch: int
     data: Mapping[str, Any]  # identity of the training data
     window: int
-    caches: tuple[ImageCache, ImageCache]  # of the images to train and to validate on
+    caches: tuple[ImageCache, ImageCache]  # of training and validation images
     progress: Progress
 
 
@@ -88,7 +88,7 @@ def prepare(
     dataset: Dataset | None,
     own: OwnParts,
 ) -> Prepared:
-    """Begin or resume a run in a locked directory: options, replicas, data, task, input."""
+    """Prepare a new or resumed run in a locked directory."""
     previous = run.read_config() if not given.get("overwrite") and run.holds_run() else None
     if previous:
         config = continued_config(given, previous.options)
@@ -164,7 +164,7 @@ def prepare(
 
 
 def _caches(prepared: Prepared) -> tuple[ImageCache, ImageCache]:
-    """The caches of the images to train and to validate on."""
+    """Return the caches of training and validation images."""
     config, task, dataset = prepared.config, prepared.task, prepared.dataset
     images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
     size, views = task.decoding.image_size, task.augmentation.views
@@ -185,10 +185,10 @@ def _caches(prepared: Prepared) -> tuple[ImageCache, ImageCache]:
 
 
 def build(prepared: Prepared) -> Plan:
-    """The plan of a training, with its model and optimizer in the scope of the replicas.
+    """Build the plan, with model and optimizer in the strategy's scope.
 
     Raises:
-        ConfigError: What the user brings does not suit the task.
+        ConfigError: A part of the user's does not fit the task.
     """
     config, task, own = prepared.config, prepared.task, prepared.own
     with prepared.strategy.scope():
@@ -220,20 +220,20 @@ def build(prepared: Prepared) -> Plan:
         steps_per_epoch=prepared.steps_per_epoch,
         backbones=fine_tuning.backbones(model) if config.weights else [],
         head_steps=fine_tuning.head_steps(config, prepared.steps_per_epoch),
-        times_input=not is_op_determinism_enabled(),  # it holds for the process
+        times_input=not is_op_determinism_enabled(),  # set for the whole process
     )
 
 
 def make_optimizer(
     own: OwnParts, config: TrainConfig, learning_rate: Any
 ) -> keras.optimizers.Optimizer:
-    """The optimizer by the options, or the user's; for an object one like it.
+    """Create the optimizer of the options, or the user's; an optimizer object is copied.
 
-    To be called in the strategy's scope, where an optimizer's variables have to be made.
+    Call it in the strategy's scope, where an optimizer's variables have to be created.
 
     Raises:
-        ConfigError: The user's is none, works wrongly on several replicas, or options are given
-            that it has inside.
+        ConfigError: The user's is not an optimizer, does not support several replicas, or is
+            combined with options that it sets itself.
     """
     if own.optimizer is None:
         return create_optimizer(

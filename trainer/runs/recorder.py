@@ -23,29 +23,29 @@ from trainer.training.loop import Done, Plan, metric_names
 from trainer.training.optimizers import averaged
 from trainer.training.pace import Pace, time_text
 
-# The time left is said after two epochs, the first of which compiles, or after so many seconds.
+# Epochs (the first one compiles) or seconds before the remaining time is shown.
 _EPOCHS_OF_TIME, _SECONDS_OF_TIME = 2, 30.0
 _LEAST_SECONDS_SAID = 10.0
 
 
 @dataclasses.dataclass
 class Recorder:
-    """Recorder of a run: follows its steps, saves, validates, logs.
+    """Follows a training: saves checkpoints, validates and logs.
 
-    A checkpoint is saved before validation: a run that is killed or fails there continues with that
-    validation.
+    A checkpoint is saved before each validation, so a run that is killed or fails during validation
+    resumes with that validation.
     """
 
-    run: RunDirectory | None  # None on all workers but the first
+    run: RunDirectory | None  # None except on the first worker
     plan: Plan
     options: TrainConfig
     best: Best
     checkpoints: Checkpoints
-    validate: Callable[[], dict[str, float]] | None  # None without a split
+    validate: Callable[[], dict[str, float]] | None  # None without a validation split
     history: list[Row]
     progress: Progress
-    callbacks: Sequence[keras.callbacks.Callback] = ()  # called as `Model.fit` does
-    draw: Callable[[Sequence[Row]], None] | None = None  # the page; it raises nothing
+    callbacks: Sequence[keras.callbacks.Callback] = ()  # called as by `Model.fit`
+    draw: Callable[[Sequence[Row]], None] | None = None  # draws the report; raises nothing
     step: int = 0  # completed
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Recorder:
         """Restore the newest checkpoint; return its step.
 
         Raises:
-            CheckpointError, RunDamagedError: See `Checkpoints.restore`; or there is none.
+            CheckpointError, RunDamagedError: See `Checkpoints.restore`; or no checkpoint exists.
         """
         self.step, self._sums = self.checkpoints.restore()
         if self.history and not self.step:
@@ -85,7 +85,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def following(self) -> Iterator[None]:
-        """The time of the training; signals are noted meanwhile."""
+        """Context of the training, in which signals are caught."""
         with self._interruption.expected():
             self._callbacks.on_train_begin()
             if self.step and self.ends_epoch:
@@ -99,23 +99,23 @@ class Recorder:
 
     @property
     def num_epochs(self) -> int:
-        """Epochs in total, which a plan has completed."""
+        """Total number of epochs."""
         assert self.options.epochs is not None
         return self.options.epochs
 
     @property
     def last_step(self) -> int:
-        """Steps in total."""
+        """Total number of steps."""
         return self.num_epochs * self.plan.steps_per_epoch
 
     @property
     def ends_epoch(self) -> bool:
-        """Whether an epoch ends at this step, with a validation and a row of the history."""
+        """Whether this step ends an epoch, with a validation and a row of the history."""
         return self.step % self.plan.steps_per_epoch == 0
 
     @property
     def is_done(self) -> bool:
-        """Whether training ends here."""
+        """Whether training is complete."""
         if self.step >= self.last_step or self.plan.model.stop_training:
             return True
         patience = self.options.early_stopping
@@ -129,12 +129,12 @@ class Recorder:
 
     @property
     def is_asked_to_end(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal was received."""
         return self._interruption.signal_name is not None
 
     @property
     def sees_steps(self) -> bool:
-        """Whether a callback has an `on_train_batch_end` of its own."""
+        """Whether a callback overrides `on_train_batch_end`."""
         usual = keras.callbacks.Callback.on_train_batch_end
         hooks = (callback.on_train_batch_end for callback in self._callbacks.callbacks)
         return any(getattr(hook, "__func__", hook) is not usual for hook in hooks)
@@ -143,7 +143,7 @@ class Recorder:
         """Count completed steps, then log, save, validate or end the training.
 
         Raises:
-            TrainingDivergedError: The loss is not finite; nothing of these steps is saved.
+            TrainingDivergedError: The loss is not finite; these steps are not saved.
             InterruptedRunError: The process was asked to end; the run is saved.
         """
         steps, sums = done.steps, done.sums
@@ -165,7 +165,7 @@ class Recorder:
         self._callbacks.on_train_batch_end(in_epoch, means)
         if not done.is_settled:
             return
-        # Alone, a process need not wait for the others to know.
+        # A single process ends at once; several agree through `done.ends`.
         ends = done.ends or (self.is_asked_to_end and not self.plan.has_other_workers)
         if ends or any(self.step % period == 0 for period in self._periods):
             self.checkpoints.save(self.step, self._sums)
@@ -189,7 +189,7 @@ class Recorder:
             self.progress.say(f"about {time_text(left_s)} left for {steps}")
 
     def _means(self) -> dict[str, float]:
-        """The metrics since the epoch began."""
+        """Mean loss and metrics since the start of the epoch."""
         steps = (self.step - 1) % self.plan.steps_per_epoch + 1
         count = steps * self.plan.batch_size
         return {name: each / count for name, each in zip(self._names, self._sums, strict=True)}
@@ -231,7 +231,7 @@ class Recorder:
             if self.validate is None or self.best_place == len(self.history) - 1:
                 with averaged(self.plan.optimizer):
                     self.run.save_model(self.plan.model, self.run.model)
-            # With the row the validation is done: what belongs to it is there before.
+            # The row marks the validation as done, so it is written after the model.
             self.run.write_history(self.history)
             if self.draw is not None:
                 self._flush()
@@ -241,7 +241,7 @@ class Recorder:
 
     @property
     def best_place(self) -> int:
-        """Of the best row of the history."""
+        """Index of the best row in the history."""
         return self.best.place(self.history)
 
     def _flush(self) -> None:

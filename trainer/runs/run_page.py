@@ -41,10 +41,10 @@ _TIMES_OF_DRAWING = 20
 
 
 class RunPage:
-    """The validations of a run, and their page; drawing takes at most a twentieth of the time."""
+    """Validates a run and draws its report, in at most a twentieth of the time."""
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
-        self._baseline: Baseline | None = None  # the trivial guess, after the first validation
+        self._baseline: Baseline | None = None  # trivial baseline, set by the first validation
         self._guessed: Row = {}
         self._started = datetime.datetime.now().astimezone()
         self._prepared = prepared
@@ -71,16 +71,16 @@ class RunPage:
         )
 
     def validate(self, num_batches: int | None = None) -> Row:
-        """Loss and metrics of the plan's model as it is now; the page then shows this validation.
+        """Return loss and metrics of the plan's current model, and show them in the report.
 
-        With a number of batches, only these count, and the page stays as it is.
+        With `num_batches`, evaluate only these batches and leave the report unchanged.
         """
         results = results_of(self._plan.task.goal)
         accumulators = results.accumulators()
         if num_batches:
             return self._evaluate(num_batches, accumulators)
         self._accumulators = accumulators
-        if self._baseline is not None:  # the same for all validations
+        if self._baseline is not None:  # equal for all validations
             return self._evaluate(None, accumulators) | self._guessed
         baseline = results.baseline()
         result = self._evaluate(None, [*accumulators, baseline])
@@ -89,13 +89,13 @@ class RunPage:
         return result
 
     def compare(self, row: Row, stated: str) -> None:
-        """Say what the trivial guess reaches; the row's `stated` has been said."""
+        """Print the trivial baseline's score; the row's `stated` was printed before."""
         if self._baseline is not None:
             say_comparison(self._baseline, _validated(row), self._prepared.progress, stated)
 
     @contextlib.contextmanager
     def completed(self) -> Iterator[None]:
-        """The time of the training; then the page shows its last validation."""
+        """Context of the training; at its end the report shows the last validation."""
         try:
             yield
         finally:
@@ -103,7 +103,7 @@ class RunPage:
                 self._write(self._waiting)
 
     def draw(self, history: Sequence[Row]) -> None:
-        """Write the page, unless it was written a short time ago."""
+        """Write the report, unless it was written recently."""
         if (started := time.monotonic()) < self._next_s:
             self._waiting = history
             return
@@ -112,7 +112,7 @@ class RunPage:
         self._next_s = started + _TIMES_OF_DRAWING * (time.monotonic() - started)
 
     def _write(self, history: Sequence[Row]) -> None:
-        """Write the page; a failure does not end the training."""
+        """Write the report; an error does not end the training."""
         prepared, task = self._prepared, self._plan.task
         run, split = prepared.run, prepared.validation_split or ""
         try:
@@ -134,14 +134,14 @@ class RunPage:
             run.write_report(
                 html(name, options, history, best, task=task.name, facts=facts, sections=sections)
             )
-        except Exception as error:  # no picture is worth a training
+        except Exception as error:  # a report must not end a training
             name = type(error).__name__
             prepared.progress.say(
                 f"warning: {run.report} is not drawn ({name}: {error}); training continues"
             )
 
     def _facts(self) -> Iterator[str]:
-        """The facts of the page's head: model, data, date and duration."""
+        """Yield the facts of the report's header: model, data, date and duration."""
         prepared, plan = self._prepared, self._plan
         name = prepared.config.model_fn or prepared.config.model
         yield f"{name}, {plan.model.count_params():,} parameters"
@@ -154,7 +154,7 @@ class RunPage:
 
     @functools.cached_property
     def _batch(self) -> list[Pictured]:
-        """The first batch, which is made again: that of the training is on its devices."""
+        """Read the first batch again: the training's own is on its devices."""
         task = self._plan.task
         if not task.images:
             return []
@@ -166,26 +166,26 @@ class RunPage:
 
 
 def report_of(dataset: Dataset, folder: Path) -> str:
-    """The URL of a local dataset's report, relative to a folder; "" for none."""
+    """Return the URL of a local dataset's report, relative to `folder`; "" if none."""
     report = Path(dataset.path, "report.html")
     return quote(os.path.relpath(report, folder.absolute())) if report.exists() else ""
 
 
 def say_comparison(baseline: Baseline, result: Row, progress: Progress, stated: str = "") -> None:
-    """Say what a trivial guess reaches; arguments as of `Baseline.compare`."""
+    """Print the trivial baseline's score; for arguments, see `Baseline.compare`."""
     say = progress.say if baseline.is_beaten_by(result) else progress.warn
     say(baseline.compare(result, stated))
 
 
 def _validated(row: Row) -> Row:
-    """The metrics of a row's validation by their own names."""
+    """Return a row's validation metrics, without the prefix of their names."""
     return {name[4:]: value for name, value in row.items() if name.startswith("val_")}
 
 
 def sections_of(
     accumulators: Sequence[Accumulator], task: Task, dataset: Dataset, split: str
 ) -> Sections:
-    """The figures and examples that accumulators have found in a split."""
+    """Return the figures and examples that accumulators collected in a split."""
     examples = [each for one in accumulators for each in one.examples()][:_MOST_EXAMPLES]
     return Sections(
         split=split,
@@ -197,7 +197,7 @@ def sections_of(
 def _pictured(
     task: Task, dataset: Dataset, split: str, examples: Sequence[Example]
 ) -> Iterator[Pictured]:
-    """Yield examples with the first image of their records, as the dataset has it."""
+    """Yield examples with the first image of their records, as stored."""
     if not examples:
         return
     index = dataset.index(split)
@@ -221,7 +221,7 @@ def _pictured(
 
 
 def show_batch(config: ShowBatchConfig) -> str:
-    """Draw the first batch that a training with these options sees; return the file's path.
+    """Draw the first batch of a training with these options; return the file's path.
 
     Raises:
         TrainerError: See the tree in errors.py.

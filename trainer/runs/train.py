@@ -1,4 +1,4 @@
-"""The command `train`: prepare, build, follow."""
+"""The command `train`: prepares, builds and follows a training."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -28,12 +28,12 @@ from trainer.training.strategy import read_workers
 def train(
     given: Mapping[str, Any], dataset: Dataset | None = None, own: OwnParts = NOTHING_OWN
 ) -> Row:
-    """Train, or continue the run in `output`; return the row of its result in the history.
+    """Train, or continue the run in `output`; return the history's row of the result.
 
     Args:
-        given: Fields of `TrainConfig` by name; of a run that is continued, at least `output`.
-        dataset: That of `data`, if it is open already.
-        own: The user's objects.
+        given: Fields of `TrainConfig` by name; at least `output` to continue a run.
+        dataset: Dataset of `data`, if already open.
+        own: The user's parts.
 
     Raises:
         TrainerError: See the tree in errors.py.
@@ -71,12 +71,12 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
 
 
 def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
-    """The recorder of the run, after the validation of one batch and with config.json written."""
+    """Validate one batch, write config.json and return the recorder."""
     run, config, is_chief = prepared.run, prepared.config, prepared.workers.is_chief
     validate = None if prepared.validation_split is None else page.validate
     names = loop.metric_names(plan.task)
     if validate is not None:
-        names = [*validate(num_batches=1)]  # a fault there is found before training
+        names = [*validate(num_batches=1)]  # finds errors before training
     names = [name for name in names if name != plan.task.goal.least_score]
     best = best_by(
         config.best_by or "loss", names, plan.task.more_metrics, validated=validate is not None
@@ -124,7 +124,7 @@ def _config_json(prepared: Prepared) -> dict[str, Any]:
 
 
 def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
-    """Yield from where the run continues, and how its learning rate does."""
+    """Yield messages about the position and learning rate of a continued run."""
     config, previous, own = prepared.config, prepared.previous, prepared.own
     epoch, rest = divmod(step, plan.steps_per_epoch)
     yield f"continuing after epoch {epoch}{f', step {rest}' if rest else ''}"
@@ -133,7 +133,7 @@ def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
         inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule
     )
     if previous and is_constant and config.learning_rate != previous.options.learning_rate:
-        # A checkpoint contains a constant rate; a schedule is new in each run.
+        # A checkpoint restores a constant rate, but not a schedule.
         inner.learning_rate = config.learning_rate or USUAL_LEARNING_RATE
     if previous and not (own.schedule or own.optimizer):
         yield from change_of_cosine(config, previous.options, plan.steps_per_epoch, step)

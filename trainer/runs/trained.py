@@ -1,4 +1,4 @@
-"""A finished run and its model, of which nothing is executed, and the command `evaluate`."""
+"""Finished runs and their models, loaded without executing code; the command `evaluate`."""
 
 import dataclasses
 import functools
@@ -41,18 +41,18 @@ _LONGEST_REASON = 300
 
 
 def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
-    """The model of a run, in Keras's safe mode.
+    """Load the model of a run in Keras's safe mode.
 
     Raises:
-        RunDamagedError: The file is not as Keras wrote it.
-        ConfigError: Keras refuses it, or it does not fit the task.
+        RunDamagedError: The file is not what Keras wrote.
+        ConfigError: Keras rejects the model, or it does not fit the task.
     """
     check_model_file(file)
     try:
         model = keras.models.load_model(file, compile=False, safe_mode=True)
-    except Exception as error:  # whatever Keras raises of what somebody has put together
+    except Exception as error:  # Keras raises various types for manipulated files
         _, _, reason = str(error).rpartition("Exception encountered: ")
-        reason, _, _ = reason.partition("If you trust the source")  # how to execute it
+        reason, _, _ = reason.partition("If you trust the source")  # advises unsafe mode
         reason = textwrap.shorten(reason, _LONGEST_REASON, placeholder="…").rstrip(".")
         raise ConfigError(f"{file} cannot be loaded: {reason}; {remedy}") from error
     models.outputs_of(model, keras_inputs(task.inputs), task, str(file))
@@ -60,7 +60,7 @@ def load_model(file: Path, task: Task, remedy: str) -> keras.Model:
 
 
 def check_model_file(file: Path) -> None:
-    """Raise RunDamagedError unless a file is an intact zip archive, as Keras writes them."""
+    """Raise RunDamagedError unless a file is an intact zip archive as written by Keras."""
     try:
         with regular_files.opened(file) as handle, zipfile.ZipFile(handle) as archive:
             for name in archive.namelist():
@@ -70,25 +70,25 @@ def check_model_file(file: Path) -> None:
                 raise ValueError(f"its parts have {num_bytes:,} bytes, more than the file itself")
             if (part := archive.testzip()) is not None:
                 raise ValueError(f"the checksum of its part {part} is wrong")
-    except Exception as error:  # whatever zipfile raises of what somebody has put together
+    except Exception as error:  # zipfile raises various types for manipulated files
         raise damaged(file, error, _REMEDY) from error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished training. Made by `trainer.open_run`.
+    """A finished training, from `trainer.open_run`.
 
     Attributes:
-        path: The directory that `train` wrote.
-        task: Its name, such as "tabular_classification".
-        inputs: The names of the features that the model learned from.
-        target: The name of the feature that it predicts.
-        classes: Their names, in the order of the model's outputs; none if the target is numbers.
-        which, model_fn: As for `open_run`.
-        file: The file of the model.
-        config: The options of the training, and its data.
-        learned: The task as it was learned, with its statistics.
-        features: Those of the task, by name.
+        path: The run's directory.
+        task: Name of the task, such as "tabular_classification".
+        inputs: Names of the model's input features.
+        target: Name of the predicted feature.
+        classes: Class names in the order of the model's outputs; empty if the target is numeric.
+        which, model_fn: See `open_run`.
+        file: Path of the model file.
+        config: Options of the training, and its data.
+        learned: The trained task with its statistics.
+        features: Features of the task by name.
     """
 
     path: str
@@ -105,13 +105,13 @@ class Run:
 
     @functools.cached_property
     def metrics(self) -> Row:
-        """The row of the history of the model that is used: epoch, step, loss, metrics."""
+        """The model's row in the history: epoch, step, loss, metrics."""
         rows = RunDirectory(self.path).read_history()
         return row_of(rows, self.which, self.config.options.best_by) if rows else {}
 
     @functools.cached_property
     def model(self) -> keras.Model:
-        """The Keras model. It takes prepared inputs; it is loaded on first use."""
+        """The Keras model, which takes prepared inputs; loaded on first use."""
         remedy = "layers are those of Keras, or those that the module of --model-fn registers"
         if self.model_fn is not None:
             models.find_function(self.model_fn)  # no other function is imported
@@ -121,8 +121,8 @@ class Run:
 
     @functools.cached_property
     def step(self) -> Callable[[Any, Any], Mapping[str, Any]]:
-        """The compiled function from (inputs, windows) of a batch to what is predicted."""
-        model, task = self.model, self.learned  # the model is loaded outside of the graph
+        """The compiled function from (inputs, windows) of a batch to predictions."""
+        model, task = self.model, self.learned  # load the model outside of the graph
 
         def predict(inputs: Any, windows: Any) -> Mapping[str, Any]:
             outputs = model(task.prepare(inputs), training=False)
@@ -133,13 +133,13 @@ class Run:
         )
 
     def features_to_predict(self) -> dict[str, Feature]:
-        """Those of the inputs, as they are read of records to predict for."""
+        """Return the input features as read from records to predict."""
         inputs = self.learned.inputs.values()
         return {each.name: each.to_predict(self.features[each.name]) for each in inputs}
 
 
 def row_of(history: Sequence[Row], which: str, best_by: str | None) -> Row:
-    """The row of a history that belongs to the "best" or the "last" model."""
+    """Return the row of the "best" or the "last" model."""
     is_best = which == "best" and "val_loss" in history[-1]
     return history[best_of(best_by, history).place(history) if is_best else -1]
 
@@ -153,12 +153,12 @@ def open_run(
         ('Platelets', 'RBC', 'WBC')
 
     Args:
-        path: The directory that `train` wrote.
-        which: "best", the model of the best validation, or "last".
+        path: The run's directory.
+        which: Model to use: "best", of the best validation, or "last".
         model_fn: `package.module:function` that made a model with layers of its own.
 
     Raises:
-        ConfigError: There is no finished run.
+        ConfigError: The directory contains no finished run.
         RunDamagedError: A file of the run is not what was written.
     """
     directory = RunDirectory(os.fspath(path))
@@ -181,11 +181,11 @@ def open_run(
 
 
 def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
-    """Loss and metrics of a trained model on one split; each record counts once.
+    """Compute a trained model's loss and metrics on one split; each record counts once.
 
     Args:
         config: The options.
-        dataset: That of `data`, if it is open already.
+        dataset: Dataset of `data`, if already open.
 
     Raises:
         TrainerError: See the tree in errors.py.

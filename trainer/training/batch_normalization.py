@@ -1,7 +1,7 @@
 """Synchronisation of batch normalisation's moving averages between replicas.
 
-Keras's batch normalisation uses the statistics of the replica's own part of a batch, unless it is
-synchronised, and so do its moving averages. The saved model has those of the first replica.
+Unless synchronised, Keras's batch normalisation computes statistics and moving averages from the
+replica's own part of a batch. The saved model has those of the first replica.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def is_apart(model: keras.Model) -> bool:
 def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[[], None]:
     """Make a function that copies the first replica's statistics to all replicas and workers.
 
-    So every replica evaluates the model that is saved. Training does not depend on them.
+    Every replica then evaluates the model that is saved. Training does not depend on them.
     """
     kept = [
         each.value for each in model.non_trainable_variables if tf.as_dtype(each.dtype).is_floating

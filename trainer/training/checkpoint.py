@@ -15,9 +15,9 @@ _NUM_KEPT = 3
 class Checkpoints:
     """The latest checkpoints of a run.
 
-    The number of steps is the complete position in the data: the order is a function of the seed,
-    and the steps give the number of records used. The sums are those of the epoch's metrics so far.
-    One of several workers writes; `say` receives messages about damaged checkpoints.
+    The number of steps defines the position in the data: the order is a function of the seed. The
+    sums are those of the epoch's metrics so far. Only one of several workers writes; `say` receives
+    messages about damaged checkpoints.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Checkpoints:
         steps = checkpoint_files.steps_in(self._directory)
         kept = [each for each in steps if each <= step][:_NUM_KEPT]
         for each in steps:
-            if each not in kept:  # later steps are damaged, and will be saved again
+            if each not in kept:  # later steps are damaged and will be saved again
                 checkpoint_files.delete(self._directory, each)
 
     def restore(self) -> tuple[int, list[float]]:
@@ -59,7 +59,7 @@ class Checkpoints:
             The completed steps, and the sums of the epoch so far: 0 and zeros without a checkpoint.
 
         Raises:
-            CheckpointError: The checkpoint belongs to another model.
+            CheckpointError: The checkpoint is of another model.
             RunDamagedError: All checkpoints are damaged.
         """
         if self._writes:
@@ -96,6 +96,6 @@ class Checkpoints:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the message without values of variables, which may follow it."""
+    """Return the first line of the message; values of variables may follow it."""
     text = getattr(error, "message", str(error))
     return text.partition("\n")[0].partition(" Target variable:")[0].rstrip(".")

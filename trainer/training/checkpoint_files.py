@@ -35,7 +35,7 @@ def prefix(directory: Path, step: int) -> str:
 
 @contextlib.contextmanager
 def writing(directory: Path, step: int) -> Iterator[str]:
-    """Give the path prefix for a new checkpoint, which becomes valid after the context."""
+    """Yield the path prefix of a new checkpoint, which becomes valid after the context."""
     delete_unfinished(directory)
     durable.make_folders(os.fspath(directory))
     new = directory / f"{_UNFINISHED}{step}"

@@ -30,14 +30,14 @@ def evaluator(
 ) -> Callable[..., dict[str, float]]:
     """Make a function that evaluates the current state of `model` on `batches`.
 
-    The last batch is padded and masked, so that each replica gets a part of it; `Model.fit`
-    and `Model.evaluate` fail in that case, or count the padding. Several workers share every batch.
+    The last batch is padded and masked so that each replica gets a part of it; there `Model.fit`
+    and `Model.evaluate` fail or count the padding. Several workers share every batch.
 
     Args:
         batches: Takes `worker` and `num_workers`, and returns one pass of (inputs, target) with
-            that worker's part of each global batch, equally many for all.
+            that worker's part of each global batch; all workers get as many.
         batch_size: Examples per global batch; a multiple of the number of replicas.
-        num_records: Number of records in `batches` of all workers.
+        num_records: Total number of records over all workers.
 
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
@@ -65,7 +65,7 @@ def evaluator(
 
     equalise = equaliser(model, strategy)
 
-    # Takes the iterator and not a batch, which would be retraced for each length of sequences.
+    # Takes the iterator, since a batch argument would retrace for each sequence length.
     @tf.function(autograph=False)
     def evaluate_step(iterator: Any) -> Any:
         sums, records = strategy.run(replica_step, args=next(iterator))
@@ -84,7 +84,7 @@ def evaluator(
                 sums, records = evaluate_step(iterator)
             except tf.errors.OutOfRangeError:
                 break
-            of_batches.append(sums)  # read at the end, to start the next batch at once
+            of_batches.append(sums)  # read at the end, so the next batch starts at once
             target, predictions = _without_padding(*records)
             for accumulator in accumulators:
                 accumulator.update(target, predictions)
@@ -105,7 +105,7 @@ def _gathered(strategy: tf.distribute.Strategy, records: Any, *, is_shared: bool
 def _means(
     names: Sequence[str], of_batches: Sequence[Any], num_records: int | None
 ) -> dict[str, float]:
-    """Compute the means over all records from sums by batch, whose last number is the count.
+    """Compute means over all records from sums per batch, which end with the count.
 
     Raises:
         DatasetDamagedError: The count is not `num_records`.

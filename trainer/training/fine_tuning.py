@@ -31,7 +31,7 @@ def head_steps(config: TrainConfig, steps_per_epoch: int) -> int:
 def schedule(
     config: TrainConfig, steps_per_epoch: int
 ) -> float | keras.optimizers.schedules.LearningRateSchedule:
-    """Learning rate by step: that of the head, then that of the whole model with a warm-up."""
+    """Return the learning rate of the head, then of the whole model with a warm-up."""
     name, warm_up = config.schedule or "constant", config.warmup_steps or 0
     peak = config.learning_rate or USUAL_LEARNING_RATE
     first, last = head_steps(config, steps_per_epoch), (config.epochs or 0) * steps_per_epoch
@@ -49,7 +49,7 @@ def schedule(
 def change_of_cosine(
     config: TrainConfig, previous: TrainConfig, steps_per_epoch: int, step: int
 ) -> Iterator[str]:
-    """Yield a message if other epochs than before change the cosine of a continued run."""
+    """Yield a message if a new number of epochs changes a continued run's cosine."""
     now, before = (_rate_at(each, steps_per_epoch, step) for each in (config, previous))
     if config.schedule == "cosine" and not math.isclose(now, before, rel_tol=1e-6):
         yield (
@@ -64,7 +64,7 @@ def _rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
 
 
 def backbones(model: keras.Model) -> list[keras.Model]:
-    """Parts of a built-in model with pretrained weights."""
+    """Return the parts of a built-in model with pretrained weights."""
     return [layer for layer in model.layers if isinstance(layer, keras.Model)]
 
 

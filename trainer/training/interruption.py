@@ -42,7 +42,7 @@ class Interruption:
 
     @contextlib.contextmanager
     def with_nothing_to_save(self, others_wait: bool = False) -> Iterator[None]:
-        """Let a signal raise at once, unless other workers would wait for this one."""
+        """Let signals raise at once in this context, unless `others_wait` for this worker."""
         self._is_saved = not others_wait
         try:
             yield

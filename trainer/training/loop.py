@@ -21,15 +21,15 @@ from trainer.training.strategy import distributed, has_other_workers
 class Done:
     """Completed steps.
 
-    Only if they are settled, so no later step has begun, do the weights belong to these steps and
-    can be saved and validated.
+    Only if the steps are settled (no later step has begun) do the weights belong to these steps,
+    and can be saved and validated.
     """
 
     steps: int
     sums: Sequence[float]  # over all examples, in the order of `metric_names`
-    learning_rate: float  # of the next step
+    learning_rate: float  # for the next step
     diverged: tuple[int, float] | None = None  # number, from 1, and first loss that is not finite
-    ends: bool = False  # a worker was asked to stop before these steps; equal on all workers
+    ends: bool = False  # a worker was asked to stop before these steps; same on all workers
     waiting_s: float | None = None  # for batches; None if not measured
     is_settled: bool = True
 
@@ -45,7 +45,7 @@ class Follower(Protocol):
 
     @property
     def sees_steps(self) -> bool:
-        """Whether it needs each step, as a callback's `on_train_batch_end` does."""
+        """Whether it must see each step, for a callback's `on_train_batch_end`."""
 
     @property
     def is_done(self) -> bool:
@@ -55,7 +55,7 @@ class Follower(Protocol):
         """Number of steps to the follower's next action, at least 1; those steps are settled."""
 
     def advance(self, done: Done) -> None:
-        """Process completed steps."""
+        """Handle completed steps."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def _train(
         return _Call(steps, *train_steps(batches, tf.constant(steps), asked))
 
     steps_per_call = 1 if follower.sees_steps else plan.steps_per_call
-    is_first = True  # compiles, and is measured separately
+    is_first = True  # compiles, so it is measured separately
     while not follower.is_done and (last_step is None or follower.step < last_step):
         left = follower.steps_to_event()
         if last_step is not None:
@@ -176,10 +176,9 @@ def train_function(
 ) -> Callable[[Any, Any, Any], Any]:
     """Make the function (iterator of distributed batches, number of steps, asked) that trains.
 
-    It returns the sums over all examples of each of those steps, float32 [steps, 1 + metrics], in
-    the order of `metric_names`, added over the replicas; the sum of `asked` over the replicas; the
-    seconds that steps waited for batches, float64; and the learning rate of the next step. Frozen
-    layers are not trained.
+    It returns each step's sums over the examples of all replicas, float32 [steps, 1 + metrics], in
+    the order of `metric_names`; the sum of `asked` over the replicas; the seconds of waiting for
+    batches, float64; and the next step's learning rate. Frozen layers are not trained.
     """
     strategy, step = plan.strategy, _step_function(plan)
 
@@ -195,7 +194,7 @@ def train_function(
         waiting_s = tf.zeros([], tf.float64)
         with frozen(frozen_layers):  # during tracing
             for number in tf.range(steps):
-                # A batch that is fetched during a step does not count as waiting.
+                # Fetching a batch during a step does not count as waiting.
                 since = _time_of(sums) if plan.times_input else waiting_s
                 batch = next(batches)
                 if plan.times_input:
@@ -211,7 +210,7 @@ def train_function(
 def _step_function(plan: Plan) -> Callable[..., Any]:
     """Make one step of a replica: it applies its batch's gradients, summed over the replicas.
 
-    It takes (inputs, target, weight), and returns the sums over the batch's examples. Weights
+    It takes (inputs, target, weight) and returns the sums over the batch's examples. Weights
     affect only the loss.
     """
     task, model, optimizer = plan.task, plan.model, plan.optimizer
@@ -243,7 +242,7 @@ def _step_function(plan: Plan) -> Callable[..., Any]:
             )
         sums = example_sums(task, losses, target, outputs)
         if scales_loss:
-            # An overflow on one replica counts for all of them.
+            # An overflow on one replica applies to all.
             context = tf.distribute.get_replica_context()
             gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         optimizer.apply(gradients, model.trainable_variables)  # sums and clips (optimizers.py)

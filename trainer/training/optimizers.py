@@ -1,4 +1,4 @@
-"""Keras's optimizers with clipping after the sum over replicas, for data parallelism."""
+"""Keras's optimizers with clipping after the sum over replicas."""
 
 import contextlib
 import math
@@ -67,8 +67,8 @@ def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
 class SumThenClip:
     """Mixin for optimizers that sums gradients over the replicas, then clips their global norm.
 
-    Keras's own `clipnorm` and `global_clipnorm` silently clip each replica's part before the
-    sum, so training depends on the number of replicas (weights differ by 1e-2).
+    Keras's own `clipnorm` and `global_clipnorm` silently clip each replica's part before the sum,
+    so training depends on the number of replicas (weights differ by 1e-2).
     """
 
     max_norm: float
@@ -127,7 +127,7 @@ def learning_rate_schedule(
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear warm-up from 0, then constant; or half a cosine, if the last step is given."""
+    """A linear warm-up from 0, then constant, or half a cosine if the last step is given."""
 
     def __init__(self, learning_rate: float, warmup_steps: int, num_steps: int | None) -> None:
         self.learning_rate = learning_rate

@@ -12,7 +12,7 @@ _MUCH = 0.1
 
 
 class Part(NamedTuple):
-    """Speed of consecutive steps; the seconds without a batch are NaN if not measured."""
+    """Speed of consecutive steps; the waiting time is NaN if not measured."""
 
     steps: float = 0
     seconds: float = 0.0
@@ -55,7 +55,7 @@ class Pace:
         self._before: collections.deque[Part] = collections.deque()
 
     def start(self) -> None:
-        """Start the clock for the next steps; since the last ones an epoch has ended."""
+        """Start the clock for the next steps, after the end of an epoch."""
         now_s = self._now_s()
         if self._is_warm:
             self._ending_s = now_s - self._then_s
@@ -88,12 +88,12 @@ class Pace:
         return figures if part.steps else {}
 
     def seconds_for(self, steps: int, epochs: int = 0) -> float | None:
-        """Estimate the duration of further steps, and of the ends of so many epochs."""
+        """Estimate the duration of further steps and ends of epochs."""
         part = self.recent
         return steps / part.steps_per_s + epochs * self._ending_s if part.steps_per_s else None
 
     def facts(self, learning_rate: float, left_s: float | None) -> str:
-        """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, as far as known."""
+        """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, if known."""
         part = self.recent
         facts = {
             f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s": part.steps,

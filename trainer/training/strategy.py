@@ -22,7 +22,7 @@ class Workers:
 
 
 def read_workers() -> Workers:
-    """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`; ConfigError if it fails."""
+    """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`; raises ConfigError."""
     text = os.environ.get("TF_CONFIG")
     if not text:
         return Workers()
@@ -40,7 +40,7 @@ def read_workers() -> Workers:
 
 
 def create_strategy(devices: Devices, workers: Workers = Workers()) -> tf.distribute.Strategy:
-    """Make a MirroredStrategy with a replica on each of `devices`, on several workers on all.
+    """Make a strategy with one replica per device, mirrored over all workers.
 
     Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.
     Call it before any other use of TensorFlow: logical CPUs can only be created before TensorFlow
@@ -80,7 +80,7 @@ def _gpu_strategy(names: list[str], devices: Devices) -> tf.distribute.MirroredS
         try:
             tf.config.experimental.set_memory_growth(gpu, True)
         except RuntimeError:
-            break  # TensorFlow has already started and allocated memory
+            break  # TensorFlow already started and allocated memory
     operations = tf.distribute.NcclAllReduce() if len(numbers) > 1 else None
     return tf.distribute.MirroredStrategy(
         [f"/gpu:{number}" for number in numbers], cross_device_ops=operations

@@ -16,7 +16,7 @@ GREY = (128, 128, 128)
 
 @pytest.fixture(scope="module")
 def image():
-    """Noise on a gradient, uint8 [24, 32, 3], of which no channel is full."""
+    """Noise on a gradient, uint8 [24, 32, 3], without saturated channels."""
     noise = np.random.default_rng(1).integers(0, 60, (24, 32, 3))
     return (noise + np.linspace(30, 160, 32)[:, None] + [0, 10, 30]).astype(np.uint8)
 
@@ -51,7 +51,7 @@ def test_operations(image, operation, strength, expected, tolerance):
 
     wanted = np.asarray(expected(Image.fromarray(image)))
     different = np.abs(np.clip(found, 0, 255) - wanted).max(axis=-1)
-    assert (different > tolerance).mean() <= 0.01  # ties of nearest neighbours
+    assert (different > tolerance).mean() <= 0.01  # ties between nearest neighbours
 
 
 def test_one_value_is_left_as_it_is():
@@ -81,7 +81,7 @@ def test_policies(policy, of_boxes, area, mirror, changes_pixels):
 
 @pytest.mark.slow
 def test_rand_augment_of_boxes_is_a_function_of_its_seed_and_keeps_places():
-    """Pixel values change, but the brighter square stays where it is, or becomes the darker one."""
+    """Pixel values change, but the square stays in place, brighter or darker."""
     image = np.full((16, 16, 3), (60, 80, 100), np.uint8)
     image[4:12, 4:12] = (180, 160, 200)
     function = tf.function(rand_augment_in_place, autograph=False)

@@ -1,7 +1,7 @@
-"""Boxes in batches: padded to the most of a batch.
+"""Boxes in batches, padded to the most per record.
 
-A box is (xmin, ymin, xmax, ymax) in fractions of its image; where a record has fewer boxes than
-the batch has room for, each number of a box, its class and its attributes is -1.
+A box is (xmin, ymin, xmax, ymax) in fractions of its image. Records with fewer boxes than the
+batch has room for are padded: numbers of boxes, classes and attributes are -1.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def boxed(tmp_path_factory, write_dataset, schema, png):
     """Three images with 2, 0 and 1 boxes, in one shard."""
 
     def record(boxes, labels):
-        """An image and its boxes, as a build stores them."""
+        """Make an image and its boxes as stored by a build."""
         columns = [list(map(float, column)) for column in zip(*boxes, strict=True)] or [[]] * 4
         sides = zip(("xmin", "ymin", "xmax", "ymax"), columns, strict=True)
         return {

@@ -1,4 +1,4 @@
-"""Batches: names, shapes, values, inputs and targets, and what is said of wrong arguments."""
+"""Batches: names, shapes, values, inputs and targets, and errors for wrong arguments."""
 
 import numpy as np
 import pytest

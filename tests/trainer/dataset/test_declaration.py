@@ -1,4 +1,4 @@
-"""Features that a caller declares, held against the first records."""
+"""Declared features, checked against the first records."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bare TFRecord files: their splits, their compression, and the look at their first records."""
+"""Bare TFRecord files: splits, compression, and inspection of the first records."""
 
 import gzip
 

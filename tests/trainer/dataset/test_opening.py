@@ -1,4 +1,4 @@
-"""Finding datasets: directories, versions, bare files, and what is said when there is none."""
+"""Opening datasets: directories, versions, bare files, and errors if there is none."""
 
 import gzip
 import shutil
@@ -43,7 +43,7 @@ SEQUENCE = tf.train.SequenceExample(
 FUTURE = sealed({"format_version": 99, "features": [], "splits": {}}).encode()
 A_RECORD = framed(tensorflow_example({"n": 1}))
 MIXED = r"b\.tfrecord\.gz is gzip, but .*a\.tfrecord of the same split is not"
-# Files by name, what is opened of them, and the error.
+# Files by name, the path to open, and the error.
 REFUSED = {
     "no metadata": ({SHARD: b""}, "", NotADatasetError, "interrupted.*beam-tfrecords build"),
     "no JSON": ({"metadata.json": b"{"}, "", DatasetDamagedError, "build the dataset again"),

@@ -1,4 +1,4 @@
-"""Every record comes once per pass, in an order that only the seed decides."""
+"""Every record occurs once per pass, in an order that depends only on the seed."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def numbers(batches):
 
 
 def shuffled(dataset, **options):
-    """The numbers of shuffled batches."""
+    """Return the record numbers of shuffled batches."""
     options = {"features": ["number"], "shuffle": True, "seed": 3, **options}
     return numbers(dataset.batches("train", **options))
 
@@ -38,7 +38,7 @@ def test_shuffled_order_is_decided_by_the_seed(dataset):
     assert first == again
     assert first != other
     assert sorted(first[:50]) == sorted(first[50:]) == list(range(50))
-    assert first[:50] != first[50:]  # another order each pass
+    assert first[:50] != first[50:]  # another order in each pass
 
 
 @pytest.mark.parametrize(("global_seed", "shuffle_buffer"), first_quick([(0, 7), (1, 2048)]))
@@ -73,7 +73,7 @@ def test_iterating_again_gives_the_next_order(dataset):
 
 @pytest.fixture
 def planned(monkeypatch):
-    """How many records are read at once, one number for each plan."""
+    """Number of records read at once, per plan."""
     counts = []
 
     def counted(index, numbers):
@@ -85,7 +85,7 @@ def planned(monkeypatch):
 
 
 def test_the_first_window_comes_in_parts(dataset, planned, monkeypatch):
-    """So that no first batch waits for 256 MiB; the order stays that of whole windows."""
+    """The first batch need not wait for 256 MiB; the order is that of whole windows."""
     options = {"shuffle_buffer": 64, "repeat": 2, "first_record": 3}
     whole = shuffled(dataset, **options)
     assert planned == [47, 50]
@@ -103,7 +103,7 @@ def test_what_was_skipped_is_not_read(dataset, planned):
 
     next(iter(batches))
 
-    assert planned[0] <= 10  # a window, less what was used of it
+    assert planned[0] <= 10  # a window without its used records
     assert len(planned) < 20
 
 

@@ -1,4 +1,4 @@
-"""Without TensorFlow a record has the values that the trainer reads with it."""
+"""Random access without TensorFlow yields the same values as the trainer."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ POINTS = "image/object/keypoint"
 AUDIO = {"name": "audio", "kind": "audio", "key": "audio/encoded", "sample_rate": 8000}
 IMAGE = {"name": "image", "kind": "image", "key": "image/encoded"}
 LABEL = {"kind": "class_label", "dtype": "int64"}
-# By kind: how metadata.json declares it, and what records hold.
+# Declaration in metadata.json and record values, by kind.
 KINDS = {
     "png": (
         IMAGE,

@@ -1,4 +1,4 @@
-"""Numbers that `Dataset.batches` takes: what is taken, and what is refused when it is called."""
+"""Numeric arguments that `Dataset.batches` accepts and rejects."""
 
 import numpy as np
 import pytest

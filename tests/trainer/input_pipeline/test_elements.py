@@ -1,4 +1,4 @@
-"""What a batch is: inputs, target and weight."""
+"""Elements of a batch: inputs, target and weight."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import trainer
 
 @pytest.fixture
 def dataset(tmp_path, write_records):
-    """Three records of two inputs, a label and two weights."""
+    """Three records with two inputs, a label and two weights."""
     write_records(
         tmp_path / "a.tfrecord",
         [

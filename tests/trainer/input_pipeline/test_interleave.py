@@ -1,4 +1,4 @@
-"""Windows are read in runs of neighbours; what TensorFlow cannot read is named."""
+"""Windows are read in runs of neighbours; unreadable records are named."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def write(path, sizes):
 
 @pytest.fixture
 def index_of(tmp_path):
-    """The index of shards with records of these sizes."""
+    """Index of shards with small and large records."""
 
     def make(*shards):
         for number, sizes in enumerate(shards):
@@ -53,7 +53,7 @@ def test_runs(index_of, shards, numbers, expected):
 
 
 def read_window(index, numbers):
-    """The records of a window of these numbers."""
+    """Read the records of a window with these numbers."""
     keys = np.stack([np.zeros(len(numbers), np.int64), numbers], axis=1)
     reader = WindowReader(index, RecordReader(index).read)
     parts = reader.windows(tf.data.Dataset.from_tensors(tf.constant(keys)))

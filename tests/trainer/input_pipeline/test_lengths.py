@@ -1,4 +1,4 @@
-"""Arguments of `.batches` about lengths."""
+"""Length arguments of `Dataset.batches`."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """Lengths in batches: padded, cut and ragged, against NumPy by hand.
 
-Columns that need no decoding are padded a batch at a time, others record by record: each case
-is read both ways, the second with an image beside it.
+Columns that need no decoding are padded batch by batch, others record by record: each case is
+read both ways, the second with an additional image.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ def dataset(request, tmp_path_factory, write_records, png):
 
 
 def by_hand(values, length, fill):
-    """Each of `values` cut or filled up to `length`, one below the other."""
+    """Cut or fill every row of `values` to `length`, and stack them."""
     filled = [[*value[:length], *[fill] * (length - len(value))] for value in values]
     return np.array(filled, dtype=object).tolist()
 

@@ -1,4 +1,4 @@
-"""The stages of the input run at the same time, and during the training."""
+"""Input stages run in parallel with each other and with the training."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from trainer.views import Views
 
 
 def stages(dataset):
-    """The kinds of a dataset and of all that it is made of, the last one first."""
+    """Kinds of a dataset and its inputs, last stage first."""
     yield type(dataset).__name__.strip("_").removesuffix("Dataset")
     for each in dataset._inputs():
         yield from stages(each)
@@ -54,7 +54,7 @@ def test_every_map_is_parallel_and_nothing_follows_the_prefetch(colors, batches)
 
     assert kinds[0] == "Prefetch"
     assert "ParallelMap" in kinds
-    # `unbatch` has one of its own, over windows.
+    # `unbatch` has its own map over windows.
     assert [
         kind
         for after, kind in itertools.pairwise(kinds)
@@ -67,7 +67,7 @@ def test_tensorflow_does_not_tune_the_chain(dataset):
 
 
 def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
-    monkeypatch.setattr(record_source, "_streamed", None)  # one file after the other
+    monkeypatch.setattr(record_source, "_streamed", None)  # would read one file after the other
     dataset = trainer.open(colors)
 
     numbers = [int(record["number"]) for record in dataset.numpy("train", features="number")]

@@ -1,4 +1,4 @@
-"""What is said of records that do not fit, be they read one by one or in batches."""
+"""Errors for records that do not fit, read one by one or in batches."""
 
 import re
 
@@ -14,7 +14,7 @@ USUAL = {"n": 1, "x": [0.5, 0.5], "s": b"a"}
 
 
 def opened(tmp_path, write_records, last, features=None):
-    """A dataset whose first records are usual, and whose last is `last`."""
+    """A dataset of usual records that ends with `last`."""
     write_records(tmp_path / "a.tfrecord", [USUAL] * 300 + [last])
     return trainer.open(tmp_path / "a.tfrecord", features=features)
 
@@ -54,7 +54,7 @@ def test_a_record_that_does_not_fit_what_was_inferred(tmp_path, write_records, l
         list(dataset.numpy())
     for batch_size in (32, None):
         error = error_of(dataset.batches(batch_size=batch_size))
-        assert "inferred" in error.message  # users of `batches` read the remedy, too
+        assert "inferred" in error.message  # users of `batches` see the remedy, too
         assert expected in str(explain(error))
 
 
@@ -237,6 +237,6 @@ def test_what_a_compiled_function_says_first_is_left_out(root):
     ],
 )
 def test_a_lost_worker_is_named(message, named):
-    """As TensorFlow 2.21 tells the others."""
+    """Messages of TensorFlow 2.21 on the other workers."""
     error = explain(tf.errors.UnavailableError(None, None, message))
     assert re.match(named, str(error))

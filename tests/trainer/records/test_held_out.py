@@ -1,4 +1,4 @@
-"""The share of a split that is kept out of training."""
+"""The share of a split held out of training."""
 
 import io
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ def test_groups_stay_together():
 
 
 def one_shard(**columns):
-    """A split whose index has these columns."""
+    """A split whose index has `columns`."""
     data = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), data)
     shards = SimpleNamespace(files=SimpleNamespace(names=("one",)))

@@ -1,4 +1,4 @@
-"""Every order mixes the whole split, and is a function of only the seed and the pass."""
+"""Orders mix the whole split, and depend only on the seed and the pass."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def shard_lengths(count):
 
 @pytest.fixture(scope="module", params=[1, 16, 1000], ids="{} shards".format)
 def passes(request):
-    """Some passes in windows of 2,048 records: record numbers [passes, records]."""
+    """Several passes in windows of 2,048 records: record numbers [passes, records]."""
     order = Order(shard_lengths(request.param), seed=3, window=2048)
     return np.stack([one_pass(order, number) for number in range(PASSES)])
 

@@ -1,4 +1,4 @@
-"""Which metric tells the best model, and which way."""
+"""Choosing the best model by a metric and its direction."""
 
 import pytest
 
@@ -44,4 +44,4 @@ def test_the_best_row():
     assert Best().rank({"loss": 2.0, "val_loss": 1.0}) == 1.0
     assert Best("mAP", False).rank({"loss": 2.0}) == float("inf")
     rows = [{"loss": loss, "val_loss": loss, "val_accuracy": 0.9} for loss in (0.5, 0.2, 0.3, 0.2)]
-    assert Best("accuracy", is_least=False).place(rows) == 1  # of equals the lowest loss
+    assert Best("accuracy", is_least=False).place(rows) == 1  # ties: lowest loss

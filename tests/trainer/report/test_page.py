@@ -1,4 +1,4 @@
-"""The page of a run: what it says, and that names of others do nothing."""
+"""Reports of runs: content, and escaping of hostile names."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A small run, and the commands that use one."""
+"""Fixtures: a small run, and the commands that use one."""
 
 import shutil
 
@@ -30,13 +30,13 @@ def finished(table, tmp_path_factory):
 
 @pytest.fixture
 def run(finished, tmp_path):
-    """A copy of it."""
+    """A copy of the finished run."""
     return shutil.copytree(finished, tmp_path / "run")
 
 
 @pytest.fixture
 def command(table, tmp_path):
-    """A function from a command's name, a run and more options to its exit code."""
+    """A function of a command's name, a run and options that returns the exit code."""
 
     def start(name, run, *more):
         arguments = {

@@ -28,7 +28,7 @@ def previous():
 
 
 def read(options):
-    """The options of a run, as they are read of its config.json."""
+    """Options of a run as read from config.json."""
     return run_config(json.loads(json.dumps({"options": options, **UNTRAINED}))).options
 
 

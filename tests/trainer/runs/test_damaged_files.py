@@ -1,4 +1,4 @@
-"""Damaged files of a run: every command names the file, its fault and a remedy."""
+"""Damaged files of a run: every command names the file, the damage and a remedy."""
 
 import contextlib
 import json
@@ -45,14 +45,14 @@ OF_OTHERS = [
 def test_every_command_names_the_file(run, command, capsys, name, commands, damage):
     damage(run / name)
     if name in (HISTORY, CONFIG) and damage is flip:
-        return  # no checksum is compared: one digit for another is a history, too
+        return  # no checksum: another digit is a valid history, too
     is_lost_history = name == HISTORY and not os.path.lexists(run / name)
 
     for each in commands:
         code = command(each, run)
 
         message = capsys.readouterr().err
-        if is_lost_history:  # it is written again, from here on
+        if is_lost_history:  # rewritten from here on
             assert code == 0
         else:
             assert code in (2, 3), message
@@ -114,7 +114,7 @@ def test_what_is_left_of_a_run_is_not_begun_anew(run, command, capsys, lost, rea
 
 
 def places(value, before=()):
-    """The place of every value in JSON."""
+    """Yield the path of every value in JSON."""
     yield before
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
@@ -135,7 +135,7 @@ OTHERS = st.one_of(
 
 @st.composite
 def changes(draw, record):
-    """The record with one value removed or replaced, or one more."""
+    """Remove, replace or add one value of the record."""
     copy = json.loads(json.dumps(record))
     *path, last = draw(st.sampled_from([place for place in places(copy) if place]))
     parent = copy

@@ -1,4 +1,4 @@
-"""What a run leaves, and what is kept of it."""
+"""Files of a run directory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Runs that are killed at a step, and started again by the same command, are equal bit for bit."""
+"""Runs killed at a step and restarted by the same command are equal bit for bit."""
 
 import os
 import re
@@ -44,13 +44,13 @@ CHANGES = (
     *("--augment", "rand", "--label-smoothing", "0.1"),
     *("--label-smoothing", "0.1", "--class-weights", "balanced"),
 )
-# One replica and few steps: nearly all of its time is building and tracing.
+# One replica and few steps: nearly all time is building and tracing.
 EFFICIENT = (
     *("--model", "EfficientNetB0", "--batch-size", "4", "--image-size", "32", "--augment", "rand"),
     *("--devices", "cpu", "--epochs", "1", "--checkpoint-every-steps", "1"),
     *("--validation-split", "none"),
 )
-# The head learns for the first three steps, then all.
+# Train only the head for three steps, then all layers.
 TWO_PHASES = (
     *("--model", "MobileNet", "--weights", "mobilenet.weights.h5", "--head-epochs", "1"),
     *("--batch-size", "4", "--image-size", "32", "--devices", "cpu", "--steps-per-epoch", "3"),
@@ -63,14 +63,14 @@ RATES = (
 
 
 def finish(started):
-    """The process, when it has ended."""
+    """Wait until the process has ended, and return it."""
     out, err = started.communicate()
     return subprocess.CompletedProcess(started.args, started.returncode, out, err)
 
 
 @pytest.fixture
 def train(colors, tmp_path):
-    """A function from a run and options to the process, by default when it has finished."""
+    """A function of a run and options that returns the process, by default a finished one."""
     (tmp_path / "mine.py").write_text(MODULE)
 
     def start(run, *more, wait=True, **signals):
@@ -86,7 +86,7 @@ def train(colors, tmp_path):
 
 
 def variables(run):
-    """Everything in the last checkpoint but its own bookkeeping."""
+    """Return all of the last checkpoint except its bookkeeping."""
     newest = max((run / "checkpoints").iterdir(), key=lambda folder: int(folder.name[5:]))
     reader = tf.train.load_checkpoint(str(newest / "state"))
     names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
@@ -135,7 +135,7 @@ def test_a_killed_run_is_equal_to_one_that_was_not(train, tmp_path, options, kil
     done = train(killed, *options)
     assert done.returncode == 0, done.stderr
 
-    assert "InitializeLog" not in done.stderr  # TensorFlow's notes at each start
+    assert "InitializeLog" not in done.stderr  # TensorFlow's messages at start
     assert f"continuing after {goes_on}" in done.stderr  # killed before the next was saved
     assert (killed / "history.csv").read_bytes() == (whole / "history.csv").read_bytes()
     expected, found = variables(whole), variables(killed)
@@ -173,7 +173,7 @@ def test_a_second_training_is_refused_while_the_first_is_there(train, tmp_path, 
             assert refused.returncode == 2
             assert f"another training is writing {run}; wait for it" in refused.stderr
         assert {file: file.read_bytes() for file in run.rglob("*") if file.is_file()} == before
-        # What is finished may be used meanwhile.
+        # Finished models can be used meanwhile.
         export = ["export", "--run", str(run), "--output", str(tmp_path / "model.keras")]
         assert main(export) == 0
         assert main([*export, "--overwrite", "--which", "last"]) == 2
@@ -182,4 +182,4 @@ def test_a_second_training_is_refused_while_the_first_is_there(train, tmp_path, 
         first.kill()
         first.communicate()
 
-    assert train(run, *SMALL).returncode == 0  # the lock went with the process
+    assert train(run, *SMALL).returncode == 0  # the lock ended with the process

@@ -1,4 +1,4 @@
-"""The commands from end to end: what they print, what they leave, how they exit."""
+"""The commands from end to end: output, files and exit codes."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ def options(data, run, *more):
 
 @pytest.fixture(scope="module")
 def finished(colors, tmp_path_factory):
-    """A deterministic run of two epochs, in a process of its own."""
+    """A deterministic run of two epochs in its own process."""
     run = tmp_path_factory.mktemp("runs") / "finished"
     done = subprocess.run(
         [sys.executable, "-m", "trainer", *options(colors, run, "--deterministic")],
@@ -83,7 +83,7 @@ def test_train_prints_the_best_metrics_and_says_the_rest_on_stderr(finished):
     assert "2 replicas," in done.stderr
     assert "epoch 2: loss" in done.stderr
     assert "Warning" not in done.stderr
-    assert done.stderr.startswith("task ")  # no notes of TensorFlow's
+    assert done.stderr.startswith("task ")  # no messages of TensorFlow
 
 
 def test_a_page_links_to_the_report_of_a_local_dataset(tmp_path):
@@ -187,7 +187,7 @@ def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_step_that_diverges_is_named(colors, tmp_path, capsys):
-    """With such a rate the second step has the first one's weights."""
+    """At this rate, the first update makes the second step's loss diverge."""
     more = ("--learning-rate", "1e38", "--warmup-steps", "0", "--devices", "cpu")
     assert main(options(colors, tmp_path / "run", *more)) == 1
     *_, line = capsys.readouterr().err.splitlines()

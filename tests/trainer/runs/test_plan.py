@@ -1,4 +1,4 @@
-"""What a run chooses where its options leave it open."""
+"""Defaults that a run derives from its data."""
 
 import pytest
 

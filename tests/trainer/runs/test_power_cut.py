@@ -1,4 +1,4 @@
-"""A power cut at any call of a training or an export leaves what was finished, whole."""
+"""A power cut at any call of a training or export leaves finished files intact."""
 
 import json
 import random
@@ -28,13 +28,13 @@ def training(table, run, seed, *more):
 
 
 def weights(checkpoints):
-    """The bytes of the last checkpoint's values."""
+    """Return the bytes of the last checkpoint's values."""
     folder = checkpoints / f"step-{LAST_STEP}"
     return (folder / "state.data-00000-of-00001").read_bytes()
 
 
 def check_run(disk, root, *, finished):
-    """Whatever counts is whole: the checkpoints, the rows that they precede, the models."""
+    """Check that checkpoints, the rows after them, and models are complete."""
     shutil.rmtree(root, ignore_errors=True)
     disk.lay_out(root)
     run = RunDirectory(str(root / "run"))
@@ -44,7 +44,7 @@ def check_run(disk, root, *, finished):
     run.read_config()
     run.read_task()
     steps = checkpoint_files.steps_in(run.checkpoints)
-    for step in steps[:3]:  # an older one may be deleted in part
+    for step in steps[:3]:  # an older one may be partly deleted
         assert checkpoint_files.damage(run.checkpoints, step) is None, disk
     rows = run.read_history()
     assert all(row["step"] <= steps[0] for row in rows), disk
@@ -65,7 +65,7 @@ def test_a_training(table, tmp_path):
     for disk in recording.disks():
         check_run(disk, tmp_path / "after", finished=disk.is_last)
         steps = checkpoint_files.steps_in(tmp_path / "after/run/checkpoints")
-        assert max([0, *steps]) >= newest - 2, disk  # the one before is there until the next is
+        assert max([0, *steps]) >= newest - 2, disk  # the previous one stays until the next exists
         newest = max([newest, *steps])
         disks.append(disk)
     assert newest == LAST_STEP

@@ -1,4 +1,4 @@
-"""What is done between steps, and what is kept of them."""
+"""Work between steps: checkpoints, validation, history, callbacks."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from trainer.training.loop import Done
 
 
 class Callback(keras.callbacks.Callback):
-    """Notes what it is called for."""
+    """Record the calls."""
 
     def __init__(self, stop_after=None):
         super().__init__()
@@ -39,7 +39,7 @@ class Callback(keras.callbacks.Callback):
 
 @pytest.fixture
 def make_recorder(tmp_path, make_plan, one_replica):
-    """A function from validation losses and options to a run, and its recorder where it goes on."""
+    """A function of validation losses and options that returns a run and its recorder."""
 
     def make(val_losses=(), callbacks=(), *, best=None, epochs=3, run=None, **options):
         run = run or RunDirectory(str(tmp_path))
@@ -73,7 +73,7 @@ def done(steps, loss, **more):
 
 
 def follow(recorder, steps=None):
-    """Goes on, with a loss that is the number of the step and weights that are, too."""
+    """Train on, with the step number as loss and as weights."""
     with recorder.following():
         while not recorder.is_done and steps != 0:
             count = min(recorder.steps_to_event(), steps or 100)
@@ -104,7 +104,7 @@ def test_the_best_model_is_kept(make_recorder, val_losses, best_epoch):
 
 
 def test_the_best_by_a_metric(make_recorder):
-    """By the highest, though its loss is not the lowest; the others end the training."""
+    """The highest is best, though not of the lowest loss; the others end the training."""
     best = Best("mAP", is_least=False)
     run, recorder = make_recorder([1.0], epochs=6, early_stopping=2, best=best)
     found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.5), (0.7, 0.9)])

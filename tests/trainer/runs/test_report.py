@@ -1,4 +1,4 @@
-"""When the page of a run is drawn, and `evaluate --report`: a page of another split."""
+"""When a run's report is drawn, and `evaluate --report` for another split."""
 
 import types
 

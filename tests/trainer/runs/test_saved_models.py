@@ -1,4 +1,4 @@
-"""Models of others, and damaged ones: refused by name, and nothing in them is executed."""
+"""Untrusted and damaged models are rejected by name, and no code in them is executed."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ from trainer.tasks.inputs.numbers import Numbers
 from trainer.tasks.targets import OneClass
 
 CONFIG, WEIGHTS = "config.json", "model.weights.h5"
-FIRST = "layers/dense/vars/0"  # of the weights
+FIRST = "layers/dense/vars/0"  # in the weights file
 TASK = Task(
     name="tabular_classification",
     inputs={name: Numbers(name=name, size=1, mean=(2.0,), variance=(4.0,)) for name in "ab"},
@@ -28,7 +28,7 @@ TASK = Task(
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A model of TASK, as Keras wrote it."""
+    """A model of TASK as saved by Keras."""
     file = tmp_path_factory.mktemp("saved") / "model.keras"
     keras.utils.set_random_seed(1)
     TASK.model("small").save(file)
@@ -37,7 +37,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def changed(saved, tmp_path):
-    """A function from parts by name to a copy of the model with these instead."""
+    """A function that returns a copy of the model with some parts replaced, by name."""
 
     def make(parts, compression=zipfile.ZIP_STORED):
         file = tmp_path / "model.keras"
@@ -55,13 +55,13 @@ def of_keras(name, config, module="keras.layers"):
 
 
 def sequential(layer):
-    """The configuration of a model of one layer."""
+    """Configuration of a model with one layer."""
     inputs = of_keras("InputLayer", {"batch_shape": [None, 1], "name": "a"})
     return of_keras("Sequential", {"name": "model", "layers": [inputs, layer]}, "keras")
 
 
 def encoded(function):
-    """A lambda as Keras writes it."""
+    """A lambda as serialized by Keras."""
     code = base64.b64encode(marshal.dumps(function.__code__)).decode()
     return {"class_name": "__lambda__", "config": {"code": code, "defaults": None, "closure": None}}
 
@@ -163,7 +163,7 @@ def made_external(file):
     )
 
 
-@pytest.mark.filterwarnings("ignore:Skipping nested container")  # Keras, of what is left
+@pytest.mark.filterwarnings("ignore:Skipping nested container")  # from Keras, for other parts
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -196,7 +196,7 @@ def test_a_bomb(changed):
 
 
 def test_every_flipped_bit_is_found_or_does_nothing(changed):
-    """Of the dates of parts, and such, nothing depends."""
+    """Some bits, such as dates of parts, have no effect."""
     whole = changed({}).read_bytes()
     rng = np.random.default_rng(3)
     found = 0

@@ -1,4 +1,4 @@
-"""What a run states of its models' validation."""
+"""Choosing the history row of a run's model."""
 
 import pytest
 

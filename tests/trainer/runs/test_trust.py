@@ -1,4 +1,4 @@
-"""A run of somebody else executes nothing, and leads nowhere, that the command does not name."""
+"""Untrusted runs execute no code and open no places that the command does not name."""
 
 import sys
 
@@ -57,7 +57,7 @@ def test_what_could_act_is_to_be_named(options, missing):
 
 @pytest.fixture
 def acting(run, tmp_path, monkeypatch):
-    """A function that makes the run name a function; it is in a module that acts when imported."""
+    """A function that makes the run name a function, in a module with effects on import."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "somebodys.py").write_text(MODULE)
 
@@ -81,7 +81,7 @@ def test_no_command_imports_what_only_the_run_names(acting, command, tmp_path, c
     message = capsys.readouterr().err
     if name == "resume":
         assert (code, "add --model-fn somebodys:model_fn" in message) == (2, True)
-    else:  # which does not need it
+    else:  # does not need it
         assert code == 0, message
     assert not (tmp_path / "acted").exists()
     assert "somebodys" not in sys.modules
@@ -120,7 +120,7 @@ def test_what_is_named_again_is_used(acting, command, tmp_path, name):
 
 
 def test_layers_of_ones_own_are_asked_for(acting, command, run, tmp_path, capsys):
-    """The model has a layer that only the module registers."""
+    """Only the module registers a layer of the model."""
     import keras
 
     @keras.saving.register_keras_serializable(package="somebodys")

@@ -1,4 +1,4 @@
-"""Several processes train together, by TF_CONFIG, what one trains."""
+"""Several processes with TF_CONFIG train the same model as one process."""
 
 import json
 import re
@@ -61,16 +61,16 @@ ALL_CHANGES = (
 
 
 def train(data, run, num_workers, *more, ended=None, exit_code=0, options=ALL_CHANGES, **signals):
-    """Trains in so many processes, all of which return the exit code; returns what each said.
+    """Train in several processes that return `exit_code`; return the output of each process.
 
-    The process `ended` gets a signal, as `begin` has it, and returns what kills it.
+    The process `ended` gets a signal, with arguments of `begin`, and returns the signal's code.
     """
     addresses = [f"localhost:{port}" for port in free_ports(num_workers)]
     words = ("train", "--data", data, "--output", run, "--devices", "cpu", "--seed", "4")
     processes = []
     for number in range(num_workers):
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
-        # oneDNN's sums depend on the number of rows that a replica has; ten steps amplify that.
+        # oneDNN's sums depend on the number of rows per replica, which ten steps amplify.
         variables = {"TF_ENABLE_ONEDNN_OPTS": "0"}
         variables |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
         variables |= signals if number == ended else {}
@@ -89,14 +89,14 @@ def train(data, run, num_workers, *more, ended=None, exit_code=0, options=ALL_CH
 
 @pytest.fixture(scope="module")
 def one(colors, tmp_path_factory):
-    """The run of one process."""
+    """A run of one process."""
     run = tmp_path_factory.mktemp("one") / "run"
     train(colors, run, 1)
     return run
 
 
 def check_same(run, one):
-    """The weights and the last row of the history, validation too, are those of one process."""
+    """Check that weights and the last row, with validation, equal those of one process."""
     np.testing.assert_allclose(weights_of(run), weights_of(one), rtol=0, atol=1e-5)
     rows = [(each / "history.csv").read_text().splitlines()[-1] for each in (one, run)]
     for ours, theirs in zip(*(map(float, row.split(",")) for row in rows), strict=True):
@@ -113,7 +113,7 @@ def test_two_workers_end_together_and_train_what_one_trains(colors, one, tmp_pat
     assert "ended by SIGTERM; the run is saved" in said[1]
 
     said = train(colors, run, 2)
-    assert "continuing after epoch 0, step 4" in said[0]  # the step in which all were told
+    assert "continuing after epoch 0, step 4" in said[0]  # the step in which all noticed
     check_same(run, one)
 
 
@@ -147,7 +147,7 @@ def test_another_number_of_workers_goes_on(colors, one, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "metric"), [("boxes", "val_mAP"), ("segmentation", "val_mIoU")])
 def test_two_workers_validate_as_one(directory_of, tmp_path, kind, metric):
-    """Records of what is where in an image: of boxes, each worker pads to the most of its own."""
+    """Every worker pads boxes to the most in its own part of a batch."""
     options = ("--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "4", "--image-size", "32")
     more = ("--validation-split", "test")
     for num_workers in (1, 2):

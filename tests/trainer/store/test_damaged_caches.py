@@ -1,4 +1,4 @@
-"""What this machine keeps of files, damaged in every way: made again or named, never believed."""
+"""Damaged local caches are made again or reported, never trusted."""
 
 import contextlib
 import os
@@ -20,11 +20,11 @@ from trainer.input_pipeline.tensorflow_errors import readable_errors
 
 
 class Kept:
-    """One of the caches: a source that is read through it, and where its files are.
+    """One of the caches, with a source that is read through it.
 
     Attributes:
-        source: What is opened.
-        folder: With what is kept.
+        source: Path or URL to open.
+        folder: Folder of the cache's files.
         remote: Whether the source is on a store.
     """
 
@@ -44,7 +44,7 @@ class Kept:
         self.write(0)
 
     def write(self, first):
-        """Makes the source, anew if it is there: other records of the same sizes."""
+        """Write the source, replacing it by other records of the same sizes."""
         shutil.rmtree(self._local, ignore_errors=True)
         self._make(self._local, first, "GZIP" if self.kind == "unpacked" else "")
         place = str(self._local)
@@ -59,14 +59,14 @@ class Kept:
         return trainer.open(self.source, **self._options)
 
     def read(self, dataset):
-        """Two passes: the numbers of the records."""
+        """Return the record numbers of two passes."""
         options = {"batch_size": 4, "shuffle": True, "seed": 1, "repeat": 2, "features": "number"}
         with readable_errors():
             found = list(dataset.batches("train", **options))
         return [batch["number"].numpy().tolist() for batch in found]
 
     def reads(self, expected, named, dataset=None):
-        """Whether the records are read; else the error is one that is `named`."""
+        """Return whether the records were read; else check that the error is `named`."""
         try:
             assert self.read(dataset or self.open()) == expected
         except TrainerError as error:
@@ -77,7 +77,7 @@ class Kept:
 
     @property
     def files(self):
-        """What is kept, but for locks."""
+        """List the cache's files without locks."""
         return sorted(path for path in self.folder.iterdir() if not path.name.startswith("lock"))
 
 
@@ -86,7 +86,7 @@ KINDS = ["index", "unpacked", "copies"]
 
 @pytest.fixture
 def open_folder():
-    """A folder that other users may enter, as they may not the tests' own."""
+    """Make a folder that other users may enter, unlike the tests' own."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)
@@ -156,7 +156,7 @@ def test_damage_while_it_is_used(kept, damage):
 
 @pytest.mark.slow
 def test_what_this_user_may_not_read(kept):
-    """Files of another user, in a folder of this one's."""
+    """Files of another user in this user's folder."""
     expected = kept.read(kept.open())
     paths = kept.files
     nobody = 65534
@@ -178,7 +178,7 @@ def test_what_this_user_may_not_read(kept):
     ],
 )
 def test_a_folder_that_cannot_be_used(kept, make):
-    """What must be kept to be read is named; the rest costs time only."""
+    """Caches that are required are reported; without the others, only time is lost."""
     expected = kept.read(kept.open())
     shutil.rmtree(kept.folder)
     make(kept.folder)
@@ -188,7 +188,7 @@ def test_a_folder_that_cannot_be_used(kept, make):
 
 @contextlib.contextmanager
 def as_user(number):
-    """What root may do, this user may not."""
+    """Drop root's permissions in this context."""
     before = os.geteuid()
     if before == 0:
         os.seteuid(number)
@@ -200,7 +200,7 @@ def as_user(number):
 
 @pytest.mark.slow
 def test_a_full_disk(kept):
-    """The system lets this process write no file further than 500 bytes."""
+    """The system limits this process to files of 500 bytes."""
     expected = kept.read(kept.open())
     shutil.rmtree(kept.folder)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

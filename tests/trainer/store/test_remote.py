@@ -14,7 +14,7 @@ from trainer.input_pipeline.tensorflow_errors import readable_errors
 
 @pytest.fixture
 def stored(bucket, colors):
-    """The URL of `colors` on a store, and the store."""
+    """URL of `colors` on a store, and the store."""
     url, store = bucket
     store.put_folder(f"{url}/data/tiny/1.0.0", colors)
     return f"{url}/data/tiny/1.0.0", store
@@ -47,7 +47,7 @@ def test_remote_records_come_in_the_order_of_local_ones(stored, colors, scheme):
     gets = [place for operation, place in store.requests if operation == "get"]
     shards = [place for place in gets if "tiny-train" in place]
     assert len(set(shards)) == 3
-    assert len(shards) <= 4  # one is opened, to see whether it is compressed
+    assert len(shards) <= 4  # one is opened to detect compression
 
 
 def test_shards_are_copied_once_or_read_by_ranges(stored, colors, tmp_path):

@@ -1,4 +1,4 @@
-"""Batch normalisation on several replicas: over the global batch, or over each replica's part."""
+"""Batch normalisation on several replicas, over the global batch or a replica's part."""
 
 import functools
 import json
@@ -16,7 +16,7 @@ MOMENTUM = 0.5
 
 
 def normalized(task=None, *, synchronized=False):
-    """Statistics of the images themselves, and of what is made of them."""
+    """A model that normalises the images, and then features of them."""
     options = {"momentum": MOMENTUM, "synchronized": synchronized}
     return keras.Sequential(
         [
@@ -43,7 +43,7 @@ def test_synchronised_two_replicas_learn_what_one_learns(make_plan, one_replica,
     two = trained(make_plan, two_replicas, synchronized=True)
     apart = trained(make_plan, two_replicas, synchronized=False)
 
-    # Sums in another order differ by rounding, which five steps amplify.
+    # Another order of sums changes the rounding, which five steps amplify.
     for mine, theirs in zip(two, one, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-4)
     assert max(np.abs(mine - theirs).max() for mine, theirs in zip(apart, one, strict=True)) > 1e-3
@@ -62,7 +62,7 @@ def test_else_the_statistics_are_those_of_the_first_replicas_part(make_plan, two
     found = [each.numpy() for each in by_replica(average.value)]
     means = [(1 - MOMENTUM) * half.mean(axis=(0, 1, 2)) for half in halves]
     np.testing.assert_allclose(found, means, rtol=1e-5)
-    np.testing.assert_array_equal(average.numpy(), found[0])  # what is saved
+    np.testing.assert_array_equal(average.numpy(), found[0])  # the saved value
     batch_normalization.equaliser(plan.model, two_replicas)()
     for each in by_replica(average.value):
         np.testing.assert_array_equal(each, found[0])

@@ -1,4 +1,4 @@
-"""What a call of several steps copies and adds up, and that the next one does not wait for it."""
+"""Calls of several steps: copies, sums, and starting the next call without waiting."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def plan(make_plan):
 
 @pytest.fixture(scope="module")
 def steps(plan):
-    """The operations of the loop over steps, as the graph has them: {name: operation}."""
+    """Operations of the loop over steps in the graph: {name: operation}."""
     batches = iter(plan.distributed_batches(0))
     call = loop.train_function(plan).get_concrete_function(
         batches, tf.constant(2), tf.constant(0.0)
@@ -30,7 +30,7 @@ def steps(plan):
 
 
 def sources(steps, operation):
-    """The operations whose values another takes; control inputs have none."""
+    """Operations whose values `operation` takes, without control inputs."""
     names = [each.partition(":")[0] for each in operation.input if not each.startswith("^")]
     return [steps[name] for name in names if name in steps]
 
@@ -46,7 +46,7 @@ def test_batches_come_as_bytes_and_only_sums_are_copied_to_the_host(steps):
     assert sorted(each.op for each in on_host) == ["Identity", "Timestamp", "Timestamp"]
     assert [sources(steps, each) for each in on_host] == [[], [], []]
     (copied,) = [each for each in on_host if each.op == "Identity"]
-    (taken,) = copied.input  # what the loop carries from step to step
+    (taken,) = copied.input  # the loop's state
     updated = [step for step in steps.values() if step.op == "TensorScatterUpdate"]
     assert taken in updated[0].input
     assert [each.attr["T"].type for each in [copied, *updated]] == [tf.float32.as_datatype_enum] * 3
@@ -62,7 +62,7 @@ def test_in_each_step_replicas_add_up_only_their_gradients(plan, steps):
 
 
 class Watcher(Follower):
-    """Notes the steps of each call, and how many more the weights have."""
+    """Record the steps of calls, and how many steps the weights are ahead."""
 
     def __init__(self, plan, epochs, asked_after=None, sees_steps=False):
         super().__init__(plan, epochs)
@@ -124,7 +124,7 @@ def test_the_next_call_is_begun_before_the_sums_of_the_last_are_read(
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_history_and_weights_are_those_of_steps_one_by_one(make_plan, on_replicas, replicas):
-    """Bit for bit, in calls of any length."""
+    """Equal bit for bit, with calls of any length."""
     found = []
     for steps_per_call in (1, 4, 7):
         tf.config.experimental.enable_op_determinism()
@@ -138,6 +138,6 @@ def test_history_and_weights_are_those_of_steps_one_by_one(make_plan, on_replica
     sums = [[row for _, row in history] for _, history in found]
 
     assert len({weights for weights, _ in found}) == 1
-    for rows in sums[1:]:  # added up to calls in float32
+    for rows in sums[1:]:  # sums of calls, in float32
         for row, other in zip(rows, sums[0], strict=True):
             np.testing.assert_allclose([*row.values()], [*other.values()], rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Checkpoints hold weights, optimizer and position, exactly, for any number of replicas."""
+"""Checkpoints restore weights, optimizer and position exactly, on any number of replicas."""
 
 import shutil
 
@@ -35,7 +35,7 @@ def values(model, optimizer):
 
 @pytest.fixture
 def saved(tmp_path, one_replica):
-    """A folder with the checkpoints of steps 8, 16 and 24, whose variables hold that number."""
+    """A folder with checkpoints of steps 8, 16 and 24, with the step as value of variables."""
     model, optimizer = build(one_replica)
     checkpoints = Checkpoints(tmp_path, model, optimizer)
     for step in (8, 16, 24):
@@ -45,7 +45,7 @@ def saved(tmp_path, one_replica):
 
 
 def restored(directory, strategy, said=None):
-    """(steps, sums) as they are restored; the variables are those of that step."""
+    """Return the restored (steps, sums), and check the variables of that step."""
     model, optimizer = build(strategy, seed=2)
     say = (said if said is not None else []).append
     step, sums = Checkpoints(directory, model, optimizer, say=say).restore()
@@ -107,7 +107,7 @@ def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     model, optimizer = build(one_replica)
     checkpoints = Checkpoints(saved, model, optimizer)
     fill(model, optimizer, 20)
-    checkpoints.save(20, [0.0])  # from here on, the damaged one is of no use
+    checkpoints.save(20, [0.0])  # the damaged one is now obsolete
     assert checkpoint_files.steps_in(saved) == [20, 16, 8]
     assert restored(saved, one_replica)[0] == 20
 

@@ -1,4 +1,4 @@
-"""Evaluation counts every record exactly once, with any last batch and any replicas."""
+"""Evaluation counts every record once, with any last batch and number of replicas."""
 
 import functools
 
@@ -32,7 +32,7 @@ def model(two_replicas):
 
 @pytest.fixture(scope="module")
 def by_hand(dataset, task, model):
-    """Loss and accuracy of the model on the validation split, one image at a time."""
+    """Compute loss and accuracy on the validation split, one image at a time."""
     losses, correct, labels, probabilities = [], [], [], []
     for record in dataset.numpy("validation", image_size=16, image_dtype="uint8"):
         logits = model(task.prepare({"image": record["image"][None]}), training=False)
@@ -71,7 +71,7 @@ def test_two_replicas_see_every_record_once(
 
     found = evaluate()
     assert evaluate() == found
-    # Of 13 records two are alike but for rounding, and count in either order.
+    # Two of 13 records differ only by rounding, so they may be in either order.
     assert found.pop("auc") == pytest.approx(by_hand["auc"], abs=0.01)
     assert found == pytest.approx({name: by_hand[name] for name in ("loss", "accuracy")}, abs=1e-5)
 
@@ -97,7 +97,7 @@ def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
 def test_workers_share_every_batch(dataset, task, batch_size, num_workers, sizes):
     options = {"batch_size": batch_size, "num_workers": num_workers}
 
-    def images(**more):  # by batch; all of them differ
+    def images(**more):  # all batches differ
         batches = evaluation_batches(task, dataset, "validation", **more)
         return [[each.numpy().tobytes() for each in inputs["image"]] for inputs, _ in batches]
 

@@ -1,4 +1,4 @@
-"""Weights from elsewhere: the new head learns first, then all, at a lower rate."""
+"""Pretrained weights: first only the new head is trained, then all at a lower rate."""
 
 import dataclasses
 import functools
@@ -86,7 +86,7 @@ def with_backbone():
 
 @pytest.fixture(scope="module")
 def trained(make_plan, on_replicas):
-    """A function (replicas, steps) to the weights of the backbone and of the head."""
+    """A function of (replicas, steps) that returns the weights of backbone and head."""
 
     @functools.cache
     def get(replicas, steps):
@@ -107,7 +107,7 @@ def test_the_head_learns_first_then_all(trained):
     before, after_head, after_all = (trained(1, steps) for steps in (0, 3, 6))
 
     for mine, theirs in zip(after_head[0], before[0], strict=True):
-        np.testing.assert_array_equal(mine, theirs)  # also statistics, in spite of weight decay
+        np.testing.assert_array_equal(mine, theirs)  # also statistics, despite weight decay
     assert all((mine != old).any() for mine, old in zip(after_head[1], before[1], strict=True))
     for part in range(2):
         for mine, theirs in zip(after_all[part], after_head[part], strict=True):

@@ -1,4 +1,4 @@
-"""The number of replicas changes nothing but rounding."""
+"""The number of replicas changes only the rounding."""
 
 import dataclasses
 import functools
@@ -15,7 +15,7 @@ from trainer.training import loop
 
 
 def run(plan, epochs=range(2)):
-    """Runs the epochs; returns the weights, one after the other, and the history."""
+    """Run the epochs; return the weights, flattened, and the history."""
     follower = Follower(plan, epochs)
     loop.run(plan, follower)
     history = follower.history
@@ -25,7 +25,7 @@ def run(plan, epochs=range(2)):
 
 @pytest.fixture(scope="module")
 def trained(make_plan, on_replicas):
-    """A function (replicas, options of the optimizer) to what 20 steps have learned."""
+    """A function of (replicas, optimizer options) that returns the result of 20 steps."""
 
     @functools.cache
     def get(replicas=1, **options):
@@ -78,7 +78,7 @@ def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_
 
 @pytest.mark.slow
 def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica, two_replicas):
-    """Why `SumThenClip` exists: when this fails, Keras has mended it."""
+    """The reason for `SumThenClip`: if this fails, Keras has fixed it."""
 
     def keras_clipping():
         return keras.optimizers.SGD(0.01, momentum=0.9, global_clipnorm=0.2)
@@ -105,7 +105,7 @@ def test_metrics_are_means_over_the_examples_of_the_epoch(make_plan, two_replica
 
 
 def regularised(strength):
-    """A function that makes a model with a loss of its own."""
+    """Return a function that makes a model with its own regularisation loss."""
     regularizer = keras.regularizers.L2(strength)
     return lambda: keras.Sequential(
         [
@@ -179,7 +179,7 @@ def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
         loop.train_function(late_plan),
         iter(late_plan.distributed_batches(0)),
     )
-    train_steps(batches, tf.constant(1), tf.constant(0.0))  # which compiles
+    train_steps(batches, tf.constant(1), tf.constant(0.0))  # compiles
     began = time.monotonic()
     waiting_s = float(train_steps(batches, tf.constant(6), tf.constant(0.0))[2])
     seconds = time.monotonic() - began
@@ -189,10 +189,10 @@ def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
 
 @pytest.mark.slow
 def test_four_replicas_differ_only_by_the_order_of_sums(make_plan, on_replicas):
-    """In float32 Adam makes steps of rounding: of a bias that a normalisation takes out again.
+    """With Adam in float32, rounding moves a bias that normalisation removes again.
 
-    Its gradient is 0 but for rounding, which differs with the order of sums, and Adam divides it by
-    its size. So weights may differ by 1e-3 after 32 steps, in weights that change no output; in
+    Its gradient is 0 except for rounding, which depends on the order of sums, and Adam divides it
+    by its size. After 32 steps such weights may differ by 1e-3, without changing any output; in
     float64 they do not.
     """
 

@@ -1,4 +1,4 @@
-"""Optimizers by name, clipping by the global norm, and those of users that would learn wrongly."""
+"""Optimizers by name, clipping by the global norm, and unsupported optimizers of users."""
 
 import keras
 import numpy as np

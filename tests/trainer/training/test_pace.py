@@ -1,4 +1,4 @@
-"""How fast a training goes."""
+"""Training speed."""
 
 import pytest
 
@@ -6,9 +6,9 @@ from trainer.training.pace import Pace, time_text
 
 
 def paced(*events, unit="images"):
-    """The pace after calls of (seconds, steps, seconds of waiting), with batches of 10.
+    """Return the pace after calls of (seconds, steps, seconds of waiting), with batches of 10.
 
-    A number is the seconds of an epoch's end.
+    A number is the duration of an epoch's end.
     """
     clock = [0.0]
     pace = Pace(10, unit, lambda: clock[0])

@@ -1,4 +1,4 @@
-"""Random layers draw by (seed, step, replica, part of a step), whatever compiles them."""
+"""Random layers draw by (seed, step, replica, part of a step), however compiled."""
 
 import dataclasses
 
@@ -28,7 +28,7 @@ class OwnNoise(keras.layers.Layer):
         return x + first * second
 
 
-# The layer, and the shape that it takes, of 8 x 8 x 3 pixels.
+# The layer, and its input shape for 8 x 8 x 3 pixels.
 IMAGE = (8, 8, 3)
 LAYERS = {
     "Dropout": (lambda: L.Dropout(0.5), IMAGE),
@@ -44,11 +44,11 @@ LAYERS = {
     "RandomFlip": (lambda: L.RandomFlip(), IMAGE),
     "own": (OwnNoise, IMAGE),
 }
-EACH = 4  # examples of a part
+EACH = 4  # examples per part
 
 
 def weighed(layers):
-    """A model that sums what random layers make of an image: gradients show what they drew."""
+    """A model that sums random layers' outputs, so that gradients show what they drew."""
     image = keras.Input(IMAGE)
     sums = []
     for name, (layer, shape) in layers.items():
@@ -58,9 +58,9 @@ def weighed(layers):
 
 
 def drawn(make_plan, strategy, layers, seed=1):
-    """What each layer drew for each replica in the first step: {name: [bytes, …]}.
+    """Return what layers drew for every replica in the first step: {name: [bytes, …]}.
 
-    Each replica has the same images, and alone changes the weights once.
+    Every replica has the same images, and changes the weights once, without the others.
     """
     count = strategy.num_replicas_in_sync
     plan = make_plan(
@@ -121,7 +121,7 @@ def test_replicas_draw_by_the_seed(make_plan, two_replicas):
 
 
 def noisy():
-    """The pattern of zeros in dropout is seen in the weights' changes."""
+    """The changes of weights show the zeros of dropout."""
     image = keras.Input((16, 16, 3))
     x = OwnNoise()(L.RandomFlip()(image))
     return keras.Model(image, L.Dense(3)(L.Dropout(0.5)(L.Flatten()(x))))

@@ -1,4 +1,4 @@
-"""Devices by name, and batches that replicas can share."""
+"""Device names, and batches that replicas can share."""
 
 import dataclasses
 import re
@@ -58,7 +58,7 @@ def test_a_device_has_its_part_of_the_next_batch_ahead_as_uint8(two_replicas, ma
     assert [part.device for part in parts] == list(two_replicas.extended.worker_devices)
     assert {part.dtype for part in parts} == {tf.uint8}
     deadline = time.monotonic() + 60
-    while len(made) < 2 and time.monotonic() < deadline:  # nobody asks for it
+    while len(made) < 2 and time.monotonic() < deadline:  # not requested
         time.sleep(0.01)
     assert len(made) >= 2
 

@@ -1,4 +1,4 @@
-"""Photographs are turned as Pillow turns them."""
+"""Photographs are rotated as by Pillow."""
 
 import io
 
@@ -16,7 +16,7 @@ PIXELS = np.kron(
 
 
 def photograph(orientation=None, byte_order="<", artist=""):
-    """A JPEG of 48 x 32 pixels; other tags surround the orientation's."""
+    """Make a JPEG of 48 x 32 pixels, with other tags around the orientation."""
     exif = Image.Exif()
     exif.endian = byte_order
     if artist:

@@ -1,4 +1,4 @@
-"""Letterboxes: images in their own aspect, and boxes that come back to where they were."""
+"""Letterboxes keep the aspect of images, and boxes can be mapped back."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_boxes_come_back(image, corners):
     np.testing.assert_allclose(
         in_image(seen[None], view.shares[None])[0], boxes.reshape(-1, 4), atol=1e-5
     )
-    # The image lies on whole pixels, in its own aspect but for one of them.
+    # The image covers whole pixels, with its aspect to within one pixel.
     (shown,), _ = see_boxes(LETTERBOX, view, tf.constant([[0.0, 0.0, 1.0, 1.0]]))
     left, top, right, bottom = sides = shown.numpy() * [96, 64, 96, 64]
     np.testing.assert_allclose(sides, np.round(sides), atol=1e-4)
@@ -40,7 +40,7 @@ def test_boxes_come_back(image, corners):
 
 @pytest.mark.parametrize("size", [(40, 40), (30, 90), (64, 96), (200, 17), (1000, 1500)])
 def test_a_box_surrounds_its_pixels(size):
-    """Of a whole image, and of crops that are shares of its letterbox."""
+    """Applies to whole images, and to crops as shares of the letterbox."""
     height, width = size
     box = tf.constant([[0.25, 0.25, 0.75, 0.75]])
     image = np.zeros((height, width, 3), np.uint8)

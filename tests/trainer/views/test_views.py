@@ -1,4 +1,4 @@
-"""Views: one part of an image, applied alike to its pixels, boxes and keypoints."""
+"""Views apply the same crop to pixels, boxes and keypoints."""
 
 import numpy as np
 import pytest
@@ -25,10 +25,10 @@ MIRROR, UPSIDE_DOWN = (True, False), (False, True)
         (view(), BOX, BOX, True),
         (view(flips=MIRROR), BOX, (0.7, 0.2, 0.9, 0.5), True),
         (view(flips=UPSIDE_DOWN), BOX, (0.1, 0.5, 0.3, 0.8), True),
-        (view(60, 80, 60, 80), (0.5, 0.5, 0.75, 1), (0, 0, 0.5, 1), True),  # the lower right
-        # Cut, then mirrored; two thirds are left.
+        (view(60, 80, 60, 80), (0.5, 0.5, 0.75, 1), (0, 0, 0.5, 1), True),  # lower right
+        # Cropped, then mirrored; two thirds remain.
         (view(0, 40, 120, 80, MIRROR), (0.125, 0, 0.5, 0.5), (0.5, 0, 1, 0.5), True),
-        (view(0, 60, 120, 80), (0.125, 0, 0.4, 1), (0, 0, 0.05, 1), False),  # too little is left
+        (view(0, 60, 120, 80), (0.125, 0, 0.4, 1), (0, 0, 0.05, 1), False),  # too little remains
         (view(0, 80, 120, 80), (0, 0, 0.4, 1), (0, 0, 0, 1), False),  # outside
         (view(-120, -160, 240, 320), (0, 0, 1, 0.5), (0.5, 0.5, 1, 0.75), True),  # twice as large
     ],
@@ -58,7 +58,7 @@ def test_keypoints():
         ((False, False), [0, 1, 2]),
         ((True, False), [0, 2, 1]),
         ((False, True), [0, 2, 1]),
-        ((True, True), [0, 1, 2]),  # half a turn
+        ((True, True), [0, 1, 2]),  # half turn
     ],
 )
 def test_keypoints_of_left_and_right_change_places_in_a_mirror(flips, order):
@@ -68,7 +68,7 @@ def test_keypoints_of_left_and_right_change_places_in_a_mirror(flips, order):
 
 
 def marked(box):
-    """A black image of 120 x 160 with a white box."""
+    """Make a black image of 120 x 160 with a white box."""
     image = np.zeros((120, 160, 3), np.uint8)
     xmin, ymin, xmax, ymax = np.round(np.multiply(box, [160, 120, 160, 120])).astype(int)
     image[ymin:ymax, xmin:xmax] = 255
@@ -90,7 +90,7 @@ VIEWS = Views(area=(0.3, 2.5), aspect=(0.7, 1.4), mirror=True, upside_down=True)
 
 
 def test_a_box_surrounds_its_pixels():
-    """The same view of decoded pixels, of a JPEG, of a mask, and of the box."""
+    """Apply the same view to decoded pixels, a JPEG, a mask, and the box."""
     box = (0.3, 0.4, 0.7, 0.8)
     image = marked(box)
     jpeg = tf.io.encode_jpeg(image, quality=95)
@@ -132,7 +132,7 @@ def test_a_view_shows_a_box_where_there_is_one():
 
 
 def test_a_photograph_is_scaled_by_the_decoder_without_moving():
-    """A window at a quarter of its size, against all pixels decoded and then resized."""
+    """Compare a window at a quarter of its size with fully decoded, resized pixels."""
     rng = np.random.default_rng(0)
     smooth = tf.image.resize(rng.uniform(0, 255, (8, 10, 3)), (480, 640), method="bicubic")
     jpeg = tf.io.encode_jpeg(tf.cast(tf.clip_by_value(smooth, 0, 255), tf.uint8), quality=97)
@@ -149,7 +149,7 @@ def test_a_photograph_is_scaled_by_the_decoder_without_moving():
 
 
 def test_a_fine_pattern_becomes_grey_instead_of_stripes():
-    """Antialiasing: without it, each pixel of the result is one of the pattern's."""
+    """Without antialiasing, the result's pixels would be pixels of the pattern."""
     stripes = np.tile(np.array([0, 255], np.uint8), (96, 60))[..., None].repeat(3, axis=-1)
 
     seen = see_image(whole(tf.constant([96, 120])), stripes, (24, 30), WHOLE).numpy()
