@@ -1,6 +1,6 @@
 """Annotation files paired with images by name: find, pair and read them.
 
-Each file is listed once; files with the same name go to one bucket, where they are paired.
+Each file is listed once; files with the same name are paired in one bucket.
 """
 
 import abc
@@ -157,7 +157,7 @@ class SideFiles(abc.ABC):
         return [place_of(annotation, self.home)]
 
     def owners(self, annotations: Sequence[str]) -> Sequence[str]:
-        """Annotations of an image to use among several, sorted; more than one is an error."""
+        """Annotations of an image to use among several, sorted; two or more are an error."""
         return annotations
 
     def named_image(self, data: bytes) -> str:
