@@ -1,4 +1,4 @@
-"""A picture of some figures: a bar each, as SVG."""
+"""Bar charts as SVG."""
 
 from collections.abc import Mapping
 from xml.sax.saxutils import escape
@@ -8,13 +8,13 @@ _BAR, _MARKED = "#0b6e99", "#d9730d"
 
 
 def bars(title: str, figures: Mapping[str, float], unit: str, *, marked: str = "") -> str:
-    """Bars of figures, as text of an SVG.
+    """Draws a bar chart; returns the text of an SVG.
 
     Args:
-        title: Above the bars.
-        figures: By name, from top to bottom.
-        unit: What follows a figure, such as "/s".
-        marked: The name of one bar that stands out.
+        title: Title above the bars.
+        figures: Values by name, from top to bottom.
+        unit: Unit after each value, such as "/s".
+        marked: Name of the highlighted bar.
     """
     most = max(figures.values())
     height = _TOP + _ROW * len(figures) + 12

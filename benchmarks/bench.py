@@ -1,10 +1,10 @@
-"""All benchmarks against their peers, in interleaved rounds, and a page of the results.
+"""Runs all benchmarks against their peers in interleaved rounds; writes a page of results.
 
     python benchmarks/bench.py [--full] [--suite input tiny] [--rounds 3] [--output FOLDER]
 
-Makes the data and the peers' environments in the user's cache, runs every contender once a round,
+Makes the data and the peers' environments in the user's cache, runs every contender once per round,
 and writes RESULTS.md, results.json and a picture for each suite to FOLDER (default: benchmarks).
-Time, CPU time and memory (PSS) are those of all processes of a contender. Linux only.
+Time, CPU time and memory (PSS) cover all processes of a contender. Linux only.
 """
 
 import argparse
@@ -25,13 +25,13 @@ from suites import NUM_SHARDS, PAST_START, SUITES, Contender, Suite, command_of,
 from tfrecord_dataset.store.user_cache import cache_folder
 
 HERE = Path(__file__).parent
-# Of a command, a run with a tenth of the records tells what its start takes.
+# A run with a tenth of the records measures the start-up cost of a command.
 _FEW = 10
 Run = dict[str, float]
 
 
 def main() -> None:
-    """Runs the suites, writes the page."""
+    """Runs the suites and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = [suite.name for suite in SUITES]
     parser.add_argument("--suite", nargs="+", choices=names, default=names)
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:
-    """What came of all rounds of a suite."""
+    """Runs all rounds of a suite; returns the results."""
     count = count or suite.counts[full]
     few = max(count // _FEW, NUM_SHARDS)
     folder = _prepared(suite, count)
@@ -73,7 +73,7 @@ def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str
 
 
 def _prepared(suite: Suite, count: int) -> Path:
-    """The folder with so many records of a suite."""
+    """Folder with `count` records of a suite."""
     folder = cache_folder() / "benchmarks" / f"{suite.name}-{count}"
     folder.mkdir(parents=True, exist_ok=True)
     prepare(suite, folder, count)
@@ -81,7 +81,7 @@ def _prepared(suite: Suite, count: int) -> Path:
 
 
 def one_run(suite: Suite, contender: Contender, folder: Path, count: int) -> Run:
-    """The figures of one run: for passes those of the median pass, else of the whole command."""
+    """Figures of one run: the median pass if it prints passes, else the whole command."""
     with tempfile.TemporaryDirectory() as name:
         output = Path(name, "output")
         command = command_of(contender, folder, output)
@@ -94,7 +94,7 @@ def one_run(suite: Suite, contender: Contender, folder: Path, count: int) -> Run
 
 
 def median_pass(passes: Sequence[Mapping[str, float]]) -> Run:
-    """The records, seconds and CPU seconds of a pass."""
+    """Records, seconds and CPU seconds of the median pass."""
     medians = {key: statistics.median(each[key] for each in passes) for key in passes[0]}
     return {"records": medians.pop("images"), **medians}
 

@@ -1,16 +1,16 @@
-"""Training steps on GPUs: with the input pipeline, and on one batch that stays where it is.
+"""Compares training steps on GPUs with the input pipeline and on one resident batch.
 
     python benchmarks/gpu_training.py DATASET [--model ResNet50] [--image-size 224]
         [--batch-size 256] [--precision mixed_bfloat16] [--steps 100] [--runs 3] [--devices gpu]
 
-Their ratio is what the input lets the GPUs do. Prints images per second, the share of time in which
-the GPUs were busy (nvidia-smi), and the peak of their memory.
+The ratio shows whether the input keeps up with the GPUs. Prints images per second, the share of
+time in which the GPUs were busy (nvidia-smi), and their peak memory.
 
-What it must show, with `--batch-size` 256 for each GPU:
+Targets, with `--batch-size` 256 per GPU:
 
     --devices gpu:0          a ratio of 0.95 or more: the GPU does not wait for its input
-    --devices gpu:0,1, gpu   of 2 and of 8 GPUs the same ratio, and on one batch at least 0.9 times
-                             as many images per second as that of one GPU times their number
+    --devices gpu:0,1, gpu   the same ratio on 2 and 8 GPUs, and on one batch at least 0.9 times the
+                             images per second of one GPU times the number of GPUs
 """
 
 import argparse
@@ -36,7 +36,7 @@ from trainer.training.strategy import create_strategy
 
 
 def main() -> None:
-    """Measures both in turns, prints the medians."""
+    """Measures both alternately and prints the medians."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dataset")
     parser.add_argument("--model", default="ResNet50")
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def make_plan(args: argparse.Namespace) -> Plan:
-    """What `train` with these options runs."""
+    """The plan of `train` with these options."""
     size = (args.image_size, args.image_size)
     strategy = create_strategy(parse_devices(args.devices))
     dataset = trainer.open(args.dataset)
@@ -106,7 +106,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
 
 @contextlib.contextmanager
 def utilization(shares: list[float]) -> Iterator[None]:
-    """Adds the percentages of time in which the GPUs were busy, by nvidia-smi twice a second."""
+    """Appends the GPUs' utilization in percent, from nvidia-smi twice a second."""
     ended = threading.Event()
     query = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
 

@@ -1,9 +1,9 @@
-"""What the input of a training does for each record, counted: it does not depend on the machine.
+"""Counts the work of a training's input per record, which does not depend on the machine.
 
     python benchmarks/guard.py DATASET [--image-size 224]
 
-Prints the operations of TensorFlow that a record and a batch pass through, and how often Python is
-asked. tests/trainer/test_work.py holds the counts.
+Prints the TensorFlow operations that a record and a batch pass through, and the number of calls of
+Python. tests/trainer/test_work.py checks the counts.
 """
 
 import argparse
@@ -15,14 +15,14 @@ import tensorflow as tf
 
 import trainer
 
-# What stands in a graph without work: constants, arguments, what hands on.
+# Operations without work: constants, arguments, pass-through.
 _FREE = {"Const", "Identity", "NoOp", "Placeholder", "_Arg", "_Retval"}
 
 
 def operations(batches: tf.data.Dataset) -> Counter[str]:
-    """How often each kind of operation stands in all functions of a chain.
+    """Counts the operations by kind in all functions of a chain.
 
-    All branches of a condition count, though a record takes one of them.
+    All branches of a condition count, although a record takes only one.
     """
     return Counter(
         node.op
@@ -33,7 +33,7 @@ def operations(batches: tf.data.Dataset) -> Counter[str]:
 
 
 def stages(batches: tf.data.Dataset) -> list[str]:
-    """The stages of a chain, in no order."""
+    """The stages of a chain, unordered."""
     return sorted(node.op for node in _graph(batches).node if "Dataset" in node.op)
 
 
@@ -45,12 +45,12 @@ def _graph(batches: tf.data.Dataset) -> Any:
 
 
 def in_python(found: Mapping[str, int]) -> int:
-    """How many operations call Python, which one thread at a time does."""
+    """Number of operations that call Python (one thread at a time)."""
     return sum(count for name, count in found.items() if "PyFunc" in name)
 
 
 def main() -> None:
-    """Prints the counts of some chains."""
+    """Prints the counts of several chains."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dataset")
     parser.add_argument("--image-size", type=int, default=224)

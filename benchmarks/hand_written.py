@@ -1,9 +1,9 @@
-"""The script that people write by hand: two processes, one writer per shard, no Beam.
+"""A typical hand-written script: two processes, one writer per shard, no Beam.
 
     python benchmarks/hand_written.py INPUT OUTPUT [--processes 2] [--shards 8]
 
-It makes the checks that `build` makes of every image: magic bytes by decoding, a full
-decode, sha256; and shuffles. It has no rejects, splits, description, resume or second runner.
+It checks every image as `build` does (magic bytes by decoding, a full decode, sha256) and shuffles.
+It has no rejects, splits, metadata, resume or second runner.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def write_shard(output: Path, paths: list[Path], classes: list[str]) -> int:
-    """Writes the images at `paths`; returns how many."""
+    """Writes the images at `paths`; returns their number."""
     with output.open("wb") as shard:
         for path in paths:
             data = path.read_bytes()
@@ -68,7 +68,7 @@ def write_shard(output: Path, paths: list[Path], classes: list[str]) -> int:
 
 
 def masked_crc(data: bytes) -> bytes:
-    """The checksum that frames a TFRecord."""
+    """The masked CRC-32C of a TFRecord frame."""
     crc = google_crc32c.value(data)
     return struct.pack("<I", (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF)
 

@@ -1,10 +1,10 @@
-"""The script that people write by hand for COCO: `json.load`, two processes, no Beam.
+"""A typical hand-written script for COCO: `json.load`, two processes, no Beam.
 
     python benchmarks/hand_written_coco.py INPUT OUTPUT [--processes 2] [--shards 8] [--masks]
 
 It decodes and hashes every image as `build` does, and writes boxes, classes and polygons; with
---masks it draws a PNG of each object by pycocotools. It has no checks of annotations, rejects,
-splits, description, resume or second runner.
+--masks it draws a PNG of each object with pycocotools. It has no checks of annotations, rejects,
+splits, metadata, resume or second runner.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def main() -> None:
 def write_shard(
     output: Path, root: Path, images: list[_Image], names: dict[int, str], has_masks: bool
 ) -> int:
-    """Writes images with their objects; returns how many."""
+    """Writes images with their objects; returns their number."""
     with output.open("wb") as shard:
         for image, objects in images:
             example = example_of(root, image, objects, names, has_masks)
@@ -119,7 +119,7 @@ def example_of(
 
 
 def mask_of(rings: list[list[float]], height: int, width: int) -> bytes:
-    """A PNG [height, width] of an object, 1 in its polygons."""
+    """A PNG [height, width] of an object: 1 inside its polygons."""
     runs = mask_coding.merge(mask_coding.frPyObjects(rings, height, width))
     file = io.BytesIO()
     Image.fromarray(mask_coding.decode(runs)).save(file, "PNG")

@@ -1,8 +1,8 @@
-"""The script that people write for a CSV: csv.DictReader, tf.train.Example, TFRecordWriter.
+"""A typical hand-written script for a CSV: csv.DictReader, tf.train.Example, TFRecordWriter.
 
     python benchmarks/hand_written_table.py FILE OUTPUT
 
-It has no shuffle, splits, description, checks or resume.
+It has no shuffle, splits, metadata, checks or resume.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def feature(value: str) -> tf.train.Feature:
-    """A cell as a whole number, a number, or a text."""
+    """Feature of a cell: an integer, a float, or text."""
     try:
         return tf.train.Feature(int64_list=tf.train.Int64List(value=[int(value)]))
     except ValueError:

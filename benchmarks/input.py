@@ -1,20 +1,19 @@
-"""`.batches` against the chain of tf.data that people write by hand, in one run, in turn.
+"""Compares `.batches` with hand-written tf.data chains, in alternating passes.
 
     python benchmarks/input.py [--case crops …] [--runs 5] [--records 4000]
 
-Makes its data in a temporary folder. Both sides do the same: the same shuffling of a pass, the
-same crops, sizes and batches; theirs with as many parallel calls as TensorFlow likes. Prints for
-each case the median records per second and per CPU second (of all threads), and the median of the
-ratios of pairs of readings, each of several passes, that followed one another; and the megabytes of
-both sides' files. The cases:
+Makes its data in a temporary folder. Both sides do the same work: the same
+shuffling, crops, sizes and batches; theirs with AUTOTUNE parallel calls. Prints for each case the
+median records per second and per CPU second (of all threads), the median ratio of consecutive pairs
+of readings, each of several passes, and the megabytes of both sides' files. The cases:
 
     mixed        photographs of many sizes to 224 as float32, shuffled; theirs is not antialiased
-    limit        as `mixed`; theirs only decodes: JPEGs in memory, of each one pixel
+    limit        as `mixed`; theirs only decodes: JPEGs in memory, one pixel each
     crops        photographs of 500x375, random resized crops of 224, shuffled
     whole        the same photographs, seen whole at 224, shuffled
-    halves       photographs of twice the size at which they are seen, 448 to 224
-    jpeg, bmp    as `whole`, of images of 256 on the longer side, as `build --image-max-side` stores
-                 them; theirs of the originals
+    halves       photographs of twice the target size, 448 to 224
+    jpeg, bmp    as `whole`; ours on images of 256 on the longer side, stored by
+                 `build --image-max-side`, theirs on the originals
     …-crops      as `crops`, likewise
     table        50 scalars, parsed in whole batches, shuffled
     sequences    lists of 5 to 60 numbers, padded, parsed in whole batches, shuffled
@@ -59,11 +58,11 @@ SEED = 3
 
 
 class Figures(NamedTuple):
-    """What one pass took.
+    """Figures of one pass.
 
     Attributes:
-        per_s: Records a second.
-        per_cpu_s: Records a second of all threads.
+        per_s: Records per second.
+        per_cpu_s: Records per CPU second of all threads.
     """
 
     per_s: float
@@ -74,11 +73,11 @@ class Case(NamedTuple):
     """One comparison.
 
     Attributes:
-        records: Its data: a function from a number of records to their Examples.
-        scale: Its records, for one photograph of the others.
-        ours: From the folder to batches.
-        theirs: The same from its files, written by hand.
-        stored: Options of `build` for our folder; without them both read the same files.
+        records: Makes a number of serialized Examples.
+        scale: Number of records, relative to `--records`.
+        ours: Makes batches from the folder.
+        theirs: Makes the same batches from its files, hand-written.
+        stored: Options of `build` for our folder; if empty, both sides read the same files.
     """
 
     records: Callable[[int], Iterator[bytes]]
@@ -89,7 +88,7 @@ class Case(NamedTuple):
 
 
 def main() -> None:
-    """Makes the data, reads it both ways in turn, prints the table."""
+    """Makes the data, reads it both ways alternately and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", choices=CASES, nargs="+", default=list(CASES))
     parser.add_argument("--records", type=int, default=4_000)
@@ -123,7 +122,7 @@ def main() -> None:
 
 
 def prepare(folder: str, files: list[str], stored: tuple[str, ...]) -> str:
-    """The folder of our dataset: the files themselves, or one that is built of their images."""
+    """The folder of our dataset: the files themselves, or one built from their images."""
     if not stored:
         subprocess.run([*PIPELINE, "adopt", folder], check=True, capture_output=True)
         return folder
@@ -145,7 +144,7 @@ def shards(folder: str) -> Iterator[Path]:
 def compare(
     ours: tf.data.Dataset, theirs: tf.data.Dataset, runs: int
 ) -> list[tuple[Figures, Figures]]:
-    """Pairs of passes; the first of each, which warms up, is left out."""
+    """Pairs of passes, without the first (warm-up)."""
     pairs = []
     for number in range(runs + 1):
         if number % 2:
@@ -216,7 +215,7 @@ WAYS = {
 
 
 def sized(stored: tuple[str, ...], views: Views | None) -> Case:
-    """Images that are stored at the size trained on, against the originals."""
+    """Images stored at the training size, against the originals."""
     return Case(
         photographs((500, 375)),
         1,

@@ -1,4 +1,4 @@
-"""Chains of tf.data as people write them by hand: what inputs are compared with."""
+"""Typical hand-written tf.data chains, the baseline of input.py."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def by_hand(
     shuffle: bool = True,
     in_batches: bool = False,
 ) -> tf.data.Dataset:
-    """The usual chain; `function` of a record, or of a batch of them."""
+    """The usual chain; `function` maps a record, or a batch of records."""
     if shuffle:
         shards = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files))
         records = shards.interleave(
@@ -38,7 +38,7 @@ def by_hand(
 
 
 def read_photograph(size: int, crop: bool) -> Callable[[Any], Any]:
-    """Parse, crop while decoding, shrink antialiased, mirror; uint8, as ours."""
+    """Parse, crop while decoding, shrink with antialiasing, mirror; uint8 like ours."""
     spec = {
         "image/encoded": tf.io.FixedLenFeature([], tf.string),
         "image/class/label": tf.io.FixedLenFeature([], tf.int64),
@@ -70,7 +70,7 @@ def read_photograph(size: int, crop: bool) -> Callable[[Any], Any]:
 
 
 def read_plainly(record: Any) -> Any:
-    """What tutorials show: bilinear, which leaves out pixels where an image shrinks."""
+    """Resize as in tutorials: bilinear, which skips pixels when an image shrinks."""
     parsed = tf.io.parse_single_example(
         record,
         {
@@ -84,7 +84,7 @@ def read_plainly(record: Any) -> Any:
 
 
 def decode_alone(files: list[str]) -> tf.data.Dataset:
-    """The rate of decoding: of each JPEG one pixel, [64, 3]."""
+    """Decoding only: one pixel per JPEG, [64, 3]."""
     return (
         tf.data.Dataset.from_tensor_slices([image for _, image in encoded_images(files)])
         .repeat(PASSES)

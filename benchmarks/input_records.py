@@ -1,4 +1,4 @@
-"""Records for the comparison of inputs: photographs, tables, sequences."""
+"""Makes records for input.py: photographs, tables, sequences."""
 
 import io
 import math
@@ -15,7 +15,7 @@ _SEED = 3
 
 
 def write(folder: Path, records: Iterator[bytes]) -> list[str]:
-    """The records in turn in several files."""
+    """Writes records to several files, round-robin."""
     files = [
         str(folder / f"train-{number:05}-of-{NUM_FILES:05}.tfrecord") for number in range(NUM_FILES)
     ]
@@ -43,10 +43,10 @@ def example(**columns: Any) -> bytes:
 
 
 def photographs(*sizes: tuple[int, int]) -> Callable[[int], Iterator[bytes]]:
-    """JPEGs with structure at several scales, some 0.3 bytes a pixel as photographs have.
+    """JPEGs with structure at several scales; about 0.3 bytes per pixel, like photographs.
 
     Args:
-        sizes: (width, height), which follow one another.
+        sizes: (width, height) of the images, in rotation.
     """
 
     def make(count: int) -> Iterator[bytes]:
@@ -62,7 +62,7 @@ def photographs(*sizes: tuple[int, int]) -> Callable[[int], Iterator[bytes]]:
 
 
 def photograph(random: np.random.Generator, width: int, height: int) -> bytes:
-    """One JPEG: noise at scales of 64, 16, 4 and 1 pixels, of falling strength."""
+    """One JPEG: noise at scales of 64, 16, 4 and 1 pixels, with decreasing amplitude."""
     pixels = np.full((height, width, 3), 128.0)
     for scale, strength in ((64, 60), (16, 30), (4, 12), (1, 3)):
         size = (math.ceil(width / scale), math.ceil(height / scale))
@@ -76,7 +76,7 @@ def photograph(random: np.random.Generator, width: int, height: int) -> bytes:
 
 
 def table(count: int) -> Iterator[bytes]:
-    """25 whole numbers and 25 fractions."""
+    """Rows of 25 integers and 25 floats."""
     random = np.random.default_rng(_SEED)
     for _ in range(count):
         integers = random.integers(0, 1000, 25).tolist()
@@ -96,7 +96,7 @@ def sequences(count: int) -> Iterator[bytes]:
 
 
 def small(count: int) -> Iterator[bytes]:
-    """Two fractions and a label."""
+    """Two floats and a label."""
     for number in range(count):
         yield example(width=number / 7, height=number / 3, label=number % 5)
 

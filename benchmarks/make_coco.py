@@ -1,4 +1,4 @@
-"""Makes a COCO dataset of small JPEGs: about ten objects an image, each with a polygon.
+"""Makes a COCO dataset of small JPEGs: about ten objects per image, each with a polygon.
 
 python benchmarks/make_coco.py OUTPUT [--count 10000] [--corners 24]
 """

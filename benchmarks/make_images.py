@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def image(side: int, random: np.random.Generator) -> bytes:
-    """A JPEG of smooth noise, no two alike."""
+    """A JPEG of smooth noise, unique."""
     coarse = random.integers(0, 255, (max(2, side // 6), max(2, side // 6), 3), dtype=np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(coarse).resize((side, side), Image.Resampling.BICUBIC).save(
@@ -39,7 +39,7 @@ def image(side: int, random: np.random.Generator) -> bytes:
 
 
 def side_of(num_bytes: float, random: np.random.Generator) -> int:
-    """The side in pixels of an image that takes about `num_bytes`."""
+    """Side in pixels of an image of about `num_bytes`."""
     side = 32
     while len(image(side, random)) < num_bytes:
         side += 4

@@ -1,11 +1,11 @@
-"""What `build` holds in memory where there is much to hold, or where all of it is alike.
+"""Measures the memory of `build` on large inputs and on inputs where all records are alike.
 
     python benchmarks/memory.py [--texts 8000] [--records 1000000] [--cases NAME ...]
 
-Prints wall time, CPU time and peak memory of each build: of JSON Lines with texts of 20 KB, of
-tiny images in tars, and of rows that no hash spreads: of one image, one content, one key or group,
-in one shard, all of them dropped as duplicates, all of them rejected. Memory is the sum over all
-processes of the memory that is theirs (PSS), looked at every 50 ms. Linux only.
+Prints wall time, CPU time and peak memory of each build: JSON Lines with texts of 20 KB, tiny
+images in tars, and rows that hashing cannot spread: rows of one image, content, key, group or
+shard, all dropped as duplicates, or all rejected. Memory is the PSS of all processes, sampled
+every 50 ms. Linux only.
 """
 
 import argparse
@@ -28,13 +28,13 @@ _DATA_ERROR = 3
 
 
 class Case(NamedTuple):
-    """A build that is measured.
+    """A build to measure.
 
     Attributes:
-        make: Makes the input of so many records at a path.
-        suffix: Of that path.
+        make: Makes an input of `count` records at a path.
+        suffix: Suffix of that path.
         options: More options of the build.
-        exit_code: Of the build.
+        exit_code: Expected exit code of the build.
     """
 
     make: Callable[[Path, int], None]
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 def main() -> None:
-    """Makes the inputs where they are missing, builds each, prints the table."""
+    """Makes missing inputs, builds each and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, default=8_000)
     parser.add_argument("--records", type=int, default=1_000_000)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def texts(path: Path, count: int) -> None:
-    """JSON Lines of so many long texts, no two alike."""
+    """Writes JSON Lines of `count` distinct long texts."""
     words = [f"word{number}" for number in range(5_000)]
     choose = random.Random(0)
     with path.open("w") as file:
@@ -81,7 +81,7 @@ def texts(path: Path, count: int) -> None:
 
 
 def tars(folder: Path, count: int) -> None:
-    """Tars of so many tiny images, no two alike, with their classes."""
+    """Writes tars of `count` distinct tiny images with classes."""
     folder.mkdir(parents=True)
     for start in range(0, count, _RECORDS_PER_TAR):
         with tarfile.open(folder / f"{start // _RECORDS_PER_TAR:05d}.tar", "w") as tar:
@@ -98,7 +98,7 @@ def add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def image(number: int) -> bytes:
-    """A PNG of two pixels that are the number."""
+    """A PNG of two pixels that encode the number."""
     buffer = io.BytesIO()
     colours = number.to_bytes(6, "big")
     Image.frombytes("RGB", (2, 1), colours).save(buffer, "PNG")
@@ -106,7 +106,7 @@ def image(number: int) -> bytes:
 
 
 def rows_of_one_image(folder: Path, count: int) -> None:
-    """A CSV that names one image in all of its rows."""
+    """Writes a CSV whose rows all name one image."""
     folder.mkdir(parents=True)
     (folder / "image.png").write_bytes(image(0))
     with (folder / "labels.csv").open("w") as file:
@@ -115,26 +115,26 @@ def rows_of_one_image(folder: Path, count: int) -> None:
 
 
 def equal_rows(path: Path, count: int) -> None:
-    """JSON Lines that are all alike."""
+    """Writes identical JSON Lines."""
     with path.open("w") as file:
         file.writelines('{"number": 1, "other": 2.5}\n' for _ in range(count))
 
 
 def rows(path: Path, count: int) -> None:
-    """JSON Lines, no two alike, in one group."""
+    """Writes distinct JSON Lines in one group."""
     with path.open("w") as file:
         file.writelines(f'{{"number": {number}, "group": "a"}}\n' for number in range(count))
 
 
 def bad_rows(path: Path, count: int) -> None:
-    """JSON Lines of which only the first is one."""
+    """Writes JSON Lines of which only the first is valid."""
     with path.open("w") as file:
         file.write('{"number": 1}\n')
         file.writelines("no JSON\n" for _ in range(count))
 
 
 def nothing(path: Path, count: int) -> None:
-    """The records are made by a script."""
+    """Writes nothing: a script makes the records."""
 
 
 CASES = {

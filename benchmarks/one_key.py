@@ -12,7 +12,7 @@ import beam_pipeline
 
 
 class SameKey(beam.PTransform):
-    """So many records of one key, no two of equal content, made in a thousand ranges."""
+    """`count` records with one key and distinct content, made in a thousand ranges."""
 
     def __init__(self, count: int):
         super().__init__()
@@ -29,13 +29,13 @@ class SameKey(beam.PTransform):
 
 
 def records(start: int, count: int) -> Iterator[beam_pipeline.Record]:
-    """So many of them."""
+    """Yields `count` records."""
     for number in range(start, start + count):
         yield beam_pipeline.Record(key="the key", features={"number": number})
 
 
 def main() -> None:
-    """Builds; exit code 3, as the command line has it."""
+    """Runs the build; exits with 3, like the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", type=int)
     parser.add_argument("output")

@@ -2,10 +2,10 @@
 
     python benchmarks/parse_scalars.py [--records 50000] [--runs 5] [--batch-size 256]
 
-Makes its data in a temporary folder. The other side is what tutorials write:
-`TFRecordDataset(…).map(parse_single_example).batch(…)`, with as many parallel calls as
-TensorFlow likes. Prints the medians of runs in turn, and the ratios of pairs of runs that
-followed one another. CPU seconds are of all threads.
+Makes its data in a temporary folder. The baseline is the chain of tutorials:
+`TFRecordDataset(…).map(parse_single_example).batch(…)`, with AUTOTUNE
+parallel calls. Prints the medians of alternating runs, and the ratios of consecutive pairs of runs.
+CPU seconds cover all threads.
 """
 
 import argparse
@@ -29,11 +29,11 @@ NUM_FILES = 4
 
 
 class Figures(NamedTuple):
-    """What one pass over the data took.
+    """Figures of one pass over the data.
 
     Attributes:
-        records_per_s: Records a second.
-        cpu_s: Seconds of all threads.
+        records_per_s: Records per second.
+        cpu_s: CPU seconds of all threads.
     """
 
     records_per_s: float
@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
 
 def main() -> None:
-    """Makes the data, reads it both ways in turn, prints the table."""
+    """Makes the data, reads it both ways alternately and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=50_000)
     parser.add_argument("--runs", type=int, default=5)
@@ -94,7 +94,7 @@ def example(random: np.random.Generator) -> bytes:
 
 
 def one_by_one(files: list[str], batch_size: int) -> tf.data.Dataset:
-    """The same batches, each record parsed by itself."""
+    """The same batches, with one parse per record."""
     spec = {
         **{f"count_{n:02}": tf.io.FixedLenFeature([], tf.int64) for n in range(NUM_INTEGERS)},
         **{f"size_{n:02}": tf.io.FixedLenFeature([], tf.float32) for n in range(NUM_FLOATS)},

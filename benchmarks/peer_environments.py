@@ -1,4 +1,4 @@
-"""An environment for each peer's libraries, in the user's cache, made at its first use."""
+"""Environments with the libraries of each peer, in the user's cache, made on first use."""
 
 import subprocess
 import sys
@@ -6,19 +6,19 @@ import venv
 
 from tfrecord_dataset.store.user_cache import cache_folder
 
-# What goes in, at the versions of the last run whose results are kept; "" is this one.
+# Packages, at the versions of the last published run; "" is the current environment.
 PACKAGES = {
     "grain": ["grain==0.2.18", "opencv-python-headless==5.0.0.93"],
     "torch": ["torch==2.15.0", "torchvision", "webdataset==1.0.2"],
     "dali": ["nvidia-dali-cuda120==2.4.0", "numpy"],
-    # Its build asks for: apt-get install libopencv-dev libturbojpeg0-dev pkg-config
+    # Building it requires: apt-get install libopencv-dev libturbojpeg0-dev pkg-config
     "ffcv": [
         *["torch==2.15.0", "torchvision", "setuptools", "numba", "opencv-python-headless"],
         *["terminaltables", "pytorch_pfn_extras", "fastargs", "assertpy", "tqdm", "psutil"],
     ],
     "ray": ["ray[data]==2.60.0", "crc32c==2.9.post0", "tensorflow-cpu==2.21.0"],
 }
-# Installed last, without what they ask for: FFCV asks for an OpenCV that needs a display.
+# Installed last, without dependencies: FFCV requires an OpenCV that needs a display.
 ALONE = {"ffcv": ["ffcv==1.0.2"]}
 
 
@@ -45,7 +45,7 @@ def python(name: str) -> str:
 
 
 def versions(name: str) -> list[str]:
-    """What of `PACKAGES` is installed: name==version."""
+    """Installed versions of the environment's `PACKAGES`: name==version."""
     frozen = subprocess.run(
         [python(name), "-m", "pip", "freeze"], capture_output=True, text=True, check=True
     ).stdout.split()
@@ -55,7 +55,7 @@ def versions(name: str) -> list[str]:
 
 
 def can_be_installed(name: str) -> bool:
-    """Whether an environment is there; if not, prints why."""
+    """Whether an environment is available; if not, prints why."""
     try:
         python(name)
     except subprocess.CalledProcessError as error:

@@ -1,4 +1,4 @@
-"""What a command takes: time, CPU time and memory of all its processes. Linux only."""
+"""Measures time, CPU time and memory of all processes of a command. Linux only."""
 
 import os
 import statistics
@@ -10,19 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-# What is measured keeps what Python compiles, as an installed program does, whatever the shell of
-# the benchmark says.
+# Measured programs keep compiled bytecode, like installed ones, whatever the environment of the
+# benchmark.
 ENVIRONMENT = {key: os.environ[key] for key in os.environ if key != "PYTHONDONTWRITEBYTECODE"}
 
 
 class Figures(NamedTuple):
-    """What one run took.
+    """Figures of one run.
 
     Attributes:
         wall_s: Seconds from start to end.
-        cpu_s: Seconds of all its processes.
-        peak_mib: Most memory at once, of all its processes together (PSS, every 50 ms).
-        output: What it wrote to stdout.
+        cpu_s: CPU seconds of all its processes.
+        peak_mib: Peak memory of all its processes together (PSS, sampled every 50 ms).
+        output: Its stdout.
     """
 
     wall_s: float
@@ -37,7 +37,7 @@ def measure(
     environment: Mapping[str, str] | None = None,
     exit_code: int = 0,
 ) -> Figures:
-    """Runs a command to its end; `others` are processes that work for it, with their own."""
+    """Runs a command to completion; `others` are further process trees that work for it."""
     started = time.monotonic()
     before, others_before = os.times(), sum(map(cpu_s_with_children, others))
     peak = 0.0
@@ -62,7 +62,7 @@ def measure(
 
 
 def family(pid: int) -> Iterator[int]:
-    """A process and all that descend from it."""
+    """A process and all its descendants."""
     yield pid
     for thread in Path(f"/proc/{pid}/task").glob("*"):
         try:
@@ -74,7 +74,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def cpu_s_with_children(pid: int) -> float:
-    """The CPU time of a process and of all that descend from it, also of those that have ended."""
+    """CPU seconds of a process and all its descendants, including those that have ended."""
     ticks = 0
     for member in family(pid):
         try:
@@ -86,7 +86,7 @@ def cpu_s_with_children(pid: int) -> float:
 
 
 def pss_mib(pid: int) -> float:
-    """The memory that is the process's own, shared pages divided among those who share."""
+    """Proportional set size: each shared page is divided among the processes that share it."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:  # it has ended
@@ -95,5 +95,5 @@ def pss_mib(pid: int) -> float:
 
 
 def median_ratio(ones: Sequence[float], others: Sequence[float]) -> float:
-    """The median of the ratios of pairs of runs that followed one another."""
+    """Median ratio of paired consecutive runs."""
     return statistics.median(one / other for one, other in zip(ones, others, strict=True))

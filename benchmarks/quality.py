@@ -1,5 +1,5 @@
-"""Quality of the defaults: `build`, `train` and `evaluate` against a trivial guess, Keras by hand
-and scikit-learn, on a test split that no training saw.
+"""Quality of the defaults: `build`, `train` and `evaluate` against a trivial guess, hand-written
+Keras and scikit-learn, on a held-out test split.
 
     python benchmarks/quality.py [ROW …] [--seeds 0 1 2] [--bccd FOLDER] [--fsdd FOLDER]
 
@@ -28,7 +28,7 @@ from PIL import Image, ImageDraw
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "quality.json", HERE / "QUALITY.md"
-# Of the figure that is to be reached, what noise between seeds may take.
+# Tolerated relative shortfall, for noise between seeds.
 _SLACK = 0.01
 
 
@@ -37,11 +37,11 @@ class Row:
     """A dataset and what is compared on it.
 
     Attributes:
-        data: What it is, in the page.
-        make: Writes the raw files of a folder; takes it and the folders of BCCD and FSDD.
-        metric: Of `evaluate`.
-        by_hand: Functions of quality_by_hand.py: of Keras and of scikit-learn; empty for none.
-        bar: What else the metric is to reach, and in how many CPU seconds; 0 for none.
+        data: Description on the page.
+        make: Writes the raw files; takes their folder and the folders of BCCD and FSDD.
+        metric: Metric of `evaluate`.
+        by_hand: Keras and scikit-learn functions in quality_by_hand.py; empty for none.
+        bar: Further target of the metric, and its CPU seconds; 0 for none.
     """
 
     data: str
@@ -58,7 +58,7 @@ def write_table(folder: Path, split: str, names: Sequence[str], rows: Iterable[S
 
 
 def write_rows(folder: Path, names: Sequence[str], rows: Iterable[Sequence]) -> None:
-    """Shuffles rows, and puts a quarter into the test split."""
+    """Shuffles rows and puts a quarter into the test split."""
     rows = random.Random(0).sample(rows := [*rows], len(rows))
     quarter = len(rows) // 4
     write_table(folder, "test", names, rows[:quarter])
@@ -66,7 +66,7 @@ def write_rows(folder: Path, names: Sequence[str], rows: Iterable[Sequence]) -> 
 
 
 def of_sklearn(name: str) -> Callable[[Path, Any], None]:
-    """A table that scikit-learn brings."""
+    """A table from scikit-learn's bundled datasets."""
 
     def make(folder: Path, _: Any) -> None:
         import sklearn.datasets
@@ -93,12 +93,12 @@ def make_prices(folder: Path, _: Any) -> None:
 
 
 def make_reviews(folder: Path, _: Any) -> None:
-    """3,000 made sentences, whose words are good or bad, and which "not" turns round."""
+    """3,000 generated sentences with good or bad words, which "not" inverts."""
     rng = random.Random(0)
     good = ["great", "lovely", "superb", "moving", "clever", "fine", "warm", "funny", "fresh"]
     bad = ["dull", "awful", "weak", "slow", "noisy", "flat", "cheap", "boring", "cold", "silly"]
     filler = ["the", "film", "was", "quite", "and", "it", "had", "scenes", "with", "music", "that"]
-    rows: dict[str, str] = {}  # each sentence once, or it would be in both splits
+    rows: dict[str, str] = {}  # each sentence once; otherwise it could be in both splits
     for _ in range(3_000):
         label, words = rng.choice(("good", "bad")), []
         for _ in range(rng.randint(1, 4)):
@@ -138,7 +138,7 @@ def make_digits(folder: Path, _: Any) -> None:
 
 
 def digits() -> Iterable[tuple[str, int, int, np.ndarray]]:
-    """(split, digit, number, uint8 [8, 8]) of scikit-learn's digits; each fourth is of the test."""
+    """(split, digit, number, uint8 [8, 8]) of scikit-learn's digits; every fourth is in test."""
     import sklearn.datasets
 
     found = sklearn.datasets.load_digits()
@@ -147,10 +147,10 @@ def digits() -> Iterable[tuple[str, int, int, np.ndarray]]:
 
 
 def make_colored_digits(folder: Path, _: Any) -> None:
-    """10,000 + 2,000 images of 32 x 32: a turned digit on another one's colors and noise.
+    """10,000 + 2,000 images of 32 x 32: a rotated digit over another digit, in colors and noise.
 
-    It stands for CIFAR-10, which cannot be downloaded here: ten classes that no color, place, size
-    or background tells apart. Digits of the test images are in none of the training's.
+    A substitute for CIFAR-10, which cannot be downloaded here: color, position, size and background
+    do not reveal the class. Train and test images share no digits.
     """
     rng = np.random.default_rng(0)
     known = [*digits()]
@@ -210,7 +210,7 @@ def make_sounds(folder: Path, args: argparse.Namespace) -> None:
 
 
 def boxes_of(count: int | None) -> Callable[[Path, argparse.Namespace], None]:
-    """BCCD with its own splits, or with so many images to train on, and no others."""
+    """BCCD with its own splits, or with only `count` images to train on."""
 
     def make(folder: Path, args: argparse.Namespace) -> None:
         (root,) = (path.parent for path in args.bccd.rglob("JPEGImages"))
@@ -232,7 +232,7 @@ def boxes_of(count: int | None) -> Callable[[Path, argparse.Namespace], None]:
 
 
 def save(image: Image.Image, path: Path) -> None:
-    """Writes an image and its folder."""
+    """Saves an image; creates its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path)
 
@@ -330,7 +330,7 @@ def run_row(row: Row, folder: Path, seed: int, args: argparse.Namespace) -> dict
 
 
 def page(results: dict[str, dict[str, dict[str, float]]]) -> str:
-    """QUALITY.md of all runs."""
+    """The text of QUALITY.md for all runs."""
     lines = [
         "| row | data | metric | trivial | scikit-learn | Keras by hand | defaults | CPU s: Keras, "
         "defaults | seeds | |",
@@ -374,12 +374,12 @@ def verdict(row: Row, medians: dict[str, float]) -> str:
 
 
 def shown_figure(value: float | None) -> str:
-    """Three digits; a dash for none."""
+    """A number with three digits; a dash for None."""
     return "–" if value is None else f"{value:.3f}" if value < 10 else f"{value:,.0f}"
 
 
 def main() -> None:
-    """Reads the arguments, runs the rows, and writes the page."""
+    """Reads the arguments, runs the rows and writes the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])

@@ -1,4 +1,4 @@
-"""What people write by hand for the rows of quality.py: short Keras scripts, and scikit-learn.
+"""Baselines for the rows of quality.py: short Keras scripts and scikit-learn models.
 
     python benchmarks/quality_by_hand.py FUNCTION FOLDER SEED
 
@@ -18,31 +18,31 @@ from PIL import Image
 
 
 def table(folder, split):
-    """(the columns but the target, the target)."""
+    """(all columns except the target, the target)."""
     rows = pd.read_csv(folder / f"{split}.csv")
     return rows.drop(columns="target"), rows["target"]
 
 
 def files(folder, split, read):
-    """(what `read` makes of every file, numbers of their class folders)."""
+    """(results of `read` for every file, class numbers by folder)."""
     paths = sorted((folder / split).glob("*/*"))
     names = sorted({path.parent.name for path in paths})
     return np.stack([*map(read, paths)]), np.array([names.index(p.parent.name) for p in paths])
 
 
 def pixels(path):
-    """float32 [height, width, 3] in 0..1."""
+    """Pixels of an image: float32 [height, width, 3] in 0..1."""
     return np.asarray(Image.open(path).convert("RGB"), np.float32) / 255
 
 
 def second(path):
-    """A second of sound, float32 [8000]."""
+    """One second of sound, float32 [8000]."""
     samples = tf.audio.decode_wav(path.read_bytes())[0][:8000, 0].numpy()
     return np.pad(samples, (0, 8000 - len(samples)))
 
 
 def fit(model, loss, x, y, epochs, batch_size=32, stop=True):
-    """Trains with Adam until a tenth of the records gets no better for 10 epochs."""
+    """Trains with Adam; stops early after 10 epochs without improvement on a held-out tenth."""
     order = np.random.permutation(len(y))
     model.compile("adam", loss)
     patience = keras.callbacks.EarlyStopping(patience=10, restore_best_weights=True)
@@ -53,13 +53,13 @@ def fit(model, loss, x, y, epochs, batch_size=32, stop=True):
 
 
 def classified(model, train, test, epochs):
-    """The accuracy of a classifier that ends in logits."""
+    """Accuracy of a classifier that outputs logits."""
     fit(model, keras.losses.SparseCategoricalCrossentropy(from_logits=True), *train, epochs)
     return float((model.predict(test[0], verbose=0).argmax(axis=-1) == test[1]).mean())
 
 
 def cnn(train, test, epochs):
-    """TensorFlow's tutorial on CIFAR-10."""
+    """Accuracy of the CNN of TensorFlow's CIFAR-10 tutorial."""
     model = keras.Sequential(
         [
             layers.Conv2D(32, 3, activation="relu", padding="same"), layers.MaxPooling2D(),
@@ -72,7 +72,7 @@ def cnn(train, test, epochs):
 
 
 def keras_images(folder):
-    """The tutorial's CNN for 10 epochs, for small sets 50."""
+    """The tutorial's CNN for 10 epochs, or 50 for small datasets."""
     train, test = files(folder, "train", pixels), files(folder, "test", pixels)
     return cnn(train, test, 10 if len(train[1]) > 5_000 else 50)
 
@@ -86,7 +86,7 @@ def keras_sounds(folder):
 
 
 def keras_texts(folder):
-    """A mean of embeddings, as in TensorFlow's tutorial on texts."""
+    """Mean of embeddings, as in TensorFlow's text classification tutorial."""
     (x, y), (x_test, y_test) = table(folder, "train"), table(folder, "test")
     words = layers.TextVectorization(10_000, output_sequence_length=100)
     words.adapt(x["text"].to_numpy())
@@ -110,7 +110,7 @@ def series(folder, split):
 
 
 def keras_series(folder):
-    """A GRU that skips the padding, as in Keras's guide on masking."""
+    """A GRU with masked padding, as in Keras's guide on masking."""
     padded = {"dtype": "float32", "padding": "post", "value": -100.0}
     train, test = (
         (keras.utils.pad_sequences(x, maxlen=40, **padded)[..., None], y)
@@ -121,7 +121,7 @@ def keras_series(folder):
 
 
 def numbers(folder):
-    """((x, y) of the train split, of the test split): texts one-hot, columns standardised."""
+    """((x, y) of train, (x, y) of test): one-hot texts, standardised columns."""
     (x, y), (x_test, y_test) = table(folder, "train"), table(folder, "test")
     both = pd.get_dummies(pd.concat([x, x_test])).to_numpy(np.float32)
     scaled = (both - both[: len(x)].mean(axis=0)) / (both[: len(x)].std(axis=0) + 1e-6)
@@ -129,7 +129,7 @@ def numbers(folder):
 
 
 def mlp(outputs):
-    """Two hidden layers of 64."""
+    """An MLP with two hidden layers of 64 units."""
     hidden = [layers.Dense(64, activation="relu") for _ in range(2)]
     return keras.Sequential([*hidden, layers.Dense(outputs)])
 
@@ -157,13 +157,13 @@ def maps(folder, split):
 
 
 def mean_iou(found, wanted):
-    """The mean over the classes of the maps."""
+    """Mean intersection over union of the classes in the maps."""
     pairs = [((found == c) & (wanted == c), (found == c) | (wanted == c)) for c in range(4)]
     return float(np.mean([both.sum() / either.sum() for both, either in pairs]))
 
 
 def keras_maps(folder):
-    """A small U-Net, 500 steps of 8 images, as many as the trainer's plan."""
+    """A small U-Net: 500 steps of 8 images, as in the trainer's plan."""
     (x, y), (x_test, y_test) = maps(folder, "train"), maps(folder, "test")
     conv = {"kernel_size": 3, "padding": "same", "activation": "relu"}
     image = z = keras.Input(x.shape[1:])
@@ -211,7 +211,7 @@ def sklearn_texts(folder):
 
 
 def sklearn_series(folder):
-    """Boosted trees on six figures of a series."""
+    """Boosted trees on six statistics of a series."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     def figures(values):
@@ -228,7 +228,7 @@ def sklearn_series(folder):
 
 
 def sklearn_files(folder, read):
-    """Support vectors on flat values of files."""
+    """SVM on flattened values of files."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
@@ -239,12 +239,12 @@ def sklearn_files(folder, read):
 
 
 def sklearn_images(folder):
-    """Support vectors on pixels."""
+    """SVM on pixels."""
     return sklearn_files(folder, pixels)
 
 
 def sklearn_sounds(folder):
-    """Support vectors on a coarse spectrogram."""
+    """SVM on a coarse spectrogram."""
 
     def coarse(path):
         power = np.abs(tf.signal.stft(second(path), 255, 128).numpy())[:60, :128]

@@ -1,4 +1,4 @@
-"""The page of results: tables, goals, pictures, versions."""
+"""Writes the page of results: tables, goals, pictures, versions."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ a tenth of the records.
 
 
 def environment(contenders: Sequence[Contender]) -> dict[str, Any]:
-    """Where a suite ran."""
+    """The machine and versions that a suite ran with."""
     peers = {contender.environment for contender in contenders} - {""}
     return {
         "machine": _machine(),
@@ -41,7 +41,7 @@ def environment(contenders: Sequence[Contender]) -> dict[str, Any]:
 
 
 def write(folder: Path, found: Mapping[str, Any]) -> None:
-    """Writes RESULTS.md and the pictures of all suites of which there are runs."""
+    """Writes RESULTS.md and the pictures of all suites with runs."""
     parts = [_HEAD]
     for suite in SUITES:
         if suite.name in found:
@@ -51,7 +51,7 @@ def write(folder: Path, found: Mapping[str, Any]) -> None:
 
 
 def section(suite: Suite, told: Mapping[str, Any]) -> str:
-    """The text on one suite."""
+    """The page's section on one suite."""
     runs = told["runs"]
     first = suite.contenders[0].title
     per = "records/s" if suite.passes else "seconds"
@@ -82,7 +82,7 @@ def section(suite: Suite, told: Mapping[str, Any]) -> str:
 
 
 def goal_row(goal: Goal, runs: Mapping[str, Any]) -> str:
-    """A row that says whether a goal is held."""
+    """A table row that reports whether a goal is met."""
     ratio = _ratio(runs, goal.ours, goal.other, goal.figure)
     verdict = (
         "held" if ratio <= goal.at_most else f"**missed**: {goal.holds or 'not yet explained'}"
@@ -111,7 +111,7 @@ def _cpu_ms(runs: Sequence[Mapping[str, float]]) -> list[float]:
 
 
 def _past_start(runs: Sequence[Mapping[str, float]]) -> str:
-    """A cell of CPU ms a record past the start; "" where none was measured."""
+    """Cell with CPU ms per record past the start; "" if not measured."""
     if PAST_START not in runs[0]:
         return ""
     return f" {_spread([1000 * run[PAST_START] for run in runs], 2)} |"

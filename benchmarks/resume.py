@@ -1,10 +1,10 @@
-"""The first batch at record 0 and at record 10,000,000 of a dataset: what a resume costs.
+"""Cost of a resume: the first batch at record 0 and at record 10,000,000 of a dataset.
 
     python benchmarks/resume.py [--records 10100000] [--shards 20] [--runs 3]
 
-Makes its data, 60 bytes a record, in a temporary folder. Each measurement is a process of its
-own: from the opened dataset to the first shuffled batch, with the index from .idx files; and how
-many records were read until then.
+Makes its data, 60 bytes per record, in a temporary folder. Each measurement is a separate process,
+from the opened dataset to the first shuffled batch, with the index from .idx files, and counts the
+records read until then.
 """
 
 import argparse
@@ -23,7 +23,7 @@ POSITIONS = (0, 10_000_000)
 
 
 def main() -> None:
-    """Makes the data, measures both positions in turn, prints the table."""
+    """Makes the data, measures both positions alternately and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=10_100_000)
     parser.add_argument("--shards", type=int, default=20)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def write(folder: Path, num_records: int, num_shards: int) -> None:
-    """Shards of equal records, and their indexes."""
+    """Writes shards of equal records and their indexes."""
     import tensorflow as tf
 
     example = tf.train.Example()
@@ -75,7 +75,7 @@ def write(folder: Path, num_records: int, num_shards: int) -> None:
 
 
 def measure(folder: str, first_record: int) -> tuple[float, int]:
-    """Seconds to the first batch, and records that were read until then."""
+    """Seconds to the first batch, and records read until then."""
     import trainer
     from tfrecord_dataset.records.reader import RecordReader
 

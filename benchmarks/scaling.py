@@ -1,13 +1,13 @@
-"""How a build's time, CPU and memory grow with the number of records.
+"""Measures how a build's time, CPU and memory grow with the number of records.
 
     python benchmarks/scaling.py [--records 1000 10000] [--picture FILE.svg] [-- BEAM OPTIONS]
 
-Builds from tiny images in tars: each record is a byte range, so that what a record itself costs
-shows, not its decoding. Prints a table. What follows `--` goes to Beam, for instance
+Builds from tiny images in tars: each record is a byte range, so that the cost per record dominates,
+not decoding. Prints a table. Arguments after `--` go to Beam, for instance
 `--runner=FlinkRunner --flink_master=localhost:8081`; with `--parallelism 1 2 4` each build runs
-with each of these. CPU and memory are those of the processes that the build starts itself, and of
-`--processes` with all that these start, such as a cluster's on this machine. Memory is the sum of
-the memory that is theirs (PSS), looked at every 50 ms. Linux only.
+once per value. CPU and memory cover the processes of the build and those of `--processes` with all
+their descendants, such as a cluster's on this machine. Memory is the total PSS, sampled every
+50 ms. Linux only.
 """
 
 import argparse
@@ -25,12 +25,12 @@ COLOURS = {"wall s": "#0b6e99", "CPU s": "#d9730d", "peak MiB": "#4d6461"}
 DASHES = ("", "7 4", "2 4", "9 3 2 3")
 LABEL_HEIGHT = 15
 
-# By parallelism ("" where it is not given), then by the number of records.
+# By parallelism ("" if not given), then by the number of records.
 Rows = dict[str, dict[int, Figures]]
 
 
 def main() -> None:
-    """Makes the inputs where they are missing, builds each, prints the table."""
+    """Makes missing inputs, builds each and prints the table."""
     end = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     beam = sys.argv[end + 1 :]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -64,7 +64,7 @@ def line(count: int, runs: Mapping[int, Figures]) -> str:
 
 
 def growth(count: int, runs: Mapping[int, Figures]) -> str:
-    """What each record costs more, compared with the run of fewer ones."""
+    """Marginal cost per record, compared with the next smaller run."""
     fewer = max((other for other in runs if other < count), default=0)
     if not fewer:
         return ""
@@ -75,7 +75,7 @@ def growth(count: int, runs: Mapping[int, Figures]) -> str:
 
 
 def picture(rows: Rows) -> str:
-    """The figures as an SVG, both axes logarithmic; a parallelism has dashes of its own."""
+    """The figures as an SVG with logarithmic axes and a dash pattern per parallelism."""
     runs = [figures for by_count in rows.values() for figures in by_count.values()]
     counts = sorted({count for by_count in rows.values() for count in by_count})
     xs = scale(counts, MARGIN, WIDTH - LEGEND)
@@ -116,7 +116,7 @@ def axes(
     xs: Callable[[float], float],
     ys: Callable[[float], float],
 ) -> list[str]:
-    """Lines and numbers at the powers of ten."""
+    """Grid lines and labels at the powers of ten."""
     parts = []
     for power in powers(counts):
         parts.append(
@@ -135,14 +135,14 @@ def axes(
 
 
 def powers(values: Iterable[float]) -> list[float]:
-    """The powers of ten about `values`."""
+    """The powers of ten around `values`."""
     logarithms = [math.log10(value) for value in values]
     first, last = math.floor(min(logarithms)), math.ceil(max(logarithms))
     return [10.0**power for power in range(first, last + 1)]
 
 
 def scale(values: Iterable[float], start: float, end: float) -> Callable[[float], float]:
-    """Where a value is between `start` and `end`, on a logarithmic axis about `values`."""
+    """Map from a value to a position in `start`..`end` on a logarithmic axis."""
     ends = powers(values)
     low, high = math.log10(ends[0]), math.log10(ends[-1])
     return lambda value: start + (math.log10(value) - low) / ((high - low) or 1) * (end - start)

@@ -1,9 +1,9 @@
-"""How long `build` takes until it reads its first record.
+"""Measures how long `build` takes to reach its first record.
 
     python benchmarks/start.py INPUT [--runs 5]
 
-Prints the median of the seconds from the launch of a new process, each time with a copy of
-`python -m beam_pipeline build` that ends at the first record. Linux only.
+Prints the median seconds from the launch of a new process. Each run is a copy of
+`python -m beam_pipeline build` that exits at the first record. Linux only.
 """
 
 import argparse
@@ -39,7 +39,7 @@ program.main()
 
 
 def main() -> None:
-    """Runs the start a few times, prints the median."""
+    """Starts the build several times and prints the median."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("input", type=Path)
     parser.add_argument("--runs", type=int, default=5)

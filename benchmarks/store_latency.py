@@ -1,9 +1,9 @@
-"""How much of a store's latency a build hides: one read after another, and a build's.
+"""Measures how much store latency a build hides, compared with sequential reads.
 
     python benchmarks/store_latency.py [--count 3000] [--kilobytes 10] [--latency-ms 5] [--runs 3]
 
-The store is the one of the tests, in a process of its own, which waits before each answer. A build
-reads each image twice. What latency costs it is its time with latency less its time without.
+The store is the tests' fake, in its own process, which waits before each response. A build reads
+each image twice. The cost of latency is the time with latency minus the time without.
 """
 
 import argparse
@@ -37,7 +37,7 @@ for line in sys.stdin:
 
 
 def main() -> None:
-    """Fills the store, measures in turns, prints the medians."""
+    """Fills the store, measures alternately and prints the medians."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--kilobytes", type=int, default=10)
@@ -102,7 +102,7 @@ def timed(call: Callable[[], None]) -> float:
 
 
 def image(number: int, kilobytes: int) -> bytes:
-    """A JPEG of noise, of about that size."""
+    """A JPEG of noise of about that size."""
     side = int((kilobytes * 1024 / 1.3) ** 0.5)
     pixels = np.random.default_rng(number).integers(0, 256, (side, side), dtype=np.uint8)
     buffer = io.BytesIO()

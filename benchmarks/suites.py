@@ -1,4 +1,4 @@
-"""What `make bench` runs: suites of contenders that do the same work, and goals for ours."""
+"""Suites of `make bench`: contenders that do the same work, and goals for ours."""
 
 import subprocess
 import sys
@@ -16,8 +16,8 @@ class Contender(NamedTuple):
 
     Attributes:
         title: Its name in tables.
-        command: The arguments of its Python, for the folder of data and one for its output.
-        environment: Whose libraries it needs (`peer_environments.PACKAGES`); "" is ours.
+        command: Arguments of its Python, from the data folder and the output folder.
+        environment: Environment that it runs in (`peer_environments.PACKAGES`); "" is ours.
         full: Whether only `make bench-full` runs it.
     """
 
@@ -28,15 +28,15 @@ class Contender(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """What is asked of a ratio.
+    """Target of a ratio.
 
     Attributes:
-        text: In words.
-        ours: The title of the contender that is held to it.
-        other: That of the contender that it is compared with.
-        figure: Which figure: "wall_s", "cpu_s", "peak_mib" or PAST_START.
-        at_most: The bound of ours over the other's.
-        holds: What holds it, to be said where it is missed.
+        text: Description.
+        ours: Title of our contender.
+        other: Title of the contender to compare with.
+        figure: Figure to compare: "wall_s", "cpu_s", "peak_mib" or PAST_START.
+        at_most: Upper bound of the ratio ours / other.
+        holds: Limiting factor, reported if the goal is missed.
     """
 
     text: str
@@ -51,12 +51,12 @@ class Suite(NamedTuple):
     """Contenders that do the same work on the same data.
 
     Attributes:
-        title: In words.
-        name: As `--suite` takes it.
-        prepare: Makes the data of a count of records in a folder, once.
-        counts: Records of `make bench` and of `make bench-full`.
-        contenders: The first is ours.
-        goals: What is asked of ours.
+        title: Title on the page.
+        name: Value of `--suite`.
+        prepare: Makes the data in a folder, once, for a number of records.
+        counts: Numbers of records for `make bench` and `make bench-full`.
+        contenders: Contenders, ours first.
+        goals: Goals for ours.
         passes: Whether contenders print passes (`peers.timing`), else the whole run counts.
     """
 
@@ -69,7 +69,7 @@ class Suite(NamedTuple):
     passes: bool = False
 
 
-# CPU seconds a record past the start of a command.
+# CPU seconds per record past the start of a command.
 PAST_START = "past_start_s"
 OURS = "beam-tfrecords"
 SIZED = "… of images of 256 pixels"
@@ -80,7 +80,7 @@ LIMIT = "decoding alone"
 SCRIPT = "a script by hand"
 BUILDER = "TFDS's builder"
 
-# Shards of ours; a build refuses more of them than it has records.
+# Shards that we write; a build refuses more shards than records.
 NUM_SHARDS = 8
 
 
@@ -151,7 +151,7 @@ _WRITERS = (
     Contender("Ray Data", _writer("peers/ray_data.py"), "ray", full=True),
 )
 
-# What holds a goal that is missed.
+# Limiting factor of a missed goal.
 _SCALING = "scaling to float32, reading and copying take as long as decoding"
 _ANTIALIASED = "ours antialiases, and checks the records that it reads"
 _CROPPED = "FFCV decodes the middle square alone, resizes bytes, and checks no record"
@@ -171,7 +171,7 @@ _ROW_GOALS = (
 
 
 def _rows(what: str, name: str, counts: tuple[int, int], *options: str) -> Suite:
-    """A table of `what`, made with these options of make_table.py."""
+    """Suite on a table of `what`, made with options of make_table.py."""
     return Suite(
         title=f"Preparation of a CSV of {what}",
         name=name,
@@ -286,12 +286,12 @@ SUITES = (
 
 
 def command_of(contender: Contender, folder: Path, output: Path) -> list[str]:
-    """What runs a contender, with the Python that has its libraries."""
+    """Command line of a contender, with the Python of its environment."""
     return [python(contender.environment), *contender.command(folder, output)]
 
 
 def prepare(suite: Suite, folder: Path, count: int) -> None:
-    """Makes the data of a suite, unless it is there."""
+    """Makes the data of a suite unless it exists."""
     if (folder / "ready").exists():
         return
     for command in suite.prepare(folder, count):

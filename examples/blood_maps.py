@@ -1,10 +1,10 @@
-"""Draws maps of classes for blood smears with boxes: an ellipse in each box, not by hand.
+"""Draws class maps for blood smears from boxes, as an ellipse in each box.
 
     python examples/blood_maps.py examples/data/blood blood_maps
 
-The input is Pascal VOC's, as `examples/data/blood` is. The output has `images/<split>/*.jpg`,
+The input is Pascal VOC data, like `examples/data/blood`. The output has `images/<split>/*.jpg`,
 `masks/<split>/*.png` with a class number for each pixel, and `classes.txt`. Cells are round, so
-an ellipse covers most of one, and little else; the line around it, which is neither, is ignored.
+an ellipse covers most of a cell and little else; its outline is marked as ignored.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 import defusedxml.ElementTree
 from PIL import Image, ImageDraw
 
-# Those behind others first.
+# Drawn in this order, so later classes cover earlier ones.
 CLASSES = ("background", "RBC", "WBC", "Platelets")
 IGNORED = 255
 IGNORED_LINE_PX = 3
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def draw_map(annotation: Path) -> Image.Image:
-    """The map of an image: ellipses in its boxes, one channel of class numbers."""
+    """The map of an image: one channel of class numbers, with ellipses in its boxes."""
     root = defusedxml.ElementTree.parse(annotation).getroot()
     size = tuple(int(root.findtext(f"size/{side}")) for side in ("width", "height"))
     drawn = Image.new("L", size, 0)

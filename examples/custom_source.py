@@ -23,7 +23,7 @@ from beam_pipeline import BuildConfig, ClassLabel, FileRef, Image, Record, Rejec
 class ReadPhotos(beam.PTransform):
     """The photographs that a database lists: Records {image, label, camera}.
 
-    A row without species is Rejected "no species", bad.
+    A row without species becomes a bad Rejected, "no species".
     """
 
     database: str
@@ -37,7 +37,7 @@ class ReadPhotos(beam.PTransform):
 
 
 def read_rows(database: str) -> Iterator[Record | Rejected]:
-    """What each row of the table is."""
+    """Yields a Record or Rejected for each row of the table."""
     folder, name = os.path.split(database)
     with contextlib.closing(sqlite3.connect(database)) as connection:
         for path, species, camera in connection.execute("SELECT path, species, camera FROM photos"):

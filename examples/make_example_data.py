@@ -2,9 +2,9 @@
 
     python examples/make_example_data.py BCCD_DIR examples/data
 
-`blood` is a part of BCCD as it is: Pascal VOC annotations and image sets. `cells` is one
-folder a class: single cells, cropped from the boxes of images that are not in `blood`,
-so that the three classes have equally many.
+`blood` is an unchanged part of BCCD: Pascal VOC annotations and image sets. `cells` has one
+folder per class: single cells, cropped from the boxes of images that are not in `blood`,
+with the same number in each of the three classes.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def copy_images(bccd: Path, output: Path) -> set[str]:
 
 
 def crop_cells(bccd: Path, output: Path, leave_out: set[str]) -> None:
-    """Cuts equally many cells of each class out of the images that are not left out."""
+    """Crops the same number of cells per class from the images not in `leave_out`."""
     boxes: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for path in sorted((bccd / "Annotations").glob("*.xml")):
         if path.stem in leave_out:
@@ -71,7 +71,7 @@ def crop_cells(bccd: Path, output: Path, leave_out: set[str]) -> None:
 
 
 def square(sides: tuple[int, ...], size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The square around a box, moved into the image."""
+    """The square around a box, shifted into the image."""
     xmin, ymin, xmax, ymax = sides
     side = min(max(xmax - xmin, ymax - ymin), *size)
     left = min(max((xmin + xmax - side) // 2, 0), size[0] - side)

@@ -1,4 +1,4 @@
-"""The rate of decoding: the same JPEGs, decoded by tf.data and thrown away."""
+"""Upper bound by decoding alone: tf.data decodes the same JPEGs and discards them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def batches(folder: Path) -> Iterable[Any]:
-    """One pass over the JPEGs, held in memory; of each image one pixel, [64, 3]."""
+    """One pass over the JPEGs in memory: one pixel per image, [64, 3]."""
     files = sorted((folder / "photographs").rglob("*.jpg"))
     return (
         tf.data.Dataset.from_tensor_slices([path.read_bytes() for path in files])

@@ -1,4 +1,4 @@
-"""FFCV's `Loader` of images that its `DatasetWriter` has stored as small as training needs.
+"""FFCV's `Loader` on images that its `DatasetWriter` has resized for training.
 
 As https://docs.ffcv.io/writing_datasets.html and https://docs.ffcv.io/making_dataloaders.html.
 """

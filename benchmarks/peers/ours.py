@@ -1,4 +1,4 @@
-"""`trainer.open(…).batches(…)`, as docs/reading.md has it."""
+"""`trainer.open(…).batches(…)`, as in docs/reading.md."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`trainer.open(…).batches(…)` of small images that `build` has stored as pixels."""
+"""`trainer.open(…).batches(…)` on small images that `build` has stored as pixels."""
 
 from collections.abc import Iterable
 from pathlib import Path

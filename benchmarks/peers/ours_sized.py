@@ -1,4 +1,4 @@
-"""`trainer.open(…).batches(…)` of images that `build` has made as small as training needs."""
+"""`trainer.open(…).batches(…)` on images that `build` has resized for training."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 
 def feature_maker(column: "pd.Series[Any]") -> Any:
-    """What makes the feature of a value of a column."""
+    """Function that makes a feature from a value of a column."""
     train = tf.train
     if column.dtype.kind in "iu":
         return lambda value: train.Feature(int64_list=train.Int64List(value=[value]))

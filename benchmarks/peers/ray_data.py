@@ -11,7 +11,7 @@ import ray
 
 
 def with_label(row: dict[str, Any]) -> dict[str, Any]:
-    """The class is the folder's name."""
+    """Adds the folder's name as the class."""
     return {"image": row["bytes"], "label": Path(row["path"]).parent.name}
 
 

@@ -1,4 +1,4 @@
-"""A builder of TensorFlow Datasets, as https://www.tensorflow.org/datasets/add_dataset.
+"""A TensorFlow Datasets builder, as in https://www.tensorflow.org/datasets/add_dataset.
 
 python benchmarks/peers/tfds_builder.py FOLDER OUTPUT [--beam]
 """

@@ -1,4 +1,4 @@
-"""A builder of TensorFlow Datasets for COCO, as its own `coco` and `lvis` are written.
+"""A TensorFlow Datasets builder for COCO, written like its own `coco` and `lvis`.
 
 python benchmarks/peers/tfds_coco.py FOLDER OUTPUT
 """

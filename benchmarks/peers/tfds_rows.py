@@ -1,4 +1,4 @@
-"""A builder of TensorFlow Datasets for a CSV, whose columns are given by its first row.
+"""A TensorFlow Datasets builder for a CSV; the first row determines the columns.
 
 python benchmarks/peers/tfds_rows.py FILE OUTPUT
 """
@@ -14,7 +14,7 @@ import tensorflow_datasets as tfds
 
 
 def dtype_of(cell: str) -> Any:
-    """The dtype of a column with such a cell."""
+    """The dtype of a column, from one of its cells."""
     for number, dtype in ((int, np.int64), (float, np.float32)):
         try:
             number(cell)

@@ -1,9 +1,9 @@
-"""Passes over the batches of one reader, timed.
+"""Times passes over the batches of one reader.
 
     PYTHONPATH=benchmarks python -m peers.timing ours FOLDER [--passes 2]
 
-One JSON object a pass on stdout: images, seconds by the clock, CPU seconds of all processes. The
-first pass, in which threads and worker processes start, is not told.
+Prints one JSON object per pass: images, wall seconds, CPU seconds of all processes. The first pass,
+in which threads and worker processes start, is left out.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def one_pass(batches: Any) -> dict[str, float]:
-    """Takes all batches of a pass."""
+    """Iterates over all batches of a pass; returns its figures."""
     wall_s, cpu_s, images = time.monotonic(), cpu_s_with_children(os.getpid()), 0
     for batch in batches:
         images += len(batch[0] if isinstance(batch, tuple | list) else batch)

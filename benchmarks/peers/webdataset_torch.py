@@ -1,4 +1,4 @@
-"""WebDataset's tars, as https://github.com/webdataset/webdataset#readme."""
+"""WebDataset's tars, as in https://github.com/webdataset/webdataset#readme."""
 
 import os
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""Inputs and what readers make of them."""
+"""Inputs and the expected results of reading them."""

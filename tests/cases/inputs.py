@@ -1,4 +1,4 @@
-"""Files of a case's input, as one text describes them.
+"""Make the files of a case's input from a text that describes them.
 
     # What the case shows.
     == train/{cat,dog}/{1..3}.jpg
@@ -9,16 +9,16 @@
     == shards/0.tar/a.cls
     3
 
-A line `== PATH FORM …` begins a file; `{a,b}` and `{1..3}` in its path stand for several. Its
-lines are the file's, unless a form says otherwise: `escaped` is one line with Python's escapes of
-bytes; `gzip`, `bz2`, `xz` and `zst` are compressed; `examples` has the features of one Example of a
-TFRecord file a line; `parquet` a row in JSON a line below one that holds Hugging Face's features,
-with bytes of files as texts, in row groups of two; `arrow` the same as a stream of Arrow, `feather`
-as a packed file; `xlsx` is a workbook: a line holds a sheet's name and rows, in JSON; `sqlite` is
-a database that SQL makes; `pixels` has an image's mode and its pixels in JSON, `L: [[0, 1]]`, in
-the format that the path ends with, where `P` has VOC's palette.
-What lies below a path's folder called `*.tar`, `*.zip` or `*.npz` is a member of that file; an
-array is `dtype: values` in JSON.
+A line `== PATH FORM …` begins a file; `{a,b}` and `{1..3}` in its path expand to several files. The
+lines below are the file's content unless a form applies: `escaped` is one line with Python's byte
+escapes; `gzip`, `bz2`, `xz` and `zst` compress; `examples` is a TFRecord file with the features of
+one Example per line; `parquet` has a line of Hugging Face features, then a JSON row per line, with
+bytes of files as texts, in row groups of two; `arrow` is the same as an Arrow stream, `feather` as
+a compressed file; `xlsx` is a workbook with a sheet's name and rows in JSON per line; `sqlite` is a
+database made by SQL; `pixels` is an image's mode and pixels in JSON, `L: [[0, 1]]`, encoded by the
+path's suffix, with VOC's palette for `P`.
+Files below a folder named `*.tar`, `*.zip` or `*.npz` are members of that file; an array is
+`dtype: values` in JSON.
 """
 
 import bz2
@@ -64,7 +64,7 @@ _MEMBER = re.compile(r"(.*?\.(?:tar|zip|npz))/(.+)")
 
 
 def make(described: Path, root: Path) -> None:
-    """Writes the files that a text describes below `root`."""
+    """Writes the described files below `root`."""
     members: dict[str, list[tuple[str, bytes]]] = {}
     for path, content in _files(described.read_text("utf-8")):
         if member := _MEMBER.fullmatch(path):
@@ -86,7 +86,7 @@ def _files(text: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _expanded(pattern: str) -> Iterator[str]:
-    """The paths that a pattern stands for."""
+    """Expand a pattern into paths."""
     parts = re.split(r"\{(.+?)\}", pattern)
     choices = [_choices(part) if at % 2 else [part] for at, part in enumerate(parts)]
     return map("".join, itertools.product(*choices))
@@ -129,7 +129,7 @@ def _table(lines: bytes) -> pa.Table:
 
 
 def database(script: bytes) -> bytes:
-    """A SQLite database that an SQL script makes."""
+    """Run an SQL script; return the SQLite database."""
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(script.decode())
         return connection.serialize()
@@ -142,10 +142,10 @@ def _xlsx(lines: bytes) -> bytes:
 
 
 def workbook_parts(sheets: list[tuple[str, list[list[Any]]]]) -> dict[str, str]:
-    """The parts of a workbook (ECMA-376) by name, of which a zip is one.
+    """The parts of a workbook (ECMA-376) by name; zipped, they are the workbook.
 
     Args:
-        sheets: The name of each, and its rows.
+        sheets: (name, rows) of each sheet.
     """
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -188,7 +188,7 @@ def _xlsx_row(number: int, row: list[Any]) -> str:
 
 
 def _with_bytes(value: Any) -> Any:
-    """A value in which the `bytes` of files are bytes."""
+    """Convert the `bytes` of files in a value from text to bytes."""
     if isinstance(value, list):
         return list(map(_with_bytes, value))
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What reads the input of a case, as the command would."""
+"""Read the input of a case as the command would."""
 
 import shlex
 from pathlib import Path
@@ -23,9 +23,9 @@ _OPTIONS = {
 
 
 def config_of(options: str, root: Path | str = "") -> BuildConfig:
-    """The configuration of options as on a command line, for the INPUT at `root`.
+    """Parse options as on a command line, for the INPUT at `root`.
 
-    Options that only a recipe has are written in the same way.
+    Recipe-only options have the same syntax.
     """
     values: dict[str, Any] = {}
     words = iter([each.replace("INPUT", str(root)) for each in shlex.split(options)])
@@ -43,7 +43,7 @@ def config_of(options: str, root: Path | str = "") -> BuildConfig:
 def source_at(
     root: Path | str, options: str = "INPUT", scratch: str = ""
 ) -> tuple[Claim, beam.PTransform]:
-    """(what is found, what reads it) of the input at `root`."""
+    """(claim, source) of the input at `root`."""
     config = config_of(options, root)
     scratch = scratch or f"{root}.scratch"
     found = find_input(config, scratch)
@@ -51,7 +51,7 @@ def source_at(
 
 
 class AllElements(beam.PTransform):
-    """The elements of a source, and what it did not account for, as one PCollection."""
+    """The elements of a source, including unaccounted ones, as one PCollection."""
 
     def __init__(self, source: beam.PTransform) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class AllElements(beam.PTransform):
 
 
 def elements_of(path: Path | str, **options: Any) -> list[Any]:
-    """What is read of the input at `path`; options as those of `BuildConfig`."""
+    """Read the elements of the input at `path`; options are those of `BuildConfig`."""
     config = BuildConfig(input=str(path), **options)
     return yielded(source_of(config, find_input(config), f"{path}.scratch"))
 
@@ -75,7 +75,7 @@ def records_of(path: Path | str, **options: Any) -> list[Record]:
 
 
 def values_of(array: Array) -> np.ndarray:
-    """The values of an array that a record has, or refers to."""
+    """The values of an array that a record contains or refers to."""
     data = array.data or (storage.read_bytes(array.file) if array.file else b"")
     return np.frombuffer(data, np.dtype(array.dtype).newbyteorder("<")).reshape(array.shape)
 

@@ -1,4 +1,4 @@
-"""Elements of a source as lines of JSON: what a record has, without what it has by default."""
+"""Elements of a source as lines of JSON, without default values."""
 
 import dataclasses
 import json
@@ -13,19 +13,19 @@ from beam_pipeline.records import Array, Deferred, Element, FileRef, Record, Rej
 from cases.reading import values_of
 from tfrecord_dataset.shown_text import reading_order
 
-# Its name has the input's path and time.
+# The name depends on the input's path and time.
 _UNPACKED = re.compile(r"(\.scratch)/[0-9a-f]{32}")
-_MOST_BYTES = 200  # of a range of a file
+_MOST_BYTES = 200  # in a range of a file
 
 
 class Shown:
-    """How values of an input are shown, whose paths begin with `root`."""
+    """Formats the values of an input below `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._beside = str(root), str(root.parent)
 
     def text(self, text: str) -> str:
-        """A text without the place of the input."""
+        """Remove the path of the input from a text."""
         text = _UNPACKED.sub(r"\1/unpacked", text)
         return text.replace(self._root, "INPUT").replace(self._beside, "INPUT/..")
 

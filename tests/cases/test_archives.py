@@ -1,4 +1,4 @@
-"""What is in an archive is read as the same files in folders are: same records, same bytes."""
+"""Archives yield the same records and bytes as the same files in folders."""
 
 import bz2
 import dataclasses
@@ -32,18 +32,18 @@ COMPRESSIONS = {
     "tar.xz": lzma.compress,
     "tar.zst": lambda data: pa.compress(data, "zstd", asbytes=True),
 }
-# A command for a file on this machine, of which no archive has one.
+# A suggested command for a local file, which archives do not have.
 _OF_FILES = re.compile(r", by iconv \S+ \S+ -t UTF-8 \S+ > \S+ && mv \S+ [^\s:]+")
 
 
 @pytest.fixture(autouse=True)
 def _no_store(monkeypatch):
-    """No store is asked whether it has a file."""
+    """Never ask a store whether a file exists."""
     monkeypatch.setattr(Remote, "exists", lambda self, path: False)
 
 
 def packed(folder, how):
-    """An archive of what a folder holds."""
+    """Pack the contents of a folder into an archive."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     if how in COMPRESSIONS:
         buffer = io.BytesIO()
@@ -61,7 +61,7 @@ def packed(folder, how):
 
 
 def with_contents(value):
-    """A value of which files are what they hold."""
+    """Replace file references in a value by their contents."""
     if isinstance(value, FileRef):
         try:
             return hashlib.sha256(storage.read_bytes(value)).hexdigest()
@@ -76,7 +76,7 @@ def with_contents(value):
 
 
 def read(options, root, scratch):
-    """What is found at `root`, and the elements; or the refusal."""
+    """Return what is found at `root` and its elements, or the error."""
 
     def text(each):
         shown = str(each).replace(root, "INPUT").replace("INPUT:", "INPUT")
@@ -116,7 +116,7 @@ def test_a_zip_is_read_as_its_files_are(tmp_path, name):
 
 
 def in_any_order(found):
-    """What `read` returns, whatever order the files of its summary are in."""
+    """Normalise the order of files in the summary that `read` returns."""
     if isinstance(found, str):
         return found
     summary, elements = found
@@ -170,7 +170,7 @@ def test_a_file_in_a_zip_is_an_input(tmp_path, between):
     summary, elements = read("INPUT", path, f"{tmp_path}/scratch")
     assert summary == "csv: rows.csv"
     assert len(elements) == 2
-    beam.Pipeline() | source_at(path)[1]  # which checks types
+    beam.Pipeline() | source_at(path)[1]  # checks types
 
 
 def test_records_know_where_their_files_lie(tmp_path):

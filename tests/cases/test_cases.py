@@ -1,15 +1,15 @@
-"""What readers make of an input: of each case, its records and rejects, or its refusal.
+"""Readers yield the expected records and rejects of each case, or its error.
 
 A case is a folder with
 
-    input            files as one text describes them (`cases.inputs`)
-    options          the build's, as on a command line, for INPUT; absent where there are none
+    input            files, described in one text (`cases.inputs`)
+    options          options of the build, as on a command line, for INPUT; optional
     expected.jsonl   how the input is read, then classes and records (`cases.shown`)
-    rejects.jsonl    what is rejected; absent where nothing is
-    error            the refusal, in place of both
-    recipe.yaml      the recipe that reads an input that is refused without it
+    rejects.jsonl    the rejects; absent if there are none
+    error            the error, in place of both
+    recipe.yaml      a recipe for an input that is refused without it
 
-`pytest tests/cases --regenerate` writes the last three anew, for review.
+`pytest tests/cases --regenerate` rewrites the expected files, for review.
 """
 
 import json
@@ -49,20 +49,20 @@ OF_SIDE_FILES = [name for name in CASES if name.startswith(_SIDE_FILES)]
 DETECTED = [
     name for name in CASES if name.startswith("found/") and not (CASES[name] / "options").exists()
 ]
-# Read by tables that no layout claims yet, since they are not at the top of the tree.
+# Inputs of tables that no layout claims yet, since they are not at the top of the tree.
 AWAITED = frozenset((Path(__file__).parent / "awaited.txt").read_text("utf-8").split())
 RESULTS = ("expected.jsonl", "rejects.jsonl", "error")
 
 
 def source_for(case, root):
-    """(what is found, what reads it) of a case whose input is made at `root`."""
+    """(claim, source) of a case whose input is made at `root`."""
     make(case / "input", root)
     return source_at(root, options_of_case(case))
 
 
 @pytest.fixture
 def read(tmp_path, caplog, monkeypatch):
-    """The texts of a case's results, by file; no store is asked whether it has a file."""
+    """The texts of a case's results by file; stores are never asked whether a file exists."""
     monkeypatch.setattr(Remote, "exists", lambda self, path: False)
 
     def run(case):
@@ -168,7 +168,7 @@ def test_a_layout_by_its_name_is_what_is_detected(tmp_path, name):
 
 
 class ReadAll(beam.PTransform):
-    """What some sources yield, each element with the name of its source."""
+    """Elements of several sources, each with the name of its source."""
 
     def __init__(self, sources):
         self._sources = sources

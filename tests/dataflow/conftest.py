@@ -1,4 +1,4 @@
-"""A Dataflow and a Cloud Storage on this machine; workers have nothing but what was staged."""
+"""Local fakes of Dataflow and Cloud Storage; workers have only staged files."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Workers:
-    """Runs staged pipelines in an environment that holds the staged package and what it needs."""
+    """Runs staged pipelines in an environment with the staged package and its dependencies."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -29,7 +29,7 @@ class Workers:
         self.service: FakeDataflow
 
     def run(self, job: Job) -> str:
-        """Does a job's work; returns what it failed with, or ""."""
+        """Runs a job; returns its error, or ""."""
         try:
             python = self._python(self._staged(job.workers["packages"], "workflow.tar.gz"))
         except subprocess.CalledProcessError as error:
@@ -48,7 +48,7 @@ class Workers:
         return "" if done.returncode == 0 else done.stderr
 
     def _python(self, package: bytes) -> Path:
-        """The Python of an environment with a staged package; one an edition of it."""
+        """The Python of an environment with a staged package; one environment per version."""
         with self._lock:
             archive = self._folder / "workflow.tar.gz"
             archive.write_bytes(package)
@@ -64,7 +64,7 @@ class Workers:
 
 
 def _contents(archive: Path) -> str:
-    """A digest of the files in an archive, whose dates differ from one packing to the next."""
+    """A digest of the files in an archive, without their dates, which vary."""
     digest = hashlib.sha256()
     with tarfile.open(archive) as tar:
         for member in sorted(tar.getmembers(), key=lambda member: member.name):
@@ -76,7 +76,7 @@ def _contents(archive: Path) -> str:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDataflow]:
-    """A Dataflow service, and the store that its jobs read and write."""
+    """A Dataflow service and the store of its jobs."""
     workers = Workers(tmp_path_factory.mktemp("workers"))
     workers.service = FakeDataflow(workers.run)
     yield workers.service
@@ -85,7 +85,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDataflow]:
 
 @pytest.fixture
 def cloud(service: FakeDataflow, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The gs:// URL of an empty bucket of the service; no credentials are near."""
+    """The gs:// URL of an empty bucket of the service; without credentials."""
     for name, value in service.environment().items():
         monkeypatch.setenv(name, value)
     return f"gs://{service.new_bucket()}"
@@ -93,7 +93,7 @@ def cloud(service: FakeDataflow, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def command(service: FakeDataflow, cloud: str) -> Callable[..., list[str]]:
-    """command(input, *options) -> a build on the service, with all that it needs."""
+    """command(input, *options) -> the complete command of a build on the service."""
 
     def line(source: object, *options: object) -> list[str]:
         return [
@@ -110,7 +110,7 @@ def command(service: FakeDataflow, cloud: str) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def build(command: Callable[..., list[str]]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """build(input, *options) -> that command, run to its end."""
+    """build(input, *options) -> the completed process of that command."""
 
     def run(source: object, *options: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -124,7 +124,7 @@ def build(command: Callable[..., list[str]]) -> Callable[..., subprocess.Complet
 def local_digests(
     tmp_path: Path, digests: Callable[[Path], dict[str, str]]
 ) -> Callable[..., dict[str, str]]:
-    """local_digests(input, *options) -> those of what a build on this machine makes."""
+    """local_digests(input, *options) -> digests of a local build."""
 
     def of(source: object, *options: object) -> dict[str, str]:
         line = [sys.executable, "-m", "beam_pipeline", "build", str(source)]
@@ -140,7 +140,7 @@ def local_digests(
 def remote_digests(
     tmp_path: Path, digests: Callable[[Path], dict[str, str]]
 ) -> Callable[[str], dict[str, str]]:
-    """remote_digests(url) -> those of a dataset on the store, and all that is next to it."""
+    """remote_digests(url) -> digests of a dataset on the store and of all files next to it."""
 
     def of(directory: str) -> dict[str, str]:
         for file in storage.list_files(directory):

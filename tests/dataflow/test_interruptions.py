@@ -1,4 +1,4 @@
-"""A launcher that is interrupted or killed, and its job."""
+"""A launcher is interrupted or killed; its job is cancelled or continues."""
 
 import signal
 import subprocess
@@ -13,7 +13,7 @@ _START_S = 120
 
 @pytest.fixture
 def held(service):
-    """Jobs are taken, and do not begin before held() is called."""
+    """Jobs are accepted but do not start before held() is called."""
     service.gate.clear()
     yield service.gate.set
     service.gate.set()
@@ -21,7 +21,7 @@ def held(service):
 
 @pytest.fixture
 def launch(command, service):
-    """launch(input, *options) -> a launcher whose job runs."""
+    """launch(input, *options) -> a launcher with a running job."""
 
     def start(source, *options):
         before = len(service.jobs)
@@ -50,7 +50,7 @@ def pets(service, class_folders, cloud, tmp_path):
 
 def test_ctrl_c_cancels_the_job(held, launch, pets, service, cloud):
     launcher = launch(pets)
-    time.sleep(3)  # the launcher has heard of its job
+    time.sleep(3)  # the launcher knows its job by now
 
     launcher.send_signal(signal.SIGINT)
     _, stderr = launcher.communicate(timeout=90)

@@ -1,4 +1,4 @@
-"""Builds by `--runner=DataflowRunner`: what arrives at the service, and what its workers make."""
+"""Builds with `--runner=DataflowRunner`: the submitted job and the output of its workers."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ IMAGE = "europe-docker.pkg.dev/project/images/pipeline:1"
 
 @pytest.fixture
 def table(tmp_path):
-    """A table of 20 rows, and one without a number."""
+    """A table of 20 rows plus a row without a number."""
     path = tmp_path / "words" / "words.csv"
     path.parent.mkdir()
     rows = "".join(f"{number},word{number}\n" for number in range(20))
@@ -24,7 +24,7 @@ def staged(job):
 
 
 def test_images_with_boxes(build, service, cloud, local_digests, remote_digests):
-    """The job asks for what the options say, and its workers make the local build's bytes."""
+    """The job requests the options' resources; its workers write the local build's bytes."""
     url = service.put_folder(f"{cloud}/blood", BLOOD)
 
     done = build(
@@ -44,7 +44,7 @@ def test_images_with_boxes(build, service, cloud, local_digests, remote_digests)
     (image,) = job.workers["sdkHarnessContainerImages"]
     assert image["containerImage"] == IMAGE
     assert (job.workers["machineType"], job.workers["numWorkers"]) == ("n2-standard-8", 4)
-    # 2: by throughput. The client writes the enumeration's number or its name.
+    # 2 means throughput-based. The client writes the enumeration's number or its name.
     scaling = job.workers["autoscalingSettings"]
     assert scaling["algorithm"] in (2, "AUTOSCALING_ALGORITHM_BASIC")
     assert scaling["maxNumWorkers"] == 40
@@ -54,7 +54,7 @@ def test_images_with_boxes(build, service, cloud, local_digests, remote_digests)
 
 @pytest.mark.nightly
 def test_a_table_with_a_reject(build, service, cloud, table, local_digests, remote_digests):
-    """The package is found without --setup_file; one bad row is too many, or is left out."""
+    """The package is found without --setup_file; one bad row fails the build or is left out."""
     url = f"{service.put_folder(f'{cloud}/words', table.parent)}/words.csv"
 
     refused = build(url)

@@ -1,4 +1,4 @@
-"""What would fail on Dataflow after minutes is reported in seconds, with the remedy."""
+"""Settings that would fail on Dataflow after minutes are reported in seconds, with remedy."""
 
 import json
 import time
@@ -15,7 +15,7 @@ IN_TIME_S = 10
 
 @pytest.fixture
 def prepare(service, cloud):
-    """prepare(options={}, output=…, inputs=…) checks a job whose settings are else right."""
+    """prepare(options={}, output=…, inputs=…) checks a job with otherwise valid settings."""
 
     def check(changed=None, output=f"{cloud}/data", inputs=(f"{cloud}/pets",)):
         options = {
@@ -55,7 +55,7 @@ def test_right_settings(prepare):
 )
 def test_a_wrong_setting(prepare, monkeypatch, changed, message):
     monkeypatch.delenv("CLOUDSDK_COMPUTE_REGION", raising=False)
-    monkeypatch.setenv("PATH", "/nowhere")  # no gcloud that knows a region
+    monkeypatch.setenv("PATH", "/nowhere")  # no gcloud that could supply a region
 
     with pytest.raises(ConfigError, match=message):
         prepare(changed)
@@ -86,7 +86,7 @@ def test_a_place_that_workers_do_not_see(prepare, places, message):
 
 @pytest.mark.parametrize("key", [None, "", "{}", "missing"])
 def test_no_credentials(prepare, monkeypatch, tmp_path, key):
-    """None at all, or a key file that is none."""
+    """No credentials at all, or an invalid key file."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLOUDSDK_CONFIG", raising=False)
     clients.is_in_a_cloud.cache_clear()

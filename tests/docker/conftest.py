@@ -1,4 +1,4 @@
-"""Images that are built for real: by buildah, from Debian's packages, without a registry."""
+"""Real image builds: with buildah, from Debian packages, without a registry."""
 
 import dataclasses
 import json
@@ -13,24 +13,24 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "beam-tfrecords", "images")
-# The temporary folder holds what `RUN --mount=type=cache` keeps.
+# The temporary folder contains the caches of `RUN --mount=type=cache`.
 _BUILDAH = ("env", f"TMPDIR={CACHE}", "buildah")
 _DEBIAN = "bookworm"
 _PYTHON = "python3,python3-venv,python3-pip,ca-certificates"
 _JAVA = "maven,openjdk-17-jre-headless,ca-certificates-java"
 _BOOT = "github.com/apache/beam/sdks/v2/python/container"
-# Some machines reach package indexes by a proxy with a certificate of its own.
+# Some machines reach package indexes through a proxy with its own certificate.
 _CERTIFICATES = ("-v", "/etc/ssl/certs:/etc/ssl/certs:ro")
 
 
 @dataclasses.dataclass(frozen=True)
 class Builder:
-    """buildah with a store of its own, in which layers stay for the next run."""
+    """buildah with its own store, which keeps layers for the next run."""
 
     store: Sequence[str]
 
     def build(self, file: Path, name: str, context: Path = ROOT, **arguments: str) -> str:
-        """Builds an image; returns what was said meanwhile."""
+        """Builds an image; returns the output of the build."""
         if index := os.environ.get("PIP_INDEX_URL"):
             arguments["PIP_INDEX_URL"] = index
         options = [f"--build-arg={key}={value}" for key, value in arguments.items()]
@@ -48,7 +48,7 @@ class Builder:
         """The command line that runs `command` in a new container of `image`.
 
         Args:
-            volumes: Folders that the container sees under the same paths.
+            volumes: Folders to mount at the same paths in the container.
         """
         container = self._buildah("from", "--pull-never", image).strip()
         mounts = [f"--volume={volume}:{volume}" for volume in volumes]
@@ -68,7 +68,7 @@ class Builder:
         )
 
     def clean(self) -> None:
-        """Removes containers, images that newer ones have replaced, and what killed runs left."""
+        """Removes containers, replaced images and leftovers of killed runs."""
         self._buildah("rm", "--all")
         self._buildah("rmi", "--prune", "--force")
         for folder in CACHE.glob("buildah[0-9]*"):
@@ -90,7 +90,7 @@ class Builder:
 def builder(
     tmp_path_factory: pytest.TempPathFactory, beam_version: str
 ) -> Iterator[tuple[Builder, str]]:
-    """A builder, and the name of a base that stands for the images of the registries."""
+    """A builder, and the name of a base that replaces the registries' images."""
     for program in ("buildah", "mmdebstrap", "go"):
         if shutil.which(program) is None:
             pytest.skip(f"no image can be built: there is no {program} (make test-docker)")
@@ -125,7 +125,7 @@ def _debian(tar: Path, packages: str) -> None:
 
 
 def _boot(path: Path, version: str) -> None:
-    """Builds the entry point of Beam's SDK image, as Beam's own image has it."""
+    """Builds the entry point of Beam's SDK image, the same as in Beam's own image."""
     made = CACHE / f"boot-{version}"
     if not made.exists():
         environment = {**os.environ, "GOBIN": str(CACHE), "CGO_ENABLED": "0", "GOFLAGS": "-mod=mod"}
@@ -137,13 +137,13 @@ def _boot(path: Path, version: str) -> None:
 
 @pytest.fixture(scope="session")
 def image_cache() -> Path:
-    """What is kept between runs, outside of the repository."""
+    """Cache kept between runs, outside the repository."""
     return CACHE
 
 
 @pytest.fixture(scope="session")
 def beam_version() -> str:
-    """The version of Apache Beam that constraints.txt states."""
+    """The version of Apache Beam in constraints.txt."""
     (line,) = re.findall(
         r"^apache-beam==(.*)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE
     )

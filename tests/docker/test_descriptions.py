@@ -1,4 +1,4 @@
-"""Dockerfiles, compose.yaml and the Kubernetes manifests: linted, valid, and of one mind."""
+"""Dockerfiles, compose.yaml and the Kubernetes manifests are valid and consistent."""
 
 import importlib.util
 import os
@@ -26,7 +26,7 @@ COMPOSE_GO = "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"
 
 
 def resources():
-    """(file's name, resource) of all manifests."""
+    """(file name, resource) of all manifests."""
     for path in MANIFESTS:
         for resource in yaml.safe_load_all(path.read_text()):
             yield path.name, resource
@@ -66,7 +66,7 @@ def test_manifests_are_valid(path, version):
 
 @pytest.mark.docker
 def test_compose_file_is_valid(image_cache):
-    """As `docker compose config` checks it, by the library that it uses."""
+    """Checked like `docker compose config`, with the same library."""
     program = image_cache / "cmd"
     if not program.exists():
         environment = {**os.environ, "GOBIN": str(image_cache), "GOFLAGS": "-mod=mod"}
@@ -119,7 +119,7 @@ def test_job_server_and_clusters_have_one_version_of_flink():
 
 
 def test_every_image_of_ours_has_a_dockerfile():
-    """What `docker build -t NAME` in a Dockerfile's head makes, is all that is named elsewhere."""
+    """Other files name only images that a Dockerfile's head builds (`docker build -t NAME`)."""
     made = {
         name
         for path in DOCKERFILES

@@ -1,4 +1,4 @@
-"""The images are built, and do what they are for."""
+"""The images build and run."""
 
 import contextlib
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.docker
 ROOT = Path(__file__).parents[2]
 BLOOD = ROOT / "examples/data/blood"
 CELLS = ROOT / "examples/data/cells"
-# Fixed by Beam's entry point.
+# Hard-coded in Beam's entry point.
 POOL_PORT = 50000
 
 
@@ -47,7 +47,7 @@ def job_server(builder, java):
 
 @pytest.fixture(scope="module")
 def local_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dataset that a build without any image gives."""
+    """The dataset of a build without images."""
     return build([sys.executable, "-m", "beam_pipeline"], tmp_path_factory.mktemp("local"))
 
 
@@ -98,7 +98,7 @@ def test_a_worker_pool_runs_a_job(builder, pipeline, local_build, tmp_path, dige
 
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Flink itself, in place of its own image: one TaskManager."""
+    """Flink itself instead of its image, with one TaskManager."""
     with running(tmp_path_factory.mktemp("flink"), task_managers=1) as cluster:
         yield cluster
 
@@ -107,7 +107,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def test_the_job_server_and_a_worker_pool_serve_a_cluster(
     builder, pipeline, job_server, local_build, cluster, tmp_path, digests
 ):
-    """The parts of compose.yaml: cluster, job server, worker pool and launcher."""
+    """The services of compose.yaml: cluster, job server, worker pool and launcher."""
     builder, _ = builder
     compose = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())["services"]
     pool = builder.command(pipeline, [BLOOD, tmp_path], compose["worker-pool-1"]["entrypoint"])
@@ -135,7 +135,7 @@ def test_the_job_server_and_a_worker_pool_serve_a_cluster(
 
 @contextlib.contextmanager
 def listening(command: Sequence[str], port: int) -> Iterator[None]:
-    """Runs a server until the end; yields once it answers on its port."""
+    """Runs a server until exit; yields once it answers on its port."""
     assert not answers(port), f"port {port} is taken by another program"
     server = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -167,7 +167,7 @@ def test_the_trainer_image_trains(builder, trainer, tmp_path):
     runs = tmp_path / "runs"
     runs.mkdir()
     tmp_path.chmod(0o777)
-    runs.chmod(0o777)  # for the image's user
+    runs.chmod(0o777)  # writable for the image's user
 
     data = ["--data", str(tmp_path / "cells"), "--image-size", "24", "--epochs", "1"]
     options = ["train", *data, "--devices", "cpu:2", "--output", str(runs / "cells")]

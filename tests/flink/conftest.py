@@ -1,4 +1,4 @@
-"""A cluster, launchers of builds on it, and inputs that several stories share."""
+"""A cluster, launchers of builds on it, and shared inputs."""
 
 import contextlib
 import dataclasses
@@ -30,14 +30,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def available_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster of its own, whose jobs outlive its JobManager."""
+    """A separate cluster whose jobs outlive its JobManager."""
     with running(tmp_path_factory.mktemp("flink"), task_managers=2, available=True) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def launch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Launcher]]:
-    """Starts a build on the test's cluster; whatever still runs at the test's end is ended."""
+    """Starts builds on the test's cluster; ends those still running after the test."""
     name = "available_cluster" if "available_cluster" in request.fixturenames else "cluster"
     cluster: Cluster = request.getfixturevalue(name)
     started: list[Launcher] = []
@@ -64,7 +64,7 @@ def launch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
     for launcher in started:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(launcher.process.pid, signal.SIGKILL)
-        # The deadline may have left its lock taken, for which a wait without an end would wait.
+        # The deadline may have left its lock taken, on which a wait without timeout would hang.
         with contextlib.suppress(subprocess.TimeoutExpired):
             launcher.process.wait(END_S)
         launcher.process.stdout.close()  # type: ignore[union-attr]
@@ -81,7 +81,7 @@ def people(tmp_path: Path) -> Path:
 
 @dataclasses.dataclass
 class Heavy:
-    """An input that a cluster takes some seconds for, and what this machine makes of it."""
+    """An input that takes a cluster several seconds, and its dataset on this machine."""
 
     source: Path
     options: tuple[str, ...]
@@ -92,7 +92,7 @@ class Heavy:
 def heavy(
     tmp_path_factory: pytest.TempPathFactory, digests: Callable[[Path], dict[str, str]]
 ) -> Heavy:
-    """1,500 photographs in six batches; each has a comment of its own, and so other bytes."""
+    """1,500 photographs in six batches, each with a unique comment and so unique bytes."""
     root = tmp_path_factory.mktemp("heavy")
     pixels = np.random.default_rng(0).integers(0, 256, (400, 450, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(root / "photograph.jpg", quality=85)
@@ -111,7 +111,7 @@ def heavy(
 
 @pytest.fixture
 def built_by(digests: Callable[[Path], dict[str, str]]) -> Callable[[Path], dict[str, str]]:
-    """built_by(output) -> the digests of the dataset there, next to which nothing is left."""
+    """built_by(output) -> digests of the dataset; asserts that nothing is left next to it."""
 
     def of(output: Path) -> dict[str, str]:
         assert [path.name for path in (output / "data").iterdir()] == ["1.0.0"], "something is left"
@@ -122,7 +122,7 @@ def built_by(digests: Callable[[Path], dict[str, str]]) -> Callable[[Path], dict
 
 @pytest.fixture(autouse=True)
 def deadline() -> Iterator[None]:
-    """A job that hangs fails its own test, and no other."""
+    """A job that hangs fails only its own test."""
 
     def fail(*_: object) -> None:
         pytest.fail(f"the test took over {TEST_S} s")

@@ -1,4 +1,4 @@
-"""What would fail on the cluster is refused before a job starts, in seconds, with the remedy."""
+"""Settings that would fail on the cluster are refused in seconds, with the remedy."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""What a cluster builds is, byte for byte, what this machine builds."""
+"""A cluster builds byte for byte what this machine builds."""
 
 import shutil
 

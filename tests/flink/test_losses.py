@@ -1,4 +1,4 @@
-"""What a cluster loses, what of a build is kept then, and what is done again: docs/clusters.md."""
+"""Losses of a cluster: what a build keeps and what it repeats, as in docs/clusters.md."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ def test_task_managers_are_killed(cluster, launch, heavy, tmp_path, built_by, lo
 
 @pytest.fixture
 def pool(cluster):
-    """Starts a pool of workers at one address; one TaskManager is there to use it."""
+    """Starts a worker pool at one address, with one TaskManager that uses it."""
     port = free_port()
     started = []
 
@@ -92,14 +92,14 @@ def test_a_worker_pool_is_killed(cluster, launch, heavy, pool, tmp_path, built_b
 
 @nightly
 def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, tmp_path, built_by):
-    """No file is read again to inspect it, and none of its finished shards is written again."""
+    """No file is inspected again, and no finished shard is written again."""
     output = tmp_path / "out"
     launcher = launch(heavy.source, output, *heavy.options)
     wait_for_stage(output, "write")
     cluster.kill_job_manager()
     code, text = launcher.finish()
     assert is_a_sentence(text)
-    if code == 0:  # the TaskManagers were sooner done than they had noticed
+    if code == 0:  # the TaskManagers finished before they noticed
         assert "was lost, but it has made the dataset" in text
     else:
         assert code == 1, text
@@ -117,7 +117,7 @@ def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, tmp_path, built_
 
 @nightly
 def test_a_job_manager_is_replaced_that_knows_no_jobs(cluster, launch, people, tmp_path, built_by):
-    """As one pod of Kubernetes by another."""
+    """As when Kubernetes replaces a pod."""
     launcher = launch(people, tmp_path / "out", "--name=data")
     launcher.wait_for(" runs: http://")
     cluster.kill_job_manager()
@@ -137,10 +137,10 @@ def test_a_job_manager_is_replaced_that_knows_no_jobs(cluster, launch, people, t
 def test_a_job_manager_is_replaced_that_knows_its_jobs(
     available_cluster, launch, heavy, tmp_path, built_by
 ):
-    """The launcher waits, and the job begins anew, with what was found and finished.
+    """The launcher waits, and the job restarts with the results found and finished so far.
 
-    TaskManagers that notice the loss only once they have committed leave it nothing but the
-    dataset, which stays.
+    If TaskManagers notice the loss only after the commit, only the dataset is left, and it
+    stays.
     """
     launcher = launch(heavy.source, tmp_path / "out", *heavy.options)
     wait_for_stage(tmp_path / "out", "write")
@@ -153,11 +153,11 @@ def test_a_job_manager_is_replaced_that_knows_its_jobs(
 
 @nightly
 def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_path, built_by):
-    """Interrupted, the job ends with its launcher; killed, it goes on, and is found again."""
+    """An interrupt ends the job with its launcher; after a kill it continues and is found."""
     output = tmp_path / "out"
     launcher = launch(heavy.source, output, *heavy.options)
     wait_for_stage(output, "inspect")
-    os.killpg(launcher.process.pid, signal.SIGINT)  # as a terminal does
+    os.killpg(launcher.process.pid, signal.SIGINT)  # like Ctrl-C in a terminal
     code, text = launcher.finish()
     assert code == 130, text
     assert "is cancelled\ninterrupted; run the same command again" in text

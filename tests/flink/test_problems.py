@@ -1,4 +1,4 @@
-"""Bad data and other builds, as a user on a cluster sees them: once, and in a sentence."""
+"""On a cluster, bad data and concurrent builds are reported once, in one sentence."""
 
 import time
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.nightly
 
 
 def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
-    """One attempt, exit 3, and the message that this machine gives."""
+    """One attempt, exit code 3, and the same message as on this machine."""
     source = class_folders(tmp_path / "pets", each=100)
     for number in range(3):
         (source / f"cat/broken-{number}.jpg").write_bytes(b"no image")

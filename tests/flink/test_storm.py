@@ -1,6 +1,6 @@
-"""A part of a cluster is killed at a moment that a seed draws: the same command ends the build.
+"""Kill a part of a cluster at a seeded moment; the same command completes the build.
 
-`make storm-flink SEEDS=10` goes through as many seeds, and prints a line for each.
+`make storm-flink SEEDS=10` runs ten seeds and prints a line for each.
 """
 
 import os

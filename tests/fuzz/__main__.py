@@ -1,4 +1,4 @@
-"""`python -m fuzz [FORMAT …] --count N`: a table of what became of the cases."""
+"""`python -m fuzz [FORMAT …] --count N`: a table of the outcomes of cases."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from fuzz.targets import FORMATS
 
 
 def main() -> int:
-    """Prints the table, and faults as they are found; 1 where there were some."""
+    """Prints the table, and faults as they are found; returns 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("formats", nargs="*", help="default: all")
     parser.add_argument("--count", type=int, default=300, help="cases of each (default: 300)")

@@ -1,4 +1,4 @@
-"""Small right files of every format, which cases are changes of."""
+"""Small valid files of every format, which cases mutate."""
 
 import gzip
 import io
@@ -21,7 +21,7 @@ from tfrecord_dataset.format.frames import framed
 FOUND = Path(__file__).parent / "corpus"
 CASES = Path(__file__).parents[1] / "cases"
 GOLDEN = Path(__file__).parents[1] / "testdata/golden/1.0.0"
-# A case of each kind of input, but those of refusals; all that a new layout needs to be here.
+# Layouts with a case that is not an error; a new layout needs only such a case.
 LAYOUTS = sorted({path.parents[1].name for path in CASES.glob("*/*/expected.jsonl")})
 OPTIONS = "options"
 SHARD = "golden-train.tfrecord-00000-of-00002"
@@ -39,7 +39,7 @@ def images(file_format: str, *modes: str, **options: object) -> list[bytes]:
 
 
 def jpegs() -> list[bytes]:
-    """Baseline, progressive, grey, four colours, and one that lies on its side."""
+    """Baseline, progressive, grey, CMYK, and one rotated by its orientation."""
     return [
         *images("JPEG", "RGB", "L", "CMYK"),
         *images("JPEG", "RGB", progressive=True),
@@ -58,7 +58,7 @@ def plain_images() -> list[bytes]:
 
 
 def other_images() -> list[bytes]:
-    """What Pillow's further plugins read: PPM, JPEG 2000, AVIF."""
+    """Formats of further Pillow plugins: PPM, JPEG 2000, AVIF."""
     return [
         *images("PPM", "RGB", "L", "1"),
         *images("JPEG2000", "RGB", "LA"),
@@ -73,7 +73,7 @@ def sounds(file_format: str, *subtypes: str) -> list[bytes]:
 
 
 def waves() -> list[bytes]:
-    """Of whole numbers and floats, and as Python's own module writes it."""
+    """WAV of integers and floats, and as written by Python's own module."""
     out = io.BytesIO()
     with wave.open(out, "wb") as handle:
         handle.setparams((1, 1, 100, 0, "NONE", ""))
@@ -94,13 +94,13 @@ def npys() -> list[bytes]:
 
 
 def npzs() -> list[bytes]:
-    """One array each, stored and packed."""
+    """One array each, stored and compressed."""
     x = np.arange(40, dtype=np.int16).reshape(4, 10)
     return [written(save, x=x) for save in (np.savez, np.savez_compressed)]
 
 
 def zips() -> list[bytes]:
-    """Stored, deflated, with folders and a comment, zip64, and behind a program."""
+    """Stored, deflated, with folders and a comment, zip64, and appended to a program."""
     made = []
     for method, wide in ((zipfile.ZIP_STORED, False), (zipfile.ZIP_DEFLATED, True)):
         buffer = io.BytesIO()
@@ -115,7 +115,7 @@ def zips() -> list[bytes]:
 
 
 def hdf5s() -> list[bytes]:
-    """Arrays in groups: as they lie, in chunks, compressed; of older and newer forms."""
+    """Arrays in groups: contiguous, chunked, compressed; older and newer formats."""
     made = []
     for chunks in ({}, {"chunks": (2, 3)}, {"chunks": (2, 3), "compression": "gzip"}):
         for libver in ("earliest", "latest"):
@@ -172,11 +172,11 @@ def trees(layout: str) -> list[bytes]:
 
 
 def maps() -> list[bytes]:
-    """Numbers of classes in greys and palettes."""
+    """Class numbers in grey and palette images."""
     levels = Image.fromarray(np.arange(60, dtype=np.uint8).reshape(6, 10))
     return [image_bytes(levels.convert(mode)) for mode in ("L", "P", "1", "RGB")]
 
 
 def golden(name: str) -> list[bytes]:
-    """A file of a dataset that was built."""
+    """A file of a built dataset."""
     return [(GOLDEN / name).read_bytes()]

@@ -1,4 +1,4 @@
-"""Changes of files as disks, kills and strangers make them, drawn from a generator."""
+"""Seeded mutations of files, like those of faulty disks, killed programs and attackers."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ _DIGITS = b"0123456789"
 
 
 def mutated(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """`data` after one to five changes; parts of `others` may come into it."""
+    """Apply one to five changes to `data`; some insert parts of `others`."""
     for _ in range(draw.choice((1, 1, 1, 2, 3, 5))):
         change = draw.choice(_CHANGES)
         data = change(draw, data, others)
@@ -35,7 +35,7 @@ def mutated(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
 
 
 def json_mutated(draw: random.Random, text: str) -> str:
-    """The JSON with some values replaced, left out, or under another name."""
+    """The JSON with several values replaced, removed or renamed."""
     value = json.loads(text)
     for _ in range(draw.choice((1, 1, 2, 4))):
         above, name = draw.choice([*_places(value)] or [(None, None)])
@@ -55,7 +55,7 @@ def json_mutated(draw: random.Random, text: str) -> str:
 
 
 def _places(value: Any) -> Any:
-    """(what holds a value, its name or number there) of all values in one another."""
+    """(container, key or index) of all nested values."""
     pairs = value.items() if isinstance(value, dict) else ()
     pairs = enumerate(value) if isinstance(value, list) else pairs
     for name, inner in pairs:
@@ -64,7 +64,7 @@ def _places(value: Any) -> Any:
 
 
 def _place(draw: random.Random, data: bytes) -> int:
-    """Often near the start or the end, where formats state what they are."""
+    """Draw a position, often near the start or the end, where formats have their headers."""
     near = draw.randrange(min(len(data), 64) + 1)
     return draw.choice((near, len(data) - near, draw.randrange(len(data) + 1)))
 
@@ -105,7 +105,7 @@ def _token(draw: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _number(draw: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A number that is written in digits becomes another."""
+    """Replace a number written in digits."""
     at = draw.randrange(len(data) + 1)
     while at < len(data) and data[at] not in _DIGITS:
         at += 1

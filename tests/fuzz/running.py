@@ -1,4 +1,4 @@
-"""Runs cases in a process of their own, which may hang, crash or grow, and reports which did."""
+"""Runs cases in a child process and reports those that hang, crash or use too much memory."""
 
 import contextlib
 import dataclasses
@@ -24,8 +24,8 @@ from fuzz.targets import FORMATS
 
 MAX_SECONDS = 10
 MAX_GROWTH_BYTES = 1 << 30
-_MAX_WAIT_SECONDS = 300  # on a busy machine, so long takes only what waits for good
-# What ends the process of a case that exceeds a limit.
+_MAX_WAIT_SECONDS = 300  # on a busy machine, only a hung case takes longer
+# Signals that end the process of a case that exceeds a limit.
 _LIMITS = {
     signal.SIGXCPU: f"over {MAX_SECONDS} s of CPU time",
     signal.SIGALRM: f"it waits for over {_MAX_WAIT_SECONDS} s",
@@ -37,7 +37,7 @@ OUTCOMES = ("taken", "rejected", "errors")
 
 @dataclasses.dataclass(kw_only=True)
 class Report:
-    """Cases of a format by outcome, the most CPU time and memory of one, and faults by seed."""
+    """Cases of a format by outcome, peak CPU time and memory of a case, faults by seed."""
 
     outcomes: Counter[str] = dataclasses.field(default_factory=Counter)
     slowest_ms: float = 0.0
@@ -46,7 +46,7 @@ class Report:
 
 
 def case_of(name: str, seed: int, right: list[bytes]) -> bytes:
-    """The case of a format and a seed, a change of one of the `right` files."""
+    """The case of a format and a seed: a mutation of one of the `right` files."""
     form = FORMATS[name]
     draw = random.Random(f"{name}-{seed}")
     data = draw.choice(right)
@@ -57,7 +57,7 @@ def case_of(name: str, seed: int, right: list[bytes]) -> bytes:
 
 
 def try_case(name: str, data: bytes) -> str:
-    """ "taken", "rejected" or "errors"; raises what else happens."""
+    """ "taken", "rejected" or "errors"; raises for anything else."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             return "rejected" if FORMATS[name].read(data, Path(folder)) else "taken"
@@ -68,7 +68,7 @@ def try_case(name: str, data: bytes) -> str:
 
 
 def run(name: str, seeds: range, found: Path | None = None) -> Report:
-    """Runs the cases of these seeds; those that are faults are written into `found`."""
+    """Runs the cases of these seeds; writes faults into `found`."""
     report = Report()
     left = seeds
     while left:
@@ -92,7 +92,7 @@ def _keep(folder: Path, name: str, seed: int) -> None:
 
 
 def _child(name: str, seeds: range) -> Iterator[tuple[int, Any]]:
-    """(seed, outcome) of cases, up to one that ends their process."""
+    """Yields (seed, outcome) of cases, up to one that ends the process."""
     command = [sys.executable, "-m", "fuzz", "--child", name, str(seeds.start), str(seeds.stop)]
     root = Path(__file__).parents[2]
     environment = os.environ | {
@@ -121,11 +121,11 @@ def _child(name: str, seeds: range) -> Iterator[tuple[int, Any]]:
 
 
 def child(name: str, seeds: range) -> None:
-    """Runs cases, and tells of each on stdout before and after it."""
+    """Runs cases and reports on stdout before and after each."""
     tell = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever libraries print
+    os.dup2(2, 1)  # output of libraries goes to stderr
     right = FORMATS[name].corpus()
-    for data in right[:3]:  # what is loaded once
+    for data in right[:3]:  # warm up imports and caches
         with contextlib.suppress(Exception):
             try_case(name, data)
     pages = Path("/proc/self/statm")
@@ -156,6 +156,6 @@ def _reset_peak() -> int:
 
 
 def _peak() -> int:
-    """The most bytes that this process had in memory since the last reset."""
+    """Peak memory of this process in bytes since the last reset."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) << 10

@@ -1,4 +1,4 @@
-"""What makes a changed file one that its readers take further: checksums that fit it again."""
+"""Recompute the checksums of mutated files, so that readers get past them."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ _CHECKSUM = b'"checksum": ""\n}\n'
 
 
 def png(data: bytes) -> bytes:
-    """With the checksum of every chunk, as far as chunks follow one another."""
+    """Fix the checksum of every chunk, as far as chunks are contiguous."""
     out, at = bytearray(data[:_PNG_START]), _PNG_START
     while at + 12 <= len(data):
         (length,) = struct.unpack_from(">I", data, at)
@@ -25,7 +25,7 @@ def png(data: bytes) -> bytes:
 
 
 def frames(data: bytes) -> bytes:
-    """TFRecord frames with right checksums, as far as the lengths lead."""
+    """Fix the checksums of TFRecord frames, as far as the lengths are valid."""
     out, at = bytearray(), 0
     while at + 16 <= len(data):
         (length,) = struct.unpack_from("<Q", data, at)
@@ -39,7 +39,7 @@ def frames(data: bytes) -> bytes:
 
 
 def ogg(data: bytes) -> bytes:
-    """With the checksum of every page that is whole."""
+    """Fix the checksum of every complete page."""
     out, at = bytearray(data), 0
     while (at := data.find(b"OggS", at)) >= 0 and at + 27 <= len(data):
         lacing = data[at + 27 : at + 27 + data[at + 26]]
@@ -61,7 +61,7 @@ def _ogg_crc(data: bytes) -> int:
 
 
 def sealed_text(text: str) -> bytes:
-    """JSON, right or wrong, that ends with a checksum of itself as `sealed_json` has it."""
+    """JSON, valid or not, with its own checksum at the end, as in `sealed_json`."""
     data = text.encode(errors="surrogateescape").rstrip()
     data = data.removesuffix(b"}").rstrip() + b",\n  " + _CHECKSUM
     checksum = hashlib.sha256(data).hexdigest().encode()

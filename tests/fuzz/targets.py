@@ -1,4 +1,4 @@
-"""What reads each format: the functions that commands and users reach, in this process."""
+"""Readers of each format: the functions behind commands and the API, run in this process."""
 
 import contextlib
 import dataclasses
@@ -34,21 +34,21 @@ from tfrecord_dataset.format.metadata import FileEntry
 from trainer.dataset import declaration
 
 RULES = Rules()
-# (data, an empty folder) to how many refusals by name there were.
+# (data, an empty folder) to the number of rejects.
 Reads = Callable[[bytes, Path], int]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format, and what reads it.
+    """A format and its reader.
 
     Attributes:
-        corpus: Right files.
+        corpus: Valid files.
         read: Reads a case.
-        seal: Makes checksums fit again, which half of the cases get.
-        change: Changes a file in its own way, as a share of the cases are; None for none.
+        seal: Fixes checksums, applied to half of the cases.
+        change: Format-specific mutation of a share of the cases; None for none.
         share: That share.
-        cases_for_one: How many cases of others take the time of one.
+        cases_for_one: Number of cases of other formats that take as long as one.
     """
 
     corpus: Callable[[], list[bytes]]
@@ -60,7 +60,7 @@ class Format:
 
 
 def _media(kind: Callable[..., Value], name: str) -> Reads:
-    """Inspects a file, and encodes it as a shard would have it."""
+    """Inspects a file and encodes it as for a shard."""
 
     def read(data: bytes, folder: Path) -> int:
         path = folder / name
@@ -92,7 +92,7 @@ def _hdf5(data: bytes, folder: Path) -> int:
 
 
 def _read(path: Path, options: str = "INPUT") -> int:
-    """Reads an input, whose media are there, and has its records inspected and encoded."""
+    """Reads an input whose media exist; inspects and encodes its records."""
     image, sound = path.parent / "a.png", path.parent / "a.wav"
     image.write_bytes(corpus.images("PNG", "RGB")[0])
     sound.write_bytes(corpus.waves()[0])
@@ -104,7 +104,7 @@ def _read(path: Path, options: str = "INPUT") -> int:
     for each in yielded(source_at(path, options)[1]):
         if isinstance(each, Record):
             values = each.features.items()
-            has_map = any(isinstance(value, Map) for _, value in values)  # of its image's size
+            has_map = any(isinstance(value, Map) for _, value in values)  # has its image's size
             features = {
                 name: there.get(type(value), value)
                 for name, value in values
@@ -119,7 +119,7 @@ def _read(path: Path, options: str = "INPUT") -> int:
 
 
 def _schema(data: bytes, folder: Path) -> int:
-    """A declaration of features, as `build` and `train` read it."""
+    """Reads a declaration of features as `build` and `train` do."""
     path = folder / "schema.json"
     path.write_bytes(data)
     refused = 0
@@ -132,7 +132,7 @@ def _schema(data: bytes, folder: Path) -> int:
 
 
 def _zip(data: bytes, folder: Path) -> int:
-    """All that is in it, by its name and by its place, whole and in pieces."""
+    """Reads all members, by name and by position, whole and in pieces."""
     path = folder / "a.zip"
     path.write_bytes(data)
     refused = 0
@@ -148,7 +148,7 @@ def _zip(data: bytes, folder: Path) -> int:
 
 
 def _tfrecord(data: bytes, folder: Path) -> int:
-    """As input of a build, then opened for training."""
+    """Reads a TFRecord file as input of a build, then opens it for training."""
     path = folder / "a.tfrecord"
     path.write_bytes(data)
     refused = 0
@@ -165,7 +165,7 @@ def _example(data: bytes, folder: Path) -> int:
 
 
 def _of_dataset(name: str, *, stated: bool) -> Reads:
-    """A file of a dataset: verified, shown, and opened for training."""
+    """Verifies, shows and opens for training a dataset with this file."""
 
     def read(data: bytes, folder: Path) -> int:
         directory = folder / "d"
@@ -194,7 +194,7 @@ def _json(draw: random.Random, data: bytes) -> bytes:
 
 
 def _in_zip(draw: random.Random, data: bytes) -> bytes:
-    """One of the files in a zip is changed: its JSON, or that of its lines, or one in it."""
+    """Mutates one file in a zip: its JSON, the JSON of its lines, or a nested file."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {info.filename: archive.read(info) for info in archive.infolist()}
     names = [part for part in parts if parts[part] and part != corpus.OPTIONS]
@@ -205,7 +205,7 @@ def _in_zip(draw: random.Random, data: bytes) -> bytes:
     change = _CHANGES.get(ending) if draw.random() < 0.5 else None
     try:
         parts[name] = change(draw, parts[name]) if change else _changed(draw, name, parts)
-    except (ValueError, zipfile.BadZipFile):  # no JSON, as some cases have it, or no zip
+    except (ValueError, zipfile.BadZipFile):  # not JSON, as in some cases, or not a zip
         parts[name] = _changed(draw, name, parts)
     return zip_bytes(parts)
 
@@ -230,13 +230,13 @@ def _sealed_json(draw: random.Random, data: bytes) -> bytes:
 
 
 def _seal(data: bytes) -> bytes:
-    """A sealed file whose JSON was changed as bytes, sealed again."""
+    """Seals a file again whose JSON was mutated as bytes."""
     end = data.rfind(b',\n  "checksum"')
     text = data[:end] + b"\n}" if end >= 0 else data
     return sealing.sealed_text(text.decode(errors="surrogateescape"))
 
 
-# Right files, what they are, the name that one is read by, and what seals it.
+# Valid files, their kind, the file name to read them under, and the function that seals them.
 _MEDIA = {
     "jpeg": (corpus.jpegs, Image, "a.jpg", None),
     "png": (lambda: corpus.images("PNG", "RGB", "LA", "P", "I;16"), Image, "a.png", sealing.png),
@@ -251,7 +251,7 @@ _MEDIA = {
     "npz": (corpus.npzs, Array, "a.npz", None),
     "map": (corpus.maps, Map, "a.png", sealing.png),
 }
-# Files of a dataset, by what cases of them are called.
+# Files of a dataset, by format name.
 _FILES = {
     **{name: f"{name}.json" for name in ("features", "dataset_info", "statistics")},
     "index": f"idx/{corpus.SHARD}.idx",

@@ -1,19 +1,19 @@
-"""What a power cut leaves of a program's files: every call is recorded, and every cut is simulated.
+"""Simulate power cuts: record the calls of a program and enumerate the states of the disk.
 
-`record` runs a program under strace, which sees every call to the operating system that changes
-files, whichever library makes it. `Recording.disks` then yields what the disk may hold after a cut
-between any two of these calls, in the worst order that POSIX allows (the method of "All File
-Systems Are Not Created Equal", OSDI 2014):
+`record` runs a program under strace, which sees every system call that changes files, from any
+library. `Recording.disks` then yields the possible states of the disk after a cut between any two
+of these calls, in the worst order that POSIX allows (the method of "All File Systems Are Not
+Created Equal", OSDI 2014):
 
-- what a file holds is sure once that file was synced; before, it may be there, or missing, or cut,
-  or zeros;
-- a name is sure once its folder was synced, an exchange of two once both were; names that are not
-  sure may be there or not, each for itself, but a rename is done or not, and a folder has one name.
+- the content of a file is durable once the file is synced; before, it may be present, missing,
+  truncated or zeros;
+- a name is durable once its folder is synced, an exchange once both folders are; other names may
+  be present or not, independently, but a rename is atomic, and a folder has one name.
 
     recording = power_cut.record([sys.executable, "-m", …], root=tmp_path / "run")
     for disk in recording.disks():
         assert whole(disk.below("model"))     # {"a/b": its bytes}
-        disk.lay_out(tmp_path / "after")      # or as real files, for whoever reads them
+        disk.lay_out(tmp_path / "after")      # or as real files
 """
 
 from power_cut.recording import Disk as Disk

@@ -1,4 +1,4 @@
-"""The calls of a program that changed files, and what each cut between them may leave."""
+"""The calls of a program that changed files, and possible disks after a cut between them."""
 
 import dataclasses
 import functools
@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-# What may be there of data that was not synced.
+# Possible states of data that was not synced.
 MODES = ("whole", "lost", "zeros", "cut")
 
 Node = int
@@ -16,20 +16,20 @@ ROOT: Node = 0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Names:
-    """Names that change in one step: (folder, name, what it names by now, or None)."""
+    """Atomic change of names: (folder, name, node that it now names, or None)."""
 
     changes: tuple[tuple[Node, str, Node | None], ...]
 
     @property
     def nodes(self) -> set[Node]:
-        """What has to be synced: of a rename the folder of the new name."""
+        """Nodes to sync for durability: for a rename, the folder of the new name."""
         made = {folder for folder, _, node in self.changes if node is not None}
         return made or {folder for folder, _, _ in self.changes}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Data:
-    """Bytes that are written into a file, or its new size where there are none."""
+    """Bytes written to a file, or its new size if there are none."""
 
     file: Node
     offset: int
@@ -37,13 +37,13 @@ class Data:
 
     @property
     def nodes(self) -> set[Node]:
-        """What has to be synced."""
+        """Nodes to sync for durability."""
         return {self.file}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sync:
-    """What changed in a file or folder (None: anywhere) before the call of that number is sure."""
+    """Makes changes before a call number durable in a file or folder (None: everywhere)."""
 
     node: Node | None
     before: int
@@ -51,15 +51,15 @@ class Sync:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Disk:
-    """What is on disk after a cut.
+    """Contents of the disk after a cut.
 
     Attributes:
-        calls: So many calls were made before it.
-        is_last: Whether these are all: the program has ended.
-        why: What of the calls is lost.
-        files: The bytes of each file, by path below the root.
+        calls: Number of calls before the cut.
+        is_last: Whether these are all calls: the program has ended.
+        why: Description of what is lost.
+        files: Bytes of the files, by path below the root.
         folders: The paths of all folders.
-        links: Where symbolic links lead, by path.
+        links: Targets of symbolic links, by path.
     """
 
     calls: int
@@ -70,7 +70,7 @@ class Disk:
     links: Mapping[str, str] = dataclasses.field(repr=False)
 
     def below(self, folder: str) -> dict[str, bytes]:
-        """The files below a folder, by path in it."""
+        """Files below a folder, by path relative to it."""
         start = f"{folder}/"
         return {
             path.removeprefix(start): data
@@ -79,7 +79,7 @@ class Disk:
         }
 
     def lay_out(self, root: Path) -> None:
-        """Makes real files of it."""
+        """Writes the contents as real files."""
         for folder in sorted(self.folders):
             (root / folder).mkdir(parents=True, exist_ok=True)
         for path, data in self.files.items():
@@ -102,7 +102,7 @@ class _Tree:
         return made
 
     def change(self, names: Names) -> None:
-        """Applies a change; a folder loses the name that it had before."""
+        """Applies a change; a folder loses its previous name."""
         for folder, name, node in names.changes:
             if node is None:
                 self.folders[folder].pop(name, None)
@@ -117,14 +117,14 @@ class _Tree:
             self.folders[folder][name] = node
 
     def find(self, path: str) -> Node | None:
-        """What has a path below the root."""
+        """The node at a path below the root."""
         node: Node | None = ROOT
         for name in (name for name in path.split("/") if name not in ("", ".")):
             node = self.folders.get(node, {}).get(name) if node is not None else None
         return node
 
     def walk(self, folder: Node = ROOT, above: str = "") -> Iterator[tuple[str, Node]]:
-        """(path, node) of all that has a name."""
+        """Yields (path, node) of everything that has a name."""
         for name, node in self.folders[folder].items():
             yield f"{above}{name}", node
             if node in self.folders:
@@ -135,7 +135,7 @@ class Recording:
     """The calls of a program that changed files below a folder.
 
     Args:
-        root: The folder as it is before them; all of it is on disk.
+        root: The folder before the calls; all of it is on disk.
     """
 
     def __init__(self, root: Path):
@@ -157,28 +157,28 @@ class Recording:
             above = self.tree.find(os.path.relpath(path.parent, root))
             assert above is not None
             self.tree.change(Names(((above, path.name, node),)))
-        self.tree = self._start.copy()  # from here on as the calls leave it
+        self.tree = self._start.copy()  # the state after the calls so far
         self._sizes = {node: len(data) for node, data in self._before.items()}
 
     def new_file(self) -> Node:
-        """The node of a file that is made."""
+        """Creates the node of a new file."""
         self._next += 1
         return self._next
 
     def new_folder(self) -> Node:
-        """The node of a folder that is made."""
+        """Creates the node of a new folder."""
         node = self.new_file()
         self.tree.folders[node] = {}
         return node
 
     def new_link(self, target: str) -> Node:
-        """The node of a symbolic link that is made."""
+        """Creates the node of a new symbolic link."""
         node = self.new_file()
         self._links[node] = target
         return node
 
     def add(self, call: Names | Data | Sync, line: str) -> None:
-        """The next call."""
+        """Adds the next call."""
         if isinstance(call, Names):
             self.tree.change(call)
         elif isinstance(call, Data):
@@ -189,12 +189,12 @@ class Recording:
         self.lines.append(line)
 
     def size(self, file: Node) -> int:
-        """The bytes of a file by now."""
+        """Current size of a file in bytes."""
         return self._sizes.get(file, 0)
 
     @functools.cached_property
     def _sure_after(self) -> list[int]:
-        """For each call, how many calls there are when it is sure to be on disk."""
+        """For each call, the number of calls after which it is durable."""
         never = len(self.calls) + 1
         syncs = [(number, call) for number, call in enumerate(self.calls) if isinstance(call, Sync)]
 
@@ -214,20 +214,20 @@ class Recording:
 
     @property
     def before(self) -> Disk:
-        """What was there before the first call."""
+        """The disk before the first call."""
         return self._disk(0, "nothing", set(), {})
 
     @property
     def after(self) -> Disk:
-        """What the program has left, were there no cut."""
+        """The disk after all calls, without a cut."""
         return self._disk(len(self.calls), "nothing", set(), {})
 
     def disks(self, seed: int | None = None, draws: int = 0) -> Iterator[Disk]:
-        """What the disk may hold after a cut, at every call; what was yielded before is left out.
+        """Yields the distinct possible disks after a cut, at every call.
 
         Args:
-            seed: Of the draws.
-            draws: At each call also so many states with anything lost that is not sure.
+            seed: Seed of the draws.
+            draws: Number of extra states per call, with random losses of what is not durable.
         """
         seen = set()
         generator = random.Random(seed)
@@ -244,7 +244,7 @@ class Recording:
     def _losses(
         self, unsure: Sequence[int], generator: random.Random, draws: int
     ) -> Iterator[tuple[str, set[int], dict[Node, str]]]:
-        """(why, lost changes of names, by file what its unsure data is) of each state."""
+        """Yields (why, lost changes of names, mode of unsynced data by file) per state."""
         names = [number for number in unsure if isinstance(self.calls[number], Names)]
         files = sorted(
             {call.file for call in map(self.calls.__getitem__, unsure) if isinstance(call, Data)}
@@ -283,7 +283,7 @@ class Recording:
 
     @functools.cached_property
     def _data(self) -> dict[Node, list[int]]:
-        """The numbers of the calls that change what each file holds."""
+        """Numbers of the calls that change the content of each file."""
         numbers: dict[Node, list[int]] = {}
         for number, call in enumerate(self.calls):
             if isinstance(call, Data):
@@ -297,7 +297,7 @@ class Recording:
 
     @functools.cache  # noqa: B019 - as long as the test
     def _contents(self, file: Node, numbers: tuple[int, ...], num_sure: int, mode: str) -> bytes:
-        """What a file holds whose first `num_sure` changes are on disk."""
+        """Content of a file whose first `num_sure` changes are durable."""
         content = bytearray(self._before.get(file, b""))
         for number in numbers[:num_sure] if mode == "lost" else numbers:
             call = self.calls[number]

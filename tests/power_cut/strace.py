@@ -1,4 +1,4 @@
-"""Records what a program does by strace, which sees the calls of every library."""
+"""Records the calls of a program with strace, which sees those of every library."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from power_cut.recording import Data, Names, Node, Recording, Sync
 
-# strace cuts what is longer; then the comparison with what the program left fails.
+# strace truncates longer data; the comparison with the final files then fails.
 _LONGEST_WRITE = 1 << 26
 _LINE = re.compile(r"(\d+) +(.*)")
 _UNFINISHED = " <unfinished ...>"
@@ -23,16 +23,16 @@ _Arguments = Sequence[re.Match[str]]
 
 
 def record(command: Sequence[object], root: Path, **environment: str) -> Recording:
-    """Runs a program to its end, which is to be exit 0, and records its calls.
+    """Runs a program, which must exit with 0, and records its calls.
 
     Args:
         command: The program and its arguments; it runs in "/", so that paths are absolute.
-        root: The folder whose files count.
-        environment: Variables beside those of this process.
+        root: The folder to record.
+        environment: Variables in addition to those of this process.
 
     Raises:
-        FileNotFoundError: There is no strace; `apt-get install strace`.
-        AssertionError: The program failed, or what was recorded is not what it left.
+        FileNotFoundError: strace is not installed; `apt-get install strace`.
+        AssertionError: The program failed, or the recording differs from its files.
     """
     root = root.resolve()
     recording = Recording(root)
@@ -60,16 +60,16 @@ def record(command: Sequence[object], root: Path, **environment: str) -> Recordi
 
 
 class _Parser:
-    """Makes calls of the lines that strace writes.
+    """Parses lines of strace into calls.
 
     Attributes:
-        calls: The names of those that are to be traced.
+        calls: Names of the system calls to trace.
     """
 
     def __init__(self, recording: Recording, root: str):
         self._recording = recording
         self._root = root
-        # Of open files, by number; those that were opened once and duplicated share one list.
+        # Positions of open files, by node and number; duplicated descriptors share one list.
         self._positions: dict[tuple[Node, str], list[int]] = {}
         self._appending: set[tuple[Node, str]] = set()
         self.calls: dict[str, Callable[[_Arguments], None]] = {
@@ -93,7 +93,7 @@ class _Parser:
         }
 
     def parse(self, text: str) -> None:
-        """Adds all calls of a log that changed something below the root."""
+        """Adds all calls in a log that changed anything below the root."""
         begun: dict[str, tuple[str, int]] = {}
         for process, line in _LINE.findall(text):
             before = len(self._recording.calls)
@@ -112,10 +112,10 @@ class _Parser:
     def _add(self, call: Names | Data | Sync) -> None:
         self._recording.add(call, self._line)
 
-    # What arguments name.
+    # Nodes and paths in arguments.
 
     def _node(self, path: str) -> Node | None:
-        """What is at an absolute path; None for what is not there, or not below the root."""
+        """The node at an absolute path; None if missing or not below the root."""
         path = os.path.normpath(path)
         if f"{path}/".startswith(f"{self._root}/"):
             return self._recording.tree.find(path[len(self._root) :])
@@ -125,7 +125,7 @@ class _Parser:
         return self._node(_text(argument["path"] or argument["text"]))
 
     def _paths(self, arguments: _Arguments) -> list[tuple[Node, str, Node | None]]:
-        """(folder, name, what is there) of each path that is named below the root."""
+        """(folder, name, node or None) of each path below the root."""
         found, above = [], ""
         for argument in arguments:
             if argument["fd"]:
@@ -170,7 +170,7 @@ class _Parser:
         self._append(arguments[0], data[: self._result])
 
     def _append(self, target: re.Match[str], data: bytes) -> None:
-        """Data at the position of an open file, or at its end."""
+        """Adds data at the position of an open file, or at its end."""
         if (file := self._file(target)) is not None:
             key = (file, target["fd"])
             position = self._positions[key]
@@ -206,7 +206,7 @@ class _Parser:
     def _rename(self, arguments: _Arguments) -> None:
         (folder, old, node), (target, new, there) = self._paths(arguments)
         exchange = any(argument["word"] == "RENAME_EXCHANGE" for argument in arguments)
-        if node != there:  # else there is nothing to do
+        if node != there:  # otherwise a no-op
             self._add(Names(((folder, old, there if exchange else None), (target, new, node))))
 
     def _link(self, arguments: _Arguments) -> None:
@@ -234,7 +234,7 @@ def _refuse(arguments: _Arguments) -> None:
 
 
 def _bytes(text: str) -> bytes:
-    """What a string holds that strace shows."""
+    """Decodes a string as printed by strace."""
     return os.fsencode(text).decode("unicode_escape").encode("latin-1")
 
 

@@ -1,4 +1,4 @@
-"""Job services that tests share, and inputs."""
+"""Shared job services and inputs."""
 
 import socket
 import subprocess
@@ -71,7 +71,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table of 2,000 rows, and one without a number."""
+    """A table of 2,000 rows plus a row without a number."""
     path = tmp_path / "words.csv"
     rows = "".join(f"{number},word{number}\n" for number in range(2000))
     path.write_text(f"x,word\n{rows},word2000\n")

@@ -1,4 +1,4 @@
-"""What Beam's other runners build is, byte for byte, what the local one builds."""
+"""Beam's other runners build byte for byte what the local one builds."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ BAD = "1 of 2001 records invalid (limit: 0)"
 
 @pytest.fixture
 def build(tmp_path):
-    """build(input, output, *options) -> the command, run to its end."""
+    """build(input, output, *options) -> the completed process of the command."""
 
     def run(source, output, *options):
         line = [sys.executable, "-m", "beam_pipeline", "build", str(source)]
@@ -30,7 +30,7 @@ def build(tmp_path):
 
 @pytest.fixture
 def options(request, job_service):
-    """Beam's options for the runner that the test is run with."""
+    """Beam's options for the runner under test."""
     match request.param:
         case "spark":
             return ("--runner=SparkRunner", f"--spark_job_server_jar={SPARK_JAR}")
@@ -60,7 +60,7 @@ def test_images_with_boxes(options, build, tmp_path, digests):
 
 @pytest.fixture
 def uneven(tmp_path):
-    """A folder for each of three classes, of 30, 10 and 5 images."""
+    """Three class folders with 30, 10 and 5 images."""
     for label, count in (("red", 30), ("white", 10), ("rare", 5)):
         (tmp_path / "uneven" / label).mkdir(parents=True)
         for number in range(count):
@@ -83,7 +83,7 @@ def test_splits_stratified_by_class(options, build, uneven, tmp_path, digests):
 @pytest.mark.nightly
 @pytest.mark.parametrize("options", OTHERS, indirect=True)
 def test_a_table_with_a_reject(options, build, table, tmp_path, digests):
-    """One bad row is too many, and its message is the local one; or it is left out."""
+    """One bad row fails the build with the local message, or is left out."""
     refused = build(table, "there", *options)
     assert refused.returncode == 3, refused.stderr
     assert BAD in refused.stderr

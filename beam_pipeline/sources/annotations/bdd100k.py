@@ -1,4 +1,4 @@
-"""The layout `bdd100k`: JSON lists of images with boxes and polygons, as BDD100K has them.
+"""The layout `bdd100k`: JSON lists of images with boxes and polygons, as in BDD100K.
 
 Source of the format: https://doc.bdd100k.com/format.html (Scalabel).
 """
@@ -43,7 +43,7 @@ class Bdd100kFiles(ItemFiles):
 
 
 def _is_polygon(outline: Any) -> bool:
-    """Whether it is closed and straight: lanes are lines, and some corners guide a curve."""
+    """Whether an outline is closed and has no curves (control points); lanes are open lines."""
     stated = as_object(outline)
     return bool(stated.get("closed")) and "C" not in str(stated.get("types"))
 

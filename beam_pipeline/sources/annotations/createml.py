@@ -1,4 +1,4 @@
-"""The layout `createml`: JSON files of boxes by their centres, as Apple's Create ML has them.
+"""The layout `createml`: JSON files of boxes by their centres, as in Apple's Create ML.
 
 Source of the format: https://developer.apple.com/documentation/createml/mlobjectdetector.
 """

@@ -31,11 +31,11 @@ from beam_pipeline.sources.annotations.shapes import (
 )
 from beam_pipeline.sources.malformed import malformed
 
-_OWNERS = ("box", "polygon", "mask")  # of points of their group
+_OWNERS = ("box", "polygon", "mask")  # shapes that get the points of their group
 
 
 class CvatFiles(ItemFiles):
-    """An <annotations> of <image>s, each with its shapes and tags."""
+    """XML with an <image> per image, which contains its shapes and tags."""
 
     suffix = "xml"
     sign = re.compile(rb"<annotations[\s>]")
@@ -49,7 +49,7 @@ class CvatFiles(ItemFiles):
                     if element.tag == "labels":
                         names, of_points = _names(element)
                         if names:
-                            points = tuple(dict.fromkeys(of_points))  # skeletons may share some
+                            points = tuple(dict.fromkeys(of_points))  # skeletons may share names
                             yield DeclaredClasses(feature="boxes", names=dict(enumerate(names)))
                     elif element.tag == "track":
                         raise malformed("tracks of a video; export it as CVAT for images 1.1")
@@ -76,7 +76,7 @@ class CvatFiles(ItemFiles):
 
 
 def _names(labels: Element) -> tuple[list[str], list[str]]:
-    """The project's labels in their order, and those of the points of all skeletons."""
+    """The project's labels in order, and the labels of the points of all skeletons."""
     names: tuple[list[str], list[str]] = [], []
     for label in labels.findall("label"):
         if name := (label.findtext("name") or "").strip():
@@ -85,7 +85,7 @@ def _names(labels: Element) -> tuple[list[str], list[str]]:
 
 
 def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
-    """Add one shape to the others, or yield what is not kept."""
+    """Add a shape; yield the names of what is not kept."""
     label = shape.get("label") or ""
     more: dict[str, Attribute] = {
         f"{each.get('name')}": (each.text or "").strip() for each in shape.findall("attribute")
@@ -119,7 +119,7 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
 
 
 def _points(skeleton: Element, names: tuple[str, ...]) -> dict[str, Point]:
-    """x, y and visibility by name of what is not outside; visibility is 1 of what is occluded."""
+    """x, y and visibility (1 if occluded) by name, without points outside the image."""
     named: dict[str, Point] = {}
     for each in skeleton.findall("points"):
         name = (each.get("label") or "").strip()
@@ -136,7 +136,7 @@ def _pair(text: str) -> tuple[float, ...]:
 
 
 def _add_mask(shapes: Shapes, label: str, shape: Element, more: Attributes) -> None:
-    """Add the run lengths of a window, row by row."""
+    """Add a mask from the run lengths of a window, row by row."""
     left, top, width, height = map(int, numbers_at(shape, "left", "top", "width", "height"))
     size = checked_window(left, top, width, height, shapes.size)
     runs = [int(number(each, "rle")) for each in (shape.get("rle") or "").split(",")]

@@ -1,7 +1,7 @@
-"""The layout `dota`: a text file an image, a line an oriented box, as DOTA has them.
+"""The layout `dota`: a text file per image, a line per oriented box, as in DOTA.
 
 Source of the format: https://captain-whu.github.io/DOTA/dataset.html: x, y of four corners in
-pixels, category, difficult; before them perhaps "imagesource:" and "gsd:".
+pixels, category, difficult; lines "imagesource:" and "gsd:" may precede them.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Annotation files that name images: the split of each, and where its images are."""
+"""Annotation files that name images: their splits and the paths of their images."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from beam_pipeline.sources.tables.file_index import FileIndex
 from tfrecord_dataset.format.split_names import is_split, split_of_folders, split_of_name
 from tfrecord_dataset.store.urls import unsigned
 
-# Roboflow's, whose folder is always a split.
+# Roboflow's file name; its folder is always a split.
 NEXT_TO_IMAGES = "_annotations.coco.json"
 
 
@@ -24,8 +24,8 @@ class AnnotationFile(NamingFile):
     """One file of annotations.
 
     Attributes:
-        folders: Where its images may be as they are named, likeliest first.
-        ignored: What is left out of `root`.
+        folders: Folders that image names may be relative to, likeliest first.
+        ignored: Paths below `root` to leave out.
     """
 
     folders: tuple[str, ...]
@@ -41,11 +41,11 @@ class AnnotationFile(NamingFile):
         places: Sequence[str] = ("images", "data"),
         image_set: str = "",
     ) -> Self:
-        """A file by its path below the dataset's folder, `root`.
+        """Make a file from its path below the dataset's folder, `root`.
 
         Args:
-            places: Folders of images below the dataset's or the file's; "{split}" is its split.
-            image_set: Another name of the images' folder than the split's: "train2017".
+            places: Image folders below the dataset's or the file's; "{split}" is its split.
+            image_set: Name of the image folder if not the split's: "train2017".
         """
         path = storage.join(root, relative)
         split = split_of_file(path, relative)
@@ -69,14 +69,14 @@ class AnnotationFile(NamingFile):
 
 
 class Images:
-    """The images of one annotation file: in the folder of the first one, else by their names."""
+    """Locate the images of an annotation file: in the first image's folder, else by name."""
 
     def __init__(self, file: AnnotationFile) -> None:
         self._file = file
-        self._folder: str | None = None  # "" for none
+        self._folder: str | None = None  # "" if none has the image
 
     def locate(self, name: str) -> tuple[str, str]:
-        """The key and the path of the image that the file calls `name`.
+        """Return the key and the path of the image that the file calls `name`.
 
         Raises:
             RecordError: "file outside the input".
@@ -94,18 +94,18 @@ class Images:
     def _has(self, folder: str, name: str) -> bool:
         try:
             return storage.exists(self._file.locate(name, folder)[1])
-        except RecordError:  # outside the input, where nothing is read
+        except RecordError:  # outside the input
             return False
 
 
 def base_of(path: str) -> str:
-    """The dataset's folder of a file of annotations."""
+    """Return the dataset's folder of an annotation file."""
     folder = parent(path)
     return parent(folder) if name_of(folder).lower() == "annotations" else folder
 
 
 def below_base(path: str, reads: Sequence[str]) -> list[tuple[str, str]]:
-    """(the dataset's folder, the path below it) of the files that a claim on a path reads."""
+    """Split the files that a claim reads into (dataset's folder, path below it)."""
     if storage.is_directory(path):
         return [(path, each) for each in reads]
     base = base_of(path)
@@ -113,7 +113,7 @@ def below_base(path: str, reads: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def split_of_file(path: str, relative: str) -> str | None:
-    """The split of an annotation file: "train" of instances_train2017.json, or its folder's."""
+    """The split in a file's name ("train" in instances_train2017.json), else its folder's."""
     folder = name_of(parent(path))
     if name_of(path) == NEXT_TO_IMAGES and ("/" in relative or is_split(folder)):
         return folder

@@ -1,7 +1,7 @@
 """Files whose items describe one image each, by its name.
 
-A format states how its files begin and what an item says (`ItemFiles`); finding files, their splits
-and images, and the records are done for it.
+A format (`ItemFiles`) states how its files begin and parses an item; this module finds files,
+splits and images, and makes the records.
 """
 
 import abc
@@ -36,18 +36,18 @@ from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import suffix, uncompressed
 from beam_pipeline.sources.tree import Tree, shown
 
-# Size limit of a text that is read whole.
+# Size limit of a text that is read into memory.
 MAX_TEXT_BYTES = 256 << 20
 _FILES_LOOKED_INTO = 20
 
 
 class Item(NamedTuple):
-    """What a file says of one image: features other than the image, and notes of what is not kept.
+    """Features of one image except the image itself, and notes of what is not kept.
 
     Attributes:
-        name: As it calls the image.
+        name: Name of the image in the file.
         group: Images of a group share a split.
-        split: The image's, where the file states it of each.
+        split: The image's split, if the file states it.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Item(NamedTuple):
 
 
 def label_of(names: Sequence[str]) -> ClassLabel | ClassLabels:
-    """The class of a whole image, or its classes if several are stated; raise RecordError."""
+    """Class of a whole image, or classes if several; raise RecordError if invalid."""
     classes = tuple(map(str.strip, names))
     if "" in classes:
         raise malformed("a class of the image has no name")
@@ -72,13 +72,13 @@ class ItemFiles(abc.ABC):
     Attributes:
         suffix: Suffix of the files, in lower case.
         sign: Matches their first bytes.
-        places: Folders that may have images; "{split}" is the file's split.
-        depth: Folders above a file, at most.
-        name: The name of all such files; "" where they have names of their own.
-        list_name: The member of a JSON file with the list of items; "" of a file that is a list.
-        noun: An item, for messages.
-        gives_points: Whether `points` counts.
-        points: What points in no group are: "objects" or "landmarks".
+        places: Folders that may contain images; "{split}" is the file's split.
+        depth: Maximum number of folders above a file.
+        name: Required file name; "" for any.
+        list_name: The member of a JSON file with the list of items; "" if the file is a list.
+        noun: Noun for an item in messages.
+        gives_points: Whether `points` has an effect.
+        points: Meaning of ungrouped points: "objects" or "landmarks".
     """
 
     suffix: ClassVar[str]
@@ -93,11 +93,11 @@ class ItemFiles(abc.ABC):
     points: str = OBJECTS
 
     def shapes(self) -> Shapes:
-        """The shapes of one image, without any yet."""
+        """Create an empty collection for the shapes of one image."""
         return Shapes(points=self.points)
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
-        """Yield the items of a file with their places, such as "task 3"; classes come first.
+        """Yield (place, item) from a file, such as ("task 3", …); classes come first.
 
         Raises:
             RecordError: The file cannot be read.
@@ -107,14 +107,14 @@ class ItemFiles(abc.ABC):
 
     @abc.abstractmethod
     def item(self, stated: Any) -> Item:
-        """What is said of one image.
+        """Parse an item.
 
         Raises:
-            RecordError: It cannot be used.
+            RecordError: The item is invalid.
         """
 
     def may_be_one(self, path: str) -> bool:
-        """Whether a file is called as these are."""
+        """Whether a file's name fits the format."""
         is_called = self.name in ("", path.rpartition("/")[2])
         has_suffix = suffix(uncompressed(path)) == self.suffix
         return has_suffix and is_called and path.count("/") <= self.depth
@@ -122,10 +122,10 @@ class ItemFiles(abc.ABC):
 
 @dataclasses.dataclass
 class ReadItems(beam.PTransform):
-    """The images that files name, with what they say of each.
+    """Images named in annotation files, with their annotations.
 
-    Yields a Record for every item; DeclaredClasses; a bad Rejected for every item, or file, that
-    cannot be used. Each format has its own suffix.
+    Yields a Record for every item, DeclaredClasses, and a bad Rejected for every invalid item or
+    file. Each format has its own suffix.
     """
 
     files: Sequence[AnnotationFile]
@@ -140,7 +140,7 @@ class ReadItems(beam.PTransform):
 
 
 def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[Element]:
-    """The elements of one file."""
+    """Yield the elements of one file."""
     ending = suffix(uncompressed(file.relative))
     format = next((each for each in formats if each.suffix == ending), formats[0])
     images, seen = Images(file), set[int]()
@@ -173,7 +173,7 @@ def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[E
 
 
 def annotation_files(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool) -> list[str]:
-    """The files of some formats at the top of a tree, by their first bytes; sorted."""
+    """Sorted files of the formats near the root of a tree, by their first bytes."""
     if tree.is_folder:
         paths = sorted({path for each in formats for path in tree.files_with(each.suffix)})
     else:
@@ -189,7 +189,7 @@ def annotation_files(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool
 
 
 def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
-    """The layout of files of such formats."""
+    """Make the layout of files in these formats."""
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
         reads = annotation_files(tree, formats, is_named=config.layout == name)

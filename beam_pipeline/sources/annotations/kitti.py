@@ -1,8 +1,8 @@
-"""The layout `kitti`: a text file per image, a line per object, as KITTI's object benchmark has it.
+"""The layout `kitti`: a text file per image, a line per object, as in KITTI's benchmark.
 
 Source of the format: the development kit of https://www.cvlibs.net/datasets/kitti/eval_object.php,
 readme.txt: type, truncated (0 to 1), occluded (0 to 3), alpha (radians), box (left, top, right,
-bottom), dimensions, location, rotation_y; of results also a score. -1, or -10 of alpha, is unknown.
+bottom), dimensions, location, rotation_y; results add a score. -1 (alpha: -10) means unknown.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The layout `labelstudio`: tasks of Label Studio, exported as JSON, JSON-MIN or CSV.
 
-Source of the format: https://labelstud.io/guide/export. Geometry is in hundredths of the image,
-clockwise turns are about the upper left corner.
+Source of the format: https://labelstud.io/guide/export. Coordinates are percentages of the
+image; rotations are clockwise about the upper left corner.
 """
 
 import re
@@ -26,11 +26,11 @@ from beam_pipeline.sources.paths import has_image_suffix
 
 _LABELS = re.compile(r"(\w*)labels")
 _PLACES = ("data/upload/", "data/local-files/", "media/upload/", "upload/")
-_ABOVE = re.compile(r"(\.{0,2}/)*")  # where the server has its files
+_ABOVE = re.compile(r"(\.{0,2}/)*")  # the start of paths to the server's files
 
 
 class LabelStudioFiles(ItemFiles):
-    """JSON: a list of tasks; JSON-MIN: a list of what was said of each image."""
+    """JSON: a list of tasks; JSON-MIN: a list of objects with the values of each image."""
 
     suffix = "json"
     sign = re.compile(
@@ -60,7 +60,7 @@ class LabelStudioFiles(ItemFiles):
 
 
 class LabelStudioCsv(LabelStudioFiles):
-    """CSV: JSON-MIN's members as columns."""
+    """CSV with the members of JSON-MIN as columns."""
 
     suffix = "csv"
     sign = re.compile(
@@ -72,7 +72,7 @@ class LabelStudioCsv(LabelStudioFiles):
 
 
 def _results(task: Mapping[str, Any], left: list[str]) -> Iterator[dict[str, Any]]:
-    """The results of the first annotator who finished; the others are counted."""
+    """Yield the results of the first finished annotation; note the others in `left`."""
     (annotations,) = members(task, annotations=list)
     finished = [each for each in map(as_object, annotations) if not each.get("was_cancelled")]
     left += ["annotation of another"] * (len(finished) - 1)
@@ -81,7 +81,7 @@ def _results(task: Mapping[str, Any], left: list[str]) -> Iterator[dict[str, Any
 
 
 def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The same of JSON-MIN, whose members are called as the project's tags are."""
+    """Yield the results of JSON-MIN, whose members have the names of the project's tags."""
     for name, value in members.items():
         if isinstance(value, list):
             shapes = [each for each in value if isinstance(each, dict)]
@@ -92,7 +92,7 @@ def _of_min(members: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) -> Iterator[str]:
-    """Add one shape to the others, or yield what is not kept."""
+    """Add a shape; yield the names of what is not kept."""
     kind, labels = next(
         ((match[1], value[name]) for name in value if (match := _LABELS.fullmatch(name))), ("", [])
     )
@@ -129,11 +129,11 @@ def _text(result: Mapping[str, Any], name: str) -> str | None:
 
 
 def _image(said: Mapping[str, Any]) -> str:
-    """The path of the image below a folder of uploads, a bucket or a host."""
+    """Path of the image below the upload folder, the bucket or the host."""
     for text in (each for each in said.values() if isinstance(each, str)):
         try:
             parts = urllib.parse.urlsplit(text)
-        except ValueError:  # no address, as "http://["
+        except ValueError:  # an invalid URL, such as "http://["
             continue
         inner = urllib.parse.parse_qs(parts.query).get("d", [parts.path])[0]
         path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text)

@@ -29,14 +29,14 @@ from beam_pipeline.sources.paths import folder, joined, place_of, split_at
 
 _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
-# Kinds of shapes, and their fewest points.
+# Minimum number of points by kind of shape.
 _FEWEST = {"polygon": 3, "rectangle": 2, "rotation": 4, "mask": 2, "point": 1}
 _KEPT = frozenset({"label", "points", "shape_type", "mask", "direction"})
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelMeFiles(SideFiles):
-    """JSON files, each next to its image or with the path to it."""
+    """JSON files next to their images, or with paths to them."""
 
     suffix = "json"
     noun = "JSON file"
@@ -84,7 +84,7 @@ class LabelMeFiles(SideFiles):
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
-    """The file's JSON, without the image that may be in it once more, in base64."""
+    """Parse a file's JSON without the base64 copy of the image that it may contain."""
     data = _IMAGE_DATA.sub(b'"imageData":null', data.removeprefix(b"\xef\xbb\xbf"))
     if len(data) > MAX_BYTES:
         raise malformed(f"over {MAX_BYTES:,} bytes without imageData")
@@ -109,9 +109,9 @@ def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | No
         shapes.loose_points(label, seen, group)
     elif kind == "polygon":
         shapes.polygon(label, [corners])
-    elif kind == "rotation":  # of X-AnyLabeling
+    elif kind == "rotation":  # from X-AnyLabeling
         shapes.turned_box(label, corners)
-    elif kind == "mask":  # of the window whose first and last pixel are the points
+    elif kind == "mask":  # the points are the first and last pixel of the window
         left, top, *_ = box = around([corners])
         try:
             png = base64.b64decode(shape.get("mask") or "")
@@ -126,7 +126,7 @@ def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | No
 
 
 def _says(value: Any) -> bool:
-    """Whether a member says something: a flag that is set, a group, a description."""
+    """Whether a member has a value: a flag that is set, a group, a description."""
     return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
 
 

@@ -1,7 +1,7 @@
-"""The layout `mot`: frames of videos with boxes and tracks, as the MOT challenges have them.
+"""The layout `mot`: frames of videos with boxes and tracks, as in the MOT challenges.
 
 Source of the format: https://motchallenge.net/instructions/: frame, track, left, top, width,
-height, whether it counts, class, visibility.
+height, whether to consider it, class, visibility.
 """
 
 import re

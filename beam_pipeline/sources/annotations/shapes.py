@@ -1,7 +1,7 @@
-"""Shapes that tools draw on an image, gathered into the columns of `Objects`.
+"""Collect the shapes drawn on an image into the columns of `Objects`.
 
-Also the numbers, corners and members of annotations that shapes are made of. All functions raise
-RecordError "malformed annotation" for what they cannot use.
+Also parse the numbers, corners and members of annotations. All functions raise RecordError
+"malformed annotation" for invalid values.
 """
 
 import io
@@ -33,15 +33,15 @@ Parsed = tuple[dict[str, Value], Counter[str]]
 _T = TypeVar("_T")
 
 NONE: Attributes = {}
-# What is counted.
+# Notes to count.
 OF_A_POINT = "object made of points in no group"
 OF_A_GROUP = "object made of a group of points"
-# What `points` says: points in no group are an object each, or those of an image one object's.
+# Values of `points`: ungrouped points are one object each, or the landmarks of one object.
 OBJECTS, LANDMARKS = "objects", "landmarks"
 _ABSENT: Point = (0.0, 0.0, 0.0)
 _LOOSE = object()  # the group of an image's landmarks
 _MOST = 1e9  # pixels
-_MOST_PIXELS = 1 << 27  # of a PNG
+_MOST_PIXELS = 1 << 27  # in a PNG
 
 
 class _Shape(NamedTuple):
@@ -55,18 +55,18 @@ class _Shape(NamedTuple):
 
 
 class Shapes:
-    """The objects of one image: each has a box, and perhaps rings, a mask or points.
+    """The objects of one image: each has a box and optionally rings, a mask or points.
 
-    Polygons become masks where there are any but those of turned boxes. A label is a class's name,
-    None where shapes have no classes.
+    Polygons become masks unless all are rotated boxes. A label is a class name, or None if shapes
+    have no classes.
 
     Attributes:
-        size: Of the image, if it is stated.
-        format: Of boxes: "xyxy" or "rel_xyxy"; rings and points are in the same unit.
-        are_landmarks: Whether the points in no group are keypoints of the only other object or,
-            without any, of one object without a class.
-        point_names: Declared names of points; others follow, sorted.
-        left: The names of what is said of the image and not kept.
+        size: Size of the image, if stated.
+        format: Box format, "xyxy" or "rel_xyxy"; rings and points have the same unit.
+        are_landmarks: Whether ungrouped points are keypoints of the only other object or, if
+            there is none, of one object without a class.
+        point_names: Declared point names; other names follow, sorted.
+        left: Names of members of the image that are not kept.
     """
 
     def __init__(
@@ -89,21 +89,21 @@ class Shapes:
         degrees: float = 0.0,
         about: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """Add xmin, ymin, xmax, ymax, which may be turned clockwise about a point."""
+        """Add a box (xmin, ymin, xmax, ymax), rotated clockwise by `degrees` about a point."""
         if degrees:
             self.turned_box(label, turned_corners(box, degrees, about), more)
         else:
             self._add(label, numbers(box, 4), more)
 
     def turned_box(self, label: Label, corners: Sequence[Any], more: Attributes = NONE) -> None:
-        """Add a box that is not upright, by x, y of its four corners."""
+        """Add a rotated box from x, y of its four corners."""
         ring = numbers(corners, 8)
         self._add(label, around([ring]), more, (ring,), ring)
 
     def polygon(
         self, label: Label, rings: Sequence[Sequence[Any]], more: Attributes = NONE
     ) -> None:
-        """Add what rings surround, each x, y of one corner after the other."""
+        """Add a polygon of rings; each ring is a flat list of x, y."""
         known = tuple(map(numbers, rings))
         for ring in known:
             if len(ring) < 6 or len(ring) % 2:
@@ -111,28 +111,28 @@ class Shapes:
         self._add(label, around(known), more, known)
 
     def mask(self, label: Label, mask: Mask, box: Sequence[float], more: Attributes = NONE) -> None:
-        """Add pixels, and the box around them."""
+        """Add a mask and the box around it."""
         self._add(label, numbers(box, 4), more, mask=mask)
 
     def points(self, label: Label, named: Mapping[str, Point], more: Attributes = NONE) -> None:
-        """Add an object of points (x, y, visibility) by name, with the box around them."""
+        """Add an object of named points (x, y, visibility), with the box around them."""
         xmin, ymin, xmax, ymax = around([[each for point in named.values() for each in point[:2]]])
         height, width = map(number, self.size) if self.size else (_MOST, _MOST)
         xs, ys = _side(xmin, xmax, width), _side(ymin, ymax, height)
         self._add(label, (xs[0], ys[0], xs[1], ys[1]), more, points=named)
 
     def group(self, group: object) -> None:
-        """Put the last shape in a group, whose points the first of its shapes has."""
+        """Put the last shape in a group; the group's points go to its first shape."""
         self._owners.setdefault(group, self._shapes[-1].points)
 
     def loose_points(
         self, label: Label, points: Sequence[Point], group: object, more: Attributes = NONE
     ) -> None:
-        """Add points that are called after their label: "tip", "tip 2", ….
+        """Add points named after their label: "tip", "tip 2", ….
 
-        They are points of the shape of their group, wherever that comes; without such a shape all
-        points of the group are an object without a class. Where the group is None, these points
-        are an object of the label, or landmarks.
+        They belong to the shape of their group, in any order; without such a shape, all points of
+        the group are one object without a class. If the group is None, these points are an object
+        with the label, or landmarks.
         """
         name = "point" if label is None else _checked(label)
         group = _LOOSE if group is None and self.are_landmarks else group
@@ -166,11 +166,11 @@ class Shapes:
         return len(self._shapes)
 
     def parsed(self) -> Parsed:
-        """The feature that all of them are, and the notes of what of the image is not kept."""
+        """The objects as a feature, and notes of what is not kept."""
         return {"boxes": self.objects()}, not_kept(self.left) + self._notes
 
     def objects(self) -> Objects:
-        """All of them; an attribute that some lack is -1 there, or "" among texts."""
+        """All objects; an attribute that an object lacks is -1, or "" for texts."""
         self._join_groups()
         shapes = self._shapes
         names = in_order({name for shape in shapes for name in shape.points} - {*self.point_names})
@@ -214,7 +214,7 @@ class Shapes:
 
 
 def turned_corners(box: Sequence[float], degrees: float, about: tuple[float, float]) -> list[float]:
-    """x, y of the corners of an upright box, turned clockwise about a point, in pixels."""
+    """x, y in pixels of the corners of a box, rotated clockwise about a point."""
     xmin, ymin, xmax, ymax = box
     cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     corners = []
@@ -228,12 +228,12 @@ def turned_corners(box: Sequence[float], degrees: float, about: tuple[float, flo
 
 
 def sized(x: float, y: float, width: float, height: float) -> Box:
-    """xmin, ymin, xmax, ymax of a box by its upper left corner and its size."""
+    """xmin, ymin, xmax, ymax of a box from its upper left corner and size."""
     return x, y, x + width, y + height
 
 
 def around(rings: Sequence[Sequence[float]]) -> Box:
-    """xmin, ymin, xmax, ymax of rings, each x, y of one corner after the other."""
+    """xmin, ymin, xmax, ymax of rings; each ring is a flat list of x, y."""
     xs = [x for ring in rings for x in ring[::2]]
     ys = [y for ring in rings for y in ring[1::2]]
     if not xs:
@@ -242,7 +242,7 @@ def around(rings: Sequence[Sequence[float]]) -> Box:
 
 
 def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple[Mask, Box]:
-    """The mask that a PNG draws at a place of an image, and the box around the PNG."""
+    """Decode a PNG into a mask at a position in an image; return the PNG's box too."""
     try:
         with Pixels.open(io.BytesIO(png), formats=["PNG"]) as opened:
             size = checked_window(left, top, opened.width, opened.height, size)
@@ -251,14 +251,14 @@ def drawn_mask(png: bytes, left: int, top: int, size: ImageSize | None) -> tuple
             return mask_of(np.asarray(drawn), top, left, size), box
     except RecordError:
         raise
-    except Exception as error:  # decoders raise many kinds
+    except Exception as error:  # decoders raise many types
         raise malformed("a mask that is not a PNG") from error
 
 
 def checked_window(
     left: int, top: int, width: int, height: int, size: ImageSize | None
 ) -> ImageSize:
-    """The size of an image that contains the window of a mask, small enough to be unpacked."""
+    """Check a mask's window; return the size of an image that contains it."""
     if size is None:
         raise malformed("a mask of an image whose width and height are not stated")
     is_inside = 0 <= left <= left + width <= size.width and 0 <= top <= top + height <= size.height
@@ -268,7 +268,7 @@ def checked_window(
 
 
 def number(value: Any, what: str = "a value") -> float:
-    """A finite number of a sensible size."""
+    """Convert a value to a finite number of plausible size."""
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -280,26 +280,26 @@ def number(value: Any, what: str = "a value") -> float:
 
 
 def numbers(values: Sequence[Any], count: int | None = None) -> Ring:
-    """So many numbers, or any."""
+    """Convert values to numbers; check their count unless it is None."""
     if not isinstance(values, list | tuple) or count not in (None, len(values)):
         raise malformed(f"{values!r:.80} are not {count or 'a list of'} numbers")
     return tuple(map(number, values))
 
 
 def numbers_at(stated: Any, *names: str) -> list[float]:
-    """The numbers of some members of an object, or attributes of an XML element."""
+    """Numbers of the named members of an object, or attributes of an XML element."""
     return [number(stated.get(name), name) for name in names]
 
 
 def corners_of(points: Any) -> list[float]:
-    """x, y of one corner after the other, from a list of [x, y]."""
+    """Flatten a list of [x, y]."""
     if not isinstance(points, list):
         raise malformed(f"the points {points!r:.80} are not a list of [x, y]")
     return [each for point in points for each in numbers(point, 2)]
 
 
 def stated_size(width: Any, height: Any) -> ImageSize | None:
-    """A size where both sides are whole numbers of pixels."""
+    """Size if both sides are whole numbers of pixels; else None."""
     try:
         size = ImageSize(int(height), int(width))
     except (TypeError, ValueError, OverflowError):
@@ -308,12 +308,12 @@ def stated_size(width: Any, height: Any) -> ImageSize | None:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A JSON object; an empty one in the place of any other value."""
+    """The value if it is a JSON object; else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def members(stated: Any, **kinds: type) -> list[Any]:
-    """The members of a JSON object that it must have, by name and type; texts are not empty."""
+    """Required members of a JSON object, by name and type; texts must not be empty."""
     values = [as_object(stated).get(name) for name in kinds]
     if not all(map(isinstance, values, kinds.values())) or "" in values:
         raise malformed(f"needs {' and '.join(kinds)}, has {stated!r:.80}")
@@ -331,7 +331,7 @@ def parse_json(data: bytes) -> dict[str, Any]:
 def parse_lines(
     text: str, parse: Callable[[list[str]], _T], separator: str | None = None
 ) -> list[_T]:
-    """Parse the fields of each line that has some; errors name the line."""
+    """Parse the fields of each line that is not blank; errors name the line."""
     parsed = []
     for place, line in enumerate(text.splitlines(), start=1):
         if fields := [field for field in line.split(separator) if field.strip()]:
@@ -356,7 +356,7 @@ def _checked(label: Any) -> str:
 
 
 def _named(named: dict[str, Point], label: str, points: Sequence[Point]) -> dict[str, Point]:
-    """Add points of a label to those of an object."""
+    """Add the points of a label to those of an object."""
     name = label = composed(label)
     number = 1
     for point in points:
@@ -372,12 +372,12 @@ def _named(named: dict[str, Point], label: str, points: Sequence[Point]) -> dict
 
 
 def _row(named: Mapping[str, Point], names: Sequence[str]) -> Ring:
-    """Triples of all points of an object; () of one without any."""
+    """Triples of an object's points by name; () if it has none."""
     return tuple(each for name in names if named for each in named.get(name, _ABSENT))
 
 
 def _side(least: float, most: float, size: float) -> tuple[float, float]:
-    """Side of a box around points: at least a pixel, in the image where they are."""
+    """Range of a box around points along one axis: at least a pixel, within the image."""
     if least < most:
         return least, most
     start = min(max(least - 0.5, 0.0), size - 1.0) if 0 <= least <= size else least

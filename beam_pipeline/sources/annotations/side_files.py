@@ -1,6 +1,6 @@
-"""Files that belong to an image by their names: which they are, how they are paired, and read.
+"""Annotation files paired with images by name: find, pair and read them.
 
-Each file is listed once; files of one name meet in a bucket, are paired and read.
+Each file is listed once; files with the same name are paired in one bucket.
 """
 
 import abc
@@ -46,7 +46,7 @@ from tfrecord_dataset.format.split_names import split_of_folders
 from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads
 
-# Of an annotation. In memory XML takes up to thirty times its text.
+# Size limit of an annotation. In memory, XML takes up to thirty times its text.
 MAX_BYTES = 16 << 20
 
 _READ_THREADS = 16
@@ -56,14 +56,14 @@ _Bucket = tuple[int, Iterable[bytes]]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TreeFacts:
-    """What the folders of a tree tell of all its files.
+    """Facts about all files of a tree, from its folders.
 
     Attributes:
-        is_at_home: Whether annotations are only below their `home`.
-        folders: The folders of images that have annotations.
-        in_splits: Whether every annotation is in the folder of a split; or every image, where
-            these need none.
-        has_lists: Whether lists tell the splits.
+        is_at_home: Whether only files below `home` are annotations.
+        folders: Image folders with annotations.
+        in_splits: Whether every annotation (or image, if images need none) is in a split's
+            folder.
+        has_lists: Whether lists define the splits.
         number: Estimated number of files.
     """
 
@@ -88,23 +88,23 @@ Part = tuple[str, str, str]
 
 @dataclasses.dataclass(frozen=True)
 class SideFiles(abc.ABC):
-    """Files that belong to an image by their names, and what they say.
+    """Annotation files that are paired with images by name.
 
-    A subclass states a suffix, a noun and `parse`, and refines the rest. Paths are relative to the
-    root, with forward slashes; suffixes and folders are in lower case.
+    A subclass defines a suffix, a noun and `parse`, and may override the rest. Paths are relative
+    to the root, with forward slashes; suffixes and folders are in lower case.
 
     Attributes:
         suffix: Suffix of annotations.
-        noun: An annotation, for messages: "XML file".
-        media: What annotations belong to: "image" or "audio", of which the same holds.
-        home: The folder of annotations.
-        image_home: The folder of images in the place of `home`; "" for none.
-        naming: The part of an annotation that names its image, wherever this is; "" for none.
-        max_bytes: Size limit of an annotation; 0 where `parse` needs nothing but its path.
-        is_shared: Whether one annotation is of all images that have its name.
-        is_needed: Whether an image without annotation is rejected.
-        set_folders: Folders of an ImageSets/ with lists of splits, likeliest first.
-        unlabelled: A folder of images without annotations, which lists of test then name.
+        noun: Noun for an annotation in messages: "XML file".
+        media: Kind of the annotated files, "image" or "audio"; below, "image" means either.
+        home: Folder of annotations.
+        image_home: Folder of images, parallel to `home`; "" for none.
+        naming: Part of an annotation that names its image in any folder; "" for none.
+        max_bytes: Size limit of an annotation; 0 if `parse` needs only its path.
+        is_shared: Whether an annotation applies to all images with its name.
+        is_needed: Whether images without annotation are rejected.
+        set_folders: Folders in ImageSets/ with lists of splits, likeliest first.
+        unlabelled: Folder of unannotated images that test lists name.
     """
 
     suffix: ClassVar[str]
@@ -124,62 +124,62 @@ class SideFiles(abc.ABC):
         """The features of an image except the image itself, and notes of what is not kept.
 
         Raises:
-            RecordError: The annotation, of this path, cannot be used.
+            RecordError: The annotation is invalid.
         """
 
     def declared(self) -> Iterator[DeclaredClasses]:
-        """The classes that are declared for all files."""
+        """Yield the classes declared for all files."""
         yield from ()
 
     def annotates(self, path: str) -> bool:
-        """Whether a file may be an annotation, by its name."""
+        """Whether a file may be an annotation, judged by its name."""
         return suffix(path) == self.suffix
 
     def is_media(self, path: str) -> bool:
-        """Whether a file may have an annotation, by its name."""
+        """Whether a file may have an annotation, judged by its name."""
         is_one = media_kind(path) == self.media
         return is_one and (not self.image_home or split_at(path, self.image_home) is not None)
 
     def is_expected(self, image: str, known: TreeFacts) -> bool:
-        """Whether an image without annotation should have one, or is one of the dataset's."""
+        """Whether an image without annotation should have one or is part of the dataset."""
         return folder(image) in known.folders
 
     def common_name(self, path: str) -> str:
-        """Return the name that an image and its annotation have in common, by which they meet."""
+        """Return the name that an image and its annotation share, the key for pairing."""
         return shared_name(path)
 
     def image_key(self, image: str) -> str:
-        """What annotations find an image by."""
+        """Key by which annotations find an image."""
         return place_of(image, self.image_home)
 
     def image_keys(self, annotation: str, name: str) -> Iterable[str]:
-        """Keys of the image of an annotation that has or states a name, likeliest first."""
+        """Possible keys of an annotation's image, by its own or stated name; likeliest first."""
         return [place_of(annotation, self.home)]
 
     def owners(self, annotations: Sequence[str]) -> Sequence[str]:
-        """Which of several annotations of an image, sorted, are used: one, if all is well."""
+        """Annotations of an image to use among several, sorted; two or more are an error."""
         return annotations
 
     def named_image(self, data: bytes) -> str:
-        """What an annotation calls its image; "" where it does not.
+        """Name of the image stated in an annotation; "" for none.
 
         Raises:
-            RecordError: The annotation cannot be used.
+            RecordError: The annotation is invalid.
         """
         return ""
 
     def split_of_folder(self, path: str) -> str | None:
-        """The split whose folder a file is in."""
+        """The split whose folder contains a file; None for none."""
         return split_of_folders(path)
 
     def split(self, pair: Pair, known: TreeFacts) -> str | Rejected | None:
-        """The split of an image; None where no folder tells it."""
+        """The split of an image; None if no folder defines it."""
         path = pair.annotation or pair.image
         return self.split_of_folder(path) if known.in_splits else None
 
 
 class LineFiles(SideFiles):
-    """Text files of a line per object, whose fields are between spaces or another separator."""
+    """Text files with a line per object and fields separated by spaces or `separator`."""
 
     suffix = "txt"
     noun = "label file"
@@ -190,7 +190,7 @@ class LineFiles(SideFiles):
         """Add the object of a line.
 
         Raises:
-            RecordError: The line cannot be used.
+            RecordError: The line is invalid.
         """
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
@@ -201,7 +201,7 @@ class LineFiles(SideFiles):
 
 
 def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Iterator[Part]:
-    """The images and annotations among some files, each without the other."""
+    """Yield the images and annotations among files, unpaired."""
     for path in paths:
         if files.annotates(path) and (not is_at_home or split_at(path, files.home)):
             yield "", path, ""
@@ -210,7 +210,7 @@ def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Ite
 
 
 def pair(parts: Iterable[Part], files: SideFiles) -> Iterator[Part]:
-    """Pair images and annotations; those without the other stay as they are."""
+    """Pair images and annotations; yield the rest unpaired."""
     parts = sorted(parts)
     images = [image for image, annotation, _ in parts if not annotation]
     by_key = _grouped(images, files.image_key)
@@ -242,7 +242,7 @@ def _find_images(
     by_key: Mapping[str, list[str]],
     index_of: Callable[[str], FileIndex],
 ) -> list[str]:
-    """The images of an annotation: in one of its usual places, else the only one of its name."""
+    """Images of an annotation: at one of its usual paths, else the only one of its name."""
     name = named or annotation.rpartition("/")[2]
     images = next(filter(None, map(by_key.get, files.image_keys(annotation, name))), [])
     if len(images) > 1 and not files.is_shared:
@@ -257,14 +257,14 @@ def _find_images(
 class ReadSideFiles(beam.PTransform):
     """A Record {image, …} for each image with its annotation.
 
-    Rejected, bad, are an annotation without image ("missing image"), an image without annotation
-    in a folder of images that have some ("no annotation"), and several annotations of one image
-    ("two annotations").
+    Yields a bad Rejected for an annotation without image ("missing image"), for an image without
+    annotation in a folder of annotated images ("no annotation"), and for several annotations of
+    one image ("two annotations").
 
     Attributes:
         root: The absolute folder, local or remote, that keys are relative to.
-        folders: The folders that are listed, below `root`.
-        names: What `listing` yields, if the pipeline has it already.
+        folders: Folders below `root` to list.
+        names: Output of `listing`, if the pipeline has it already.
     """
 
     root: str
@@ -277,17 +277,17 @@ class ReadSideFiles(beam.PTransform):
 
     @classmethod
     def of(cls, path: str, files: SideFiles, ignored: Ignored = NOTHING) -> "ReadSideFiles":
-        """What reads the folder at a path.
+        """Make the source for the folder at a path.
 
         Raises:
-            ConfigError: There is no such folder.
+            ConfigError: The folder does not exist.
         """
         root = input_folder(path)
         return cls(root, files, tree_facts(Tree(root, ignored), files)[0], ignored)
 
     @property
     def listing(self) -> ListNames:
-        """The files that are paired."""
+        """The transform that lists the files to pair."""
         return ListNames(self.root, self.folders, self.ignored)
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
@@ -317,7 +317,7 @@ class ReadSideFiles(beam.PTransform):
 def send_files(
     batch: bytes, files: SideFiles, known: TreeFacts, buckets: Buckets
 ) -> Iterator[tuple[int, bytes]]:
-    """The images and annotations of a batch of names, to the buckets of their names."""
+    """Send the images and annotations of a batch of names to the buckets of their names."""
     parts = parts_of(paths_in(unpack(batch)), files, is_at_home=known.is_at_home)
     return buckets.send((files.common_name(part[0] or part[1]), part) for part in parts)
 
@@ -325,7 +325,7 @@ def send_files(
 def send_by_image(
     bucket: _Bucket, files: SideFiles, root: str, buckets: Buckets
 ) -> Iterator[tuple[int, bytes]]:
-    """The pairs of one bucket, and what has no partner to the buckets of images' names."""
+    """Yield the pairs of a bucket; send unpaired files to the buckets of image names."""
     parts = [*pair(gather(bucket[1]), files)]
 
     def find_name(annotation: str) -> tuple[str, Part | Rejected]:
@@ -341,7 +341,7 @@ def send_by_image(
 
 
 def pair_bucket(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator[bytes]:
-    """The pairs and rejects of one bucket, in packed batches."""
+    """Yield the pairs and rejects of a bucket in packed batches."""
     values = [*gather(bucket[1])]
     rejected = [value for value in values if isinstance(value, Rejected)]
     parts = (value for value in values if isinstance(value, tuple))
@@ -349,7 +349,7 @@ def pair_bucket(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator
 
 
 def judged(parts: Iterable[Part], files: SideFiles, known: TreeFacts) -> Iterator[Pair | Rejected]:
-    """The pairs of images with one annotation, and rejects of others that should have one."""
+    """Yield pairs of an image and its one annotation, and rejects for other files."""
     named = f", and none, or several, have the one in its {files.naming}" if files.naming else ""
     missing = f"no {files.media} has the {files.noun}'s name{named}"
     contested: dict[str, Rejected] = {}
@@ -375,7 +375,7 @@ def judged(parts: Iterable[Part], files: SideFiles, known: TreeFacts) -> Iterato
 
 
 def read_pairs(batch: bytes, files: SideFiles, known: TreeFacts, root: str) -> Iterator[Element]:
-    """The records of pairs; rejects pass."""
+    """Read pairs into records; pass rejects through."""
     read: list[str] = []
     for each in unpack(batch):
         if isinstance(each, Rejected):
@@ -390,7 +390,7 @@ def read_pairs(batch: bytes, files: SideFiles, known: TreeFacts, root: str) -> I
 
 
 def read_pair(pair: Pair, split: str | None, files: SideFiles, root: str) -> Record | Rejected:
-    """The record of one image with its annotation."""
+    """Make the record of an image with its annotation."""
     image, annotation = pair
     try:
         data = _read(root, annotation, files) if annotation and files.max_bytes else b""
@@ -412,7 +412,7 @@ def _read(root: str, path: str, files: SideFiles) -> bytes:
 
 
 def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:
-    """What the folders of a tree tell, and the annotations there."""
+    """Return the facts of a tree and its annotations."""
     paths = tree.files()
     annotations = sorted(filter(files.annotates, paths))
     proper = [path for path in annotations if split_at(path, files.home)]
@@ -435,7 +435,7 @@ def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:
 
 
 def split_lists_of(tree: Tree, files: SideFiles) -> tuple[str, ...]:
-    """The lists of splits in a tree's ImageSets/, as `--split-list` has them."""
+    """Split lists in a tree's ImageSets/, in the syntax of `--split-list`."""
     by_home: dict[str, dict[str, list[str]]] = {}
     for path in tree.files_with("txt"):
         if around := split_at(path, "imagesets"):
@@ -462,14 +462,14 @@ def side_file_layout(
     begins: re.Pattern[bytes] | None = None,
     takes: Sequence[str] = (),
 ) -> Layout:
-    """The layout of annotations next to images.
+    """Make the layout of annotations that are paired with images.
 
     Args:
         name: Value of `--layout`.
         sign: Files that identify it, for errors.
-        files: What belongs to an image, and how it is read.
-        begins: Matches the first bytes of annotations.
-        takes: Fields of `files` that options of the same name set.
+        files: Finds, pairs and parses the annotations.
+        begins: Pattern of the first bytes of annotations.
+        takes: Fields of `files` set by the options of the same names.
     """
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:

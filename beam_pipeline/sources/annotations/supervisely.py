@@ -25,13 +25,13 @@ from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_la
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import has_image_suffix, place_of, stem
 
-_MOST_BYTES = 1 << 26  # of the PNG of a mask
+_MOST_BYTES = 1 << 26  # of a mask's PNG
 _SIGN = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
 
 
 @dataclasses.dataclass(frozen=True)
 class SuperviselyFiles(SideFiles):
-    """ann/a.jpg.json, of img/a.jpg."""
+    """JSON files: ann/a.jpg.json annotates img/a.jpg."""
 
     suffix = "json"
     noun = "JSON file"
@@ -59,7 +59,7 @@ class SuperviselyFiles(SideFiles):
 
 
 def _add(shapes: Shapes, kind: str, label: str, one: dict[str, Any]) -> None:
-    if kind == "bitmap":  # a PNG at its origin, in zlib's form and base64
+    if kind == "bitmap":  # a PNG placed at its origin, compressed by zlib, in base64
         bitmap: Any = one.get("bitmap")
         try:
             (left, top), stated = map(int, bitmap["origin"]), base64.b64decode(bitmap["data"])

@@ -1,6 +1,6 @@
 """The layout `via`: JSON of the VGG Image Annotator, exported or saved as a project, and its CSV.
 
-Source of the format: what VIA 1 and 2 of https://www.robots.ox.ac.uk/~vgg/software/via write.
+Source of the format: output of VIA 1 and 2, https://www.robots.ox.ac.uk/~vgg/software/via.
 """
 
 import itertools
@@ -20,12 +20,12 @@ from beam_pipeline.sources.annotations.shapes import (
 from beam_pipeline.sources.json_items import csv_rows, walk
 from beam_pipeline.sources.malformed import malformed
 
-# What people call the class of a region, where regions have several attributes.
+# Usual names of the class if regions have several attributes.
 _CLASSES = ("class", "label", "name", "type", "category")
 
 
 class ViaFiles(ItemFiles):
-    """An object with a member for each image, or a project that holds one."""
+    """A JSON object with a member per image, or a project that contains one."""
 
     suffix = "json"
     sign = re.compile(rb'"(shape_attributes|_via_settings|_via_img_metadata)"\s*:')
@@ -48,7 +48,7 @@ class ViaFiles(ItemFiles):
 
 
 class ViaCsv(ViaFiles):
-    """CSV: a row per region, those of an image one after the other."""
+    """CSV: a row per region, grouped by image."""
 
     suffix = "csv"
     sign = re.compile(rb"\A[^\n]*\bregion_shape_attributes\b")
@@ -86,12 +86,12 @@ def _add(shapes: Shapes, shape: Mapping[str, Any], said: Mapping[str, Any]) -> N
 
 
 def _label(said: Mapping[str, Any]) -> str | None:
-    """The one attribute, or the one that is called as a class is; None where there is none."""
+    """Value of the only attribute, or of the one named like a class; None for none."""
     if not said:
         return None
     names = [*said] if len(said) == 1 else [name for name in _CLASSES if name in said]
     value = said[names[0]] if names else None
-    if isinstance(value, dict) and len(value) == 1:  # checked in a list
+    if isinstance(value, dict) and len(value) == 1:  # checkboxes
         value = next(iter(value))
     if not isinstance(value, str) or not value.strip():
         raise malformed(

@@ -1,4 +1,4 @@
-"""The layout `visdrone`: a text file an image, a line of eight numbers an object.
+"""The layout `visdrone`: a text file per image, a line of eight numbers per object.
 
 Source of the format: https://github.com/VisDrone/VisDrone2018-DET-toolkit: left, top, width,
 height, score, category, truncation, occlusion.
@@ -11,7 +11,7 @@ from beam_pipeline.sources.annotations.shapes import Shapes, numbers, sized
 from beam_pipeline.sources.annotations.side_files import LineFiles, side_file_layout
 from beam_pipeline.sources.malformed import malformed
 
-# By number; the first are regions in which nobody looked.
+# By number; the first is for regions that nobody annotated.
 _CLASSES = (
     *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle"),
     *("awning-tricycle", "bus", "motor", "others"),

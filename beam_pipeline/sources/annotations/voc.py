@@ -26,26 +26,26 @@ from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_la
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, shared_name, split_at
 
-# The third is ILSVRC's, those behind it are DIOR's.
+# The third is from ILSVRC, the last two are from DIOR.
 _IMAGE_FOLDERS = ("jpegimages", "images", "data", "jpegimages-trainval", "jpegimages-test")
 _ROOT = re.compile(rb"<annotation[\s>]")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
 _KEPT = frozenset({"name", "bndbox", "deleted", *_ATTRIBUTES})
 _OUTLINES = frozenset({"type", "robndbox", "polygon"})
-# The corners of a turned box, as DIOR has them.
+# The corners of a rotated box in DIOR.
 _TURNED = [
     f"{axis}_{side}"
     for side in ("left_top", "right_top", "right_bottom", "left_bottom")
     for axis in "xy"
 ]
-_WORDS = {"": 0, "no": 0, "yes": 1}  # of LabelMe's first form
-# What tools write where nobody has said anything.
+_WORDS = {"": 0, "no": 0, "yes": 1}  # in LabelMe's original format
+# Values that tools write by default.
 _UNSAID = frozenset({"", "unspecified", "unknown"})
 
 
 def parse_xml(data: bytes) -> Element:
-    """The root of an annotation's XML, which has no entities of its own."""
+    """Parse an annotation's XML; entities are not allowed."""
     try:
         element: Element = fromstring(data)
     except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
@@ -56,7 +56,7 @@ def parse_xml(data: bytes) -> Element:
 
 
 def _add(shapes: Shapes, name: str, item: Element) -> None:
-    """Add an object: its upright box if it has one, else its turned box or polygon."""
+    """Add an object: its upright box if present, else its rotated box or polygon."""
     more = {attribute: _whole_number(item, attribute) for attribute in _ATTRIBUTES}
     box, turned, corners = item.find("bndbox"), item.find("robndbox"), item.findall("polygon/pt")
     if box is None and turned is not None:
@@ -70,10 +70,10 @@ def _add(shapes: Shapes, name: str, item: Element) -> None:
 
 
 def _turned(box: Element) -> list[float]:
-    """x, y of the corners of a turned box."""
+    """x, y of the corners of a rotated box."""
     if box.find("cx") is None:
         return _read(box, _TURNED)
-    x, y, width, height, angle = _read(box, ("cx", "cy", "w", "h", "angle"))  # roLabelImg's
+    x, y, width, height, angle = _read(box, ("cx", "cy", "w", "h", "angle"))  # from roLabelImg
     upright = x - width / 2, y - height / 2, x + width / 2, y + height / 2
     return turned_corners(upright, math.degrees(angle), (x, y))
 
@@ -83,7 +83,7 @@ def _read(element: Element, members: Sequence[str]) -> list[float]:
 
 
 def _left_behind(item: Element) -> Iterator[str]:
-    """The members of an object other than its name, its box and attributes."""
+    """Members of an object that are not kept: all but name, box and attributes."""
     for member in item:
         says = "" if member.text is None else member.text.strip().lower()
         is_kept = member.tag in _KEPT or (item.find("bndbox") is None and member.tag in _OUTLINES)
@@ -101,7 +101,7 @@ def _whole_number(item: Element, attribute: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class VocFiles(SideFiles):
-    """XML files: only those below an Annotations/ if there is one."""
+    """XML files; if there is an Annotations/, only those below it."""
 
     suffix = "xml"
     noun = "XML file"
@@ -127,7 +127,7 @@ class VocFiles(SideFiles):
         size = [root.findtext(f"size/{side}") for side in ("width", "height")]
         shapes = Shapes(stated_size(*size), self.box_format or "xyxy")
         for place, item in enumerate(root.findall("object"), start=1):
-            if (item.findtext("deleted") or "").strip() == "1":  # of LabelMe's first form
+            if (item.findtext("deleted") or "").strip() == "1":  # LabelMe's original format
                 continue
             name = (item.findtext("name") or "").strip()
             with naming(f"object {place}" + (f" ({name})" if name else "")):
@@ -138,7 +138,7 @@ class VocFiles(SideFiles):
 
 @functools.lru_cache(maxsize=1024)
 def image_folders(annotation_folder: str) -> list[str]:
-    """The folders, in lower case, of images whose annotations are in a folder."""
+    """Possible image folders, in lower case, for annotations in a folder."""
     own = annotation_folder.lower()
     if split := split_at(f"{own}/", "annotations"):
         home, inner = split

@@ -21,7 +21,7 @@ from beam_pipeline.sources.json_items import walk
 
 
 class VottFiles(ItemFiles):
-    """An object of assets, each with its regions."""
+    """A JSON object of assets, each with its regions."""
 
     suffix = "json"
     sign = re.compile(rb'"assets"\s*:\s*\{\s*"[^"]*"\s*:\s*\{\s*"asset"\s*:\s*\{')

@@ -1,7 +1,7 @@
-"""The layout `widerface`: a text file of all images with the faces in each, as WIDER FACE has it.
+"""The layout `widerface`: a text file with the faces of all images, as in WIDER FACE.
 
-Source of the format: http://shuoyang1213.me/WIDERFACE/, readme.txt: a path, a number of faces, a
-line of ten numbers a face; an image without faces has a line of zeros.
+Source of the format: http://shuoyang1213.me/WIDERFACE/, readme.txt: a path, the number of
+faces, a line of ten numbers per face; an image without faces has a line of zeros.
 """
 
 import itertools

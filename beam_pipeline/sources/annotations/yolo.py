@@ -56,26 +56,26 @@ from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
 
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
-# The last is Roboflow's.
+# The last one is Roboflow's.
 _NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt", "_darknet.labels")
 _YOLO_KEY = re.compile(r"^(names|train|val)\s*:", re.MULTILINE)
 _LINE = re.compile(rb"\A\s*\d+(\.0*)?([ \t]+[-+]?[\d.]+([eE][-+]?\d+)?){4,}\s*?(\n|$)")
 _MAX_CLASSES = 100_000
-_ORIENTED = 8  # numbers of four corners
+_ORIENTED = 8  # numbers in four corners
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class YoloConfig:
-    """What a YOLO dataset says of itself.
+    """Description of a YOLO dataset.
 
     Attributes:
-        names: Class names by number; None where nothing names them.
-        splits: For each split the absolute paths of its folders and lists (.txt) of images.
-        keypoint_shape: (keypoints, numbers a keypoint); () for polygons.
-        keypoint_names: Names that `kpt_names` gives the points of all classes.
-        keypoint_flips: Which point each is in a mirror: `flip_idx`, else by the points' names.
-        names_differ: Whether `kpt_names` names the points of classes differently.
-        sources: The files that state it.
+        names: Class names by number; None if nothing names them.
+        splits: Absolute paths of the image folders and lists (.txt) of each split.
+        keypoint_shape: (keypoints, numbers per keypoint); () for polygons.
+        keypoint_names: Keypoint names of all classes, from `kpt_names`.
+        keypoint_flips: Mirror index of each keypoint: `flip_idx`, else by the points' names.
+        names_differ: Whether `kpt_names` differs between classes.
+        sources: The files that contain the description.
     """
 
     names: Mapping[int, str] | None = None
@@ -88,12 +88,12 @@ class YoloConfig:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """(split, path) of the folders and lists of all splits."""
+        """(split, path) of each folder and list."""
         return [(split, path) for split, paths in self.splits.items() for path in paths]
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The lists of images of splits, as `--split-list` has them."""
+        """Image lists of the splits, in the syntax of `--split-list`."""
         return tuple(f"{split}={path}" for split, path in self.paths if path.endswith(".txt"))
 
 
@@ -101,9 +101,9 @@ class YoloConfig:
 
 
 def read_config(tree: Tree, allowed: Sequence[str] = ()) -> YoloConfig:
-    """The description of a tree: its data.yaml, else lists of names and of the images of splits.
+    """Read a tree's data.yaml, else its lists of names and of the images of splits.
 
-    It may name folders below the tree, and those `allowed`.
+    A description may name folders below the tree and the `allowed` folders.
 
     Raises:
         ConfigError: The description is unusable.
@@ -123,21 +123,21 @@ def read_config(tree: Tree, allowed: Sequence[str] = ()) -> YoloConfig:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Places:
-    """Folders from which a description, perhaps written for another machine, names others."""
+    """Resolve the folders that a description names, perhaps written on another machine."""
 
     root: str
     bases: list[str]
     allowed: Sequence[str]
 
     def find(self, written: str) -> tuple[str, str]:
-        """(the folder or list that exists, the first path outside the input); "" for none."""
+        """(existing folder or list, first path outside the input); "" for none."""
         written = written.replace("\\", "/")
         places = [storage.join(base, written) for base in self.bases]
         places += (below(self.root, part) for part in last_parts(written))
         elsewhere = ""
         for path in dict.fromkeys(places):
             if not (is_inside(path, [self.root]) or is_inside(_home_of(path), self.allowed)):
-                elsewhere = elsewhere or path  # nothing there is asked whether it exists
+                elsewhere = elsewhere or path  # never accessed
             elif (storage.exists if path.endswith(".txt") else storage.is_directory)(path):
                 return path, ""
         return "", elsewhere
@@ -153,14 +153,14 @@ class _Places:
 
 
 def _home_of(path: str) -> str:
-    """The folder that holds the images and labels of a split, whose folder or list is `path`."""
+    """The folder with the images and labels of a split whose folder or list is `path`."""
     if around := split_at(f"{path}/", "images"):
         return around[0]
     return folder(path) if path.endswith(".txt") else path
 
 
 def _find_yaml(tree: Tree) -> str:
-    """The path of a folder's data.yaml, or of that file itself; "" without one."""
+    """Path of the data.yaml in a folder, or of the tree if it is that file; "" for none."""
     if not tree.is_folder:
         return tree.input
     names = sorted(tree.look().files, key=lambda name: (name not in _YAML_NAMES, name))
@@ -177,7 +177,7 @@ def _find_yaml(tree: Tree) -> str:
 def _read_yaml(path: str, places: _Places) -> YoloConfig:
     from beam_pipeline.schema.yaml_values import parse_yaml  # PyYAML: 18 ms of every build
 
-    try:  # every scalar stays text, or a class `no` would become False
+    try:  # scalars stay text; otherwise a class `no` would become False
         values = parse_yaml(_text(path), as_texts=True)
     except ValueError as error:
         raise ConfigError(f"{path} is not YAML that can be read: {error}") from error
@@ -227,7 +227,7 @@ def _read_yaml(path: str, places: _Places) -> YoloConfig:
 def _whole_numbers(
     stated: Any, fits: Callable[[tuple[int, ...]], bool], fault: str
 ) -> tuple[int, ...]:
-    """Whole numbers that fit; () where none are stated."""
+    """Check and return whole numbers; () if none are stated."""
     if not stated:
         return ()
     with contextlib.suppress(TypeError, ValueError):
@@ -238,9 +238,9 @@ def _whole_numbers(
 
 
 def _find_names(tree: Tree) -> tuple[str, list[str]]:
-    """The path of the list of class names and what it says; ("", []) without one.
+    """(path, class names) of the list of class names; ("", []) for none.
 
-    It is in the root, or, as LabelImg leaves it, in the folder of the label files.
+    It is in the root or, as LabelImg writes it, in the folder of the label files.
     """
     found: dict[tuple[str, ...], str] = {}
     for place, listing in tree.walked.items():
@@ -261,7 +261,7 @@ def _names_image(path: str) -> bool:
 
 
 def _distinct(splits: Mapping[str, tuple[str, ...]], source: str) -> Mapping[str, tuple[str, ...]]:
-    """The splits, unless two are the same, or some are folders and others lists."""
+    """Return the splits; raise if two are equal or if folders and lists are mixed."""
     kinds = {path.endswith(".txt") for paths in splits.values() for path in paths}
     if len(kinds) > 1:
         raise ConfigError(f"{source} names folders and lists of images; name either")
@@ -272,10 +272,10 @@ def _distinct(splits: Mapping[str, tuple[str, ...]], source: str) -> Mapping[str
 
 
 def class_names(names: Any, count: str, source: str) -> dict[int, str] | None:
-    """Class names by number from a list, or a mapping from numbers; bare numbers name themselves.
+    """Class names by number, from a list or a mapping; bare numbers name themselves.
 
     Raises:
-        ConfigError: They are not, a name is there twice, or `nc` states another count.
+        ConfigError: Names are invalid or repeated, or `nc` states another count.
     """
     if not names:
         if not count.isdecimal():
@@ -315,7 +315,7 @@ def _text(path: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class YoloFiles(SideFiles):
-    """Text files in a folder `labels` in the place of `images`, or next to their images."""
+    """Text files in a folder `labels` parallel to `images`, or next to their images."""
 
     suffix = "txt"
     noun = "label file"
@@ -381,7 +381,7 @@ class YoloFiles(SideFiles):
 
 
 def _pair_key(path: str, home: str) -> str:
-    """What an image and its label file have in common."""
+    """Key that an image and its label file share."""
     around = split_at(path, home)
     parts = (around[0], "images", around[1], stem(path)) if around else (folder(path), stem(path))
     return composed("/".join(filter(None, parts)))
@@ -393,10 +393,10 @@ def _pair_key(path: str, home: str) -> str:
 def parse_labels(text: str, config: YoloConfig) -> Objects:
     """The boxes of one label file.
 
-    A line is `class center_x center_y width height`, then, with a `kpt_shape`, x and y of
-    each keypoint and, if it has 3 numbers, its visibility; a keypoint of 2 numbers is visible, but
-    not at 0, 0. A line of 7, 9, … numbers is `class x1 y1 x2 y2 …`: a polygon, and its box is the
-    upright one around it. If all polygons have four corners they are oriented boxes.
+    A line is `class center_x center_y width height`, then, with a `kpt_shape`, x, y and (if it has
+    3 numbers) visibility of each keypoint; a keypoint of 2 numbers is visible unless it is 0, 0. A
+    line of 7, 9, … numbers is a polygon, `class x1 y1 x2 y2 …`; its box is the upright one around
+    it. If all polygons have four corners, they are oriented boxes.
 
     Boxes are in "rel_center_xywh" as written, or in "rel_xyxy" if there is a polygon.
 
@@ -429,7 +429,7 @@ def parse_labels(text: str, config: YoloConfig) -> Objects:
 
 
 def _row(fields: Sequence[str], config: YoloConfig) -> tuple[str, list[float], tuple[float, ...]]:
-    """The class, the numbers of the box or polygon, and the keypoints of a line."""
+    """Parse a line into class, numbers of the box or polygon, and keypoints."""
     label, shape = _class_name(fields[0], config.names), config.keypoint_shape
     values = [_fraction(field) for field in (fields[1:5] if shape else fields[1:])]
     points = _keypoints(fields[5:], shape) if shape else ()
@@ -472,7 +472,7 @@ def _keypoints(fields: Sequence[str], shape: tuple[int, ...]) -> tuple[float, ..
 
 
 def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
-    """A data.yaml; or text files of YOLO's lines in labels/ or next to their images."""
+    """Claim a data.yaml, or text files of YOLO lines in labels/ or next to their images."""
     is_yaml = tree.is_file and suffix(unsigned(tree.input)) in ("yaml", "yml")
     if not (tree.is_folder or is_yaml):
         return None
@@ -484,13 +484,13 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
         labels = [path for path in labels if known.is_at_home or folder(path) in known.folders]
         counts = tree.counted(labels, None if config.layout == "yolo" else _LINE)
         homes = {part for home in tree.walked for part in home.lower().split("/")}
-        if "labeltxt" in homes and "labels" not in homes:  # DOTA's, of Roboflow
+        if "labeltxt" in homes and "labels" not in homes:  # DOTA as exported by Roboflow
             return None
     if not (counts or has_yaml):
         return None
     described = read_config(tree, config.allow_outside)
     if tree.is_folder and tree.only_folder and not (described.names or described.splits):
-        return None  # that folder may have names
+        return None  # that folder may have a description
     names = f", {counted(len(described.names), 'class')}" if described.names else ", no class names"
     splits = f", splits {', '.join(described.splits)}" if described.splits else ""
     what = tree.describe_counts(counts, files.noun) if counts else "a data.yaml"
@@ -510,7 +510,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def read_yolo(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """What reads the files of a claim: those of the folders that hold all splits."""
+    """Make the source that reads the folders of all splits in a claim."""
     ignored = Ignored.of(config, claim.path)
     tree = Tree.of(claim.path, ignored)
     described = read_config(tree, config.allow_outside)

@@ -1,4 +1,4 @@
-"""The layout `masks`: images with a map of the classes or depths of their pixels."""
+"""The layout `masks`: images with maps of classes or depths per pixel."""
 
 import contextlib
 import dataclasses
@@ -56,7 +56,7 @@ class MaskFiles(SideFiles):
         root: The absolute folder that paths are relative to.
         meaning: Meaning of the pixels.
         by_folder: Whether maps are in their own folders.
-        labels: Kind of Cityscapes' files to read: "labelIds"; "" in other trees.
+        labels: Kind of Cityscapes file to read, such as "labelIds"; "" in other trees.
         tables: The files that name the classes.
     """
 
@@ -111,7 +111,7 @@ class MaskFiles(SideFiles):
 
 
 def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
-    """Claim maps by their folders or names, and by their pixels."""
+    """Claim maps by their folders or names and by their pixels."""
     pairs = _found(tree) if tree.is_folder else []
     if not pairs:
         return None
@@ -146,7 +146,7 @@ def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles
 
 
 def _called(tree: Tree, files: MaskFiles) -> str:
-    """A pattern of the maps for `--ignore`: their folder, or the end of their names."""
+    """Pattern that matches the maps for `--ignore`: their folder, or the end of their names."""
     first = min(_maps(tree, files))
     if files.by_folder:
         return folder(first)
@@ -212,13 +212,13 @@ class _Images:
             self._homes[shared].add((folder(path), path[-1 - len(suffix(path)) :]))
 
     def with_objects(self, maps: Sequence[str]) -> str:
-        """Return the first folder of maps if each folder has a single image of another name."""
+        """Return the first folder of maps if each has a single image with another name."""
         homes = {folder(path): role_of(folder(path)).shared for path in maps}
         of_one = all(shared and self._numbers[shared] == 1 for shared in homes.values())
         return min(homes) if of_one and not any(map(self.has_one_of, maps)) else ""
 
     def has_one_of(self, path: str) -> bool:
-        """Whether a map has an image."""
+        """Whether a map's image exists."""
         keys = names.image_keys(path)
         return not self._keys.isdisjoint(keys) or any(map(self._is_there, keys))
 
@@ -239,7 +239,7 @@ def _maps(tree: Tree, files: MaskFiles) -> list[str]:
 def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[MapSample]:
     """Sample the pixels of the files that are images."""
     for path in paths:
-        with contextlib.suppress(RecordError):  # it will be rejected by its name
+        with contextlib.suppress(RecordError):  # rejected by name later
             data = storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES)
             yield sample_map(data, DECODER_MAX_PIXELS)
 
@@ -248,7 +248,7 @@ def _table(tree: Tree) -> tuple[str, Classes | None]:
     """Find the file that names the classes of maps, one with colours first, and its classes."""
     classes_by_file: dict[str, Classes] = {}
     for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
-        with contextlib.suppress(RecordError):  # too large, or no text: reported as not read
+        with contextlib.suppress(RecordError):  # too large or not text; reported as not read
             data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
             if classes := read_table(storage.decoded(data, path), path):
                 classes_by_file[path] = classes

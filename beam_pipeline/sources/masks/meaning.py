@@ -1,6 +1,6 @@
-"""Meaning of the pixels of maps, by the first maps and by files that name classes.
+"""Infer the meaning of map pixels from the first maps and from files that name classes.
 
-Such a file has one name per line, or is a table of names and colours, as those of CamVid
+Such a file has one name per line, or is a table of names and colours, like those of CamVid
 (`class_dict.csv`, `label_colors.txt`, `codes.txt`), Roboflow (`_classes.csv`), CVAT
 (`labelmap.txt`) and labelme (`class_names.txt`).
 """
@@ -161,7 +161,7 @@ def is_map(sample: MapSample, shows: str) -> bool:
 def meaning_of(
     samples: Iterable[MapSample], shows: str, table: Classes | None, where: str
 ) -> Meaning:
-    """Find the meaning of maps by the first ones and the classes that the file `where` names."""
+    """Infer the meaning of maps from samples and from the classes in the file `where`."""
     first = list(samples)
     if shows == DEPTH:
         return Meaning(shows=DEPTH, text="depths")
@@ -194,7 +194,7 @@ def meaning_of(
 def _are_colors(
     colors: frozenset[tuple[int, ...]], numbers: frozenset[int], has_numbers: bool, table: Classes
 ) -> bool:
-    """Whether the pixels stand for classes by their colours, not by their numbers."""
+    """Whether the pixels encode classes as colours, not as numbers."""
     if not has_numbers:
         return colors <= {*table.colors, _BLACK} or bool(colors & {*table.colors})
     is_grey = all(len(set(color)) == 1 for color in colors)

@@ -1,4 +1,4 @@
-"""Names of maps and their folders: which file is a map, of which image, and its content."""
+"""Names of maps and their folders: detect maps, their images and their content."""
 
 import functools
 import re
@@ -33,7 +33,7 @@ _ENDS = re.compile(
     r"|[ _-](?P<gt>gt|ground_?truth|lab)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
-# Cityscapes states the kind of file at the end of each name.
+# Names in Cityscapes end with the kind of file.
 _OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
 # labelTrainIds are the numbers to train with.
@@ -45,7 +45,7 @@ class FolderRole(NamedTuple):
 
     Attributes:
         shows: IMAGES, CLASSES, DEPTH or something else; "" if unknown.
-        shared: The folders, in lower case, that an image and its map have in common.
+        shared: Folders, in lower case, that an image and its map share.
     """
 
     shows: str
@@ -82,7 +82,7 @@ def common_name(name: str) -> str:
 
 
 def name_of_image(path: str) -> str:
-    """Return the name that an image and all of its maps have in common."""
+    """Return the name that an image and all of its maps share."""
     return _without_split(common_name(_name(path)), path)
 
 
@@ -95,7 +95,7 @@ def _name(path: str) -> str:
 
 
 def _without_split(name: str, path: str) -> str:
-    """ "21" of "21_training" in the folder training/, as DRIVE's images are called."""
+    """Remove the split from a name: "21_training" in training/ is "21", as in DRIVE."""
     split = split_of_folders(path) or ""
     return name.removesuffix(f"_{split}") if split else name
 

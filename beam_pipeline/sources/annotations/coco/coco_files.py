@@ -1,4 +1,4 @@
-"""Which files of a tree are COCO's, what they show, and the claim of the layout `coco`."""
+"""Find COCO files in a tree and their content; claim the layout `coco`."""
 
 import contextlib
 import dataclasses
@@ -26,12 +26,12 @@ from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_name
 from tfrecord_dataset.store.urls import unsigned
 
-# What files show, by the name of its feature; "" of a test's, which show nothing.
+# Content of files, by feature name; "" for test files, which have no annotations.
 BOXES, CLASSES, CAPTIONS, PANOPTIC, NOTHING = "boxes", "label", "captions", "segmentation", ""
 UNKNOWN = "by the annotations"
 _OTHER = ""
-# How files begin, and what they show. Files of the first kind that is there are read: the others
-# describe the same images otherwise.
+# Start of file names, and the content. Only files of the first kind present are read: the others
+# annotate the same images in another way.
 _SHOWS = {
     NEXT_TO_IMAGES: BOXES,
     "instances": BOXES,
@@ -42,28 +42,28 @@ _SHOWS = {
     "captions": CAPTIONS,
 }
 _IMAGE_SET = re.compile("^(instances|person_keypoints|stuff|panoptic|captions|image_info)_")
-# Lists of objects, which other files with "info" or "licenses" do not have; annotations of
-# videos, and of the one image of a file, name no image by its id.
+# Lists of objects, which other files with "info" or "licenses" lack; annotations of videos, and of
+# a file's only image, have no image id.
 _IMAGES = re.compile(rb'"images"\s*:\s*\[\s*[{\]]')
 _ANNOTATIONS = re.compile(rb'"annotations"\s*:\s*\[\s*(\]|\{[^\0]*?"image_id"\s*:)')
-# The videos of YouTube-VIS have the names of their frames; annotations follow.
+# Videos of YouTube-VIS list the names of their frames; annotations follow.
 _VIDEOS = re.compile(rb'"videos"\s*:\s*\[\s*\{[^\0]*?"(file_names|annotations)"\s*:')
-# Karpathy's lists of images begin as COCO's, but each image has its captions in it.
+# Karpathy's lists of images begin like COCO's, but each image contains its captions.
 SENTENCES = re.compile(rb'"sentids"\s*:\s*\[|"sentences"\s*:\s*\[\s*\{\s*"(tokens|raw)"\s*:')
 _FILES_LOOKED_INTO = 20
-# LVIS describes 1,203 categories before its lists.
+# LVIS lists 1,203 categories before its images.
 _START_BYTES = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CocoFile(AnnotationFile):
-    """One of COCO's files.
+    """A COCO file.
 
     Attributes:
-        shows: BOXES, CLASSES of whole images, CAPTIONS or PANOPTIC; UNKNOWN until its annotations
-            are read.
-        captions: The file of the captions of its images, which is read with it; "" for none.
-        captions_of: Of a file of captions that is read with another, the other.
+        shows: BOXES, CLASSES (of whole images), CAPTIONS or PANOPTIC; UNKNOWN until its
+            annotations are read.
+        captions: The file with captions for its images, which is read along; "" for none.
+        captions_of: For a captions file that is read along with another file, the other file.
     """
 
     shows: str = UNKNOWN
@@ -72,7 +72,7 @@ class CocoFile(AnnotationFile):
 
 
 def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
-    """JSON files with COCO's keys, in annotations/, at the top or one folder below."""
+    """Claim JSON files with COCO's keys in annotations/, the root or one folder below it."""
     is_named = config.layout == "coco"
     if tree.is_folder:
         reads = _chosen(tree, is_named)
@@ -93,7 +93,7 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
 
 
 def _claim_of_videos(tree: Tree) -> Claim | None:
-    """Claim annotations of videos, which are not read, so that their frames are not classes."""
+    """Claim video annotations, which are not read, lest folders of frames be read as classes."""
     path = next(filter(lambda each: _is_of_videos(tree.path(each)), _json_files(tree)), "")
     if not path or not tree.files_of("image"):
         return None
@@ -124,7 +124,7 @@ def _described(file: CocoFile) -> str:
 
 
 def is_coco(path: str) -> bool:
-    """Whether a JSON file begins as COCO's do: an object with lists of images or annotations."""
+    """Whether a JSON file begins like COCO's: an object with lists of images or annotations."""
     start = _start(path)
     is_object = start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
     has_lists = bool(_IMAGES.search(start) or _ANNOTATIONS.search(start))
@@ -132,7 +132,7 @@ def is_coco(path: str) -> bool:
 
 
 def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[CocoFile]:
-    """The files of a claim; files of captions follow those of boxes whose images they are of."""
+    """The files of a claim; captions follow the box files of the same images."""
     files = [
         dataclasses.replace(
             CocoFile.of(root, relative, config, image_set=_image_set(relative)),
@@ -152,7 +152,7 @@ def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[Coc
 
 
 def _chosen(tree: Tree, is_named: bool) -> list[str]:
-    """The files of the first kind; and captions, if those of all of their images are there."""
+    """Files of the first kind, plus captions if present for all of their images."""
     candidates = _json_files(tree)
     kinds = {kind: [each for each in candidates if _kind(each) == kind] for kind in _SHOWS}
     for kind, found in kinds.items():
@@ -171,19 +171,19 @@ def _chosen(tree: Tree, is_named: bool) -> list[str]:
 
 
 def _json_files(tree: Tree) -> list[str]:
-    """JSON files in `annotations/` if there, else in the root or one folder below it."""
+    """JSON files in `annotations/` if it exists, else in the root or one folder below it."""
     found = [path for path in tree.files_with("json") if path.count("/") < 2]
     return [path for path in found if folder(path).lower() == "annotations"] or found
 
 
 def _kind(relative: str) -> str:
-    """What a file is by its name, one of `_SHOWS`."""
+    """Kind of a file by its name, one of `_SHOWS`."""
     name = name_of(relative)
     return next((show for show in _SHOWS if show != _OTHER and name.startswith(show)), _OTHER)
 
 
 def _without_unions(files: list[str]) -> list[str]:
-    """The files without that of trainval, if there are files of both of its parts."""
+    """Drop the trainval file if there are files for both train and val."""
     splits = [(split_of_name(file) or "").lower() for file in files]
     is_union = {"train", "val"} <= {*splits}
     pairs = zip(files, splits, strict=True)
@@ -191,22 +191,22 @@ def _without_unions(files: list[str]) -> list[str]:
 
 
 def _image_set(relative: str) -> str:
-    """The images that a file is of: "train2017"."""
+    """Name of a file's image set: "train2017"."""
     return _IMAGE_SET.sub("", stem(relative))
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class FileFacts:
-    """What one file says once.
+    """File-level facts.
 
     Attributes:
         file: The file.
-        shows: What it shows, as `CocoFile.shows`, by its annotations where its name does not tell.
-        maps: The folder of its panoptic maps; "" where it has none.
-        names: Of its categories, by id.
-        keypoints: The names of keypoints, by id of a category.
-        id_lists: The names of the lists of ids that its images have.
-        is_damaged: Whether it is not JSON to its end: then nothing of it is used.
+        shows: Its content as `CocoFile.shows`; from its annotations if its name is not enough.
+        maps: The folder of its panoptic maps; "" for none.
+        names: Category names, by id.
+        keypoints: Keypoint names, by category id.
+        id_lists: Names of the id lists of its images.
+        is_damaged: Whether its JSON is invalid or truncated; if so, nothing in it is used.
     """
 
     file: CocoFile
@@ -237,7 +237,7 @@ class FileFacts:
         """Find the folder of panoptic maps.
 
         Raises:
-            RecordError: There is none, or there are too many categories for maps.
+            RecordError: There is no folder, or there are too many categories for maps.
         """
         if len(self.names) > IGNORED:
             raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
@@ -253,7 +253,7 @@ class FileFacts:
 
     @property
     def class_names(self) -> Mapping[int, str]:
-        """The classes by number: maps number them in the order of their ids."""
+        """Class names by number; maps number classes in order of their ids."""
         if self.shows != PANOPTIC:
             return self.names
         return dict(enumerate(self.names[name] for name in sorted(self.names)))

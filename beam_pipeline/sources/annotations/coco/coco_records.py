@@ -1,4 +1,4 @@
-"""Make the record of an image from all that one of COCO's files says of it."""
+"""Make the record of an image from its entries in a COCO file."""
 
 import contextlib
 import itertools
@@ -42,24 +42,24 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 
-# Of LVIS: the classes that an image does not have, and those of which it may have more.
+# LVIS: classes absent from an image, and classes that are not labelled exhaustively.
 ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
-# What is counted.
+# Notes to count.
 BOX_OF_POLYGON = "box made from its polygon"
 BOX_OF_MASK = "box made from its mask"
 FEW_CORNERS = "polygon dropped: fewer than 3 corners"
 NO_BOX = "box dropped: no bbox"
 
-# The columns of annotations, and what is known and not kept; of the rest the names are kept.
+# Members of annotations that become columns, then all known ones; other names are noted.
 _MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
 _BOXES = _MEMBERS.index("bbox")
 _KEPT = frozenset({*_MEMBERS, "image_id", "num_keypoints", "segmentation"})
 _UNSAID: tuple[Any, ...] = (None, "", [], {})
 _SHOWN = 3
-_FEWEST_NUMBERS = 6  # of a polygon: three corners
+_FEWEST_NUMBERS = 6  # in a polygon: three corners
 _LARGEST = 1e30
 _MOST_PIXELS = 1 << 40
-_LARGEST_ID = (1 << 24) - 1  # of a segment, as colours have it
+_LARGEST_ID = (1 << 24) - 1  # of a segment, encoded as a colour
 _ID = re.compile(r"0|-?[1-9]\d{,18}")
 _CROWDS = (None, 0, 1)
 
@@ -69,9 +69,9 @@ class ImageItem(NamedTuple):
     """An item of "images".
 
     Attributes:
-        others: The names of what else it has.
-        lists: Its lists of ids of categories, by the names of their features.
-        fault: Why it cannot be used, although its annotations know it.
+        others: Names of its other members.
+        lists: Its lists of category ids, by feature name.
+        fault: Why it cannot be used, although annotations refer to it.
     """
 
     key: str
@@ -87,13 +87,13 @@ class ImageItem(NamedTuple):
 
 @fast_pickle
 class Annotations(NamedTuple):
-    """Items of "annotations" with objects of one image, or its class: a column per member.
+    """The items of "annotations" of one image, as a column per member.
 
     Attributes:
-        boxes: `Boxes` where all are four numbers, else as their file has them.
-        others: The names of what else each has.
-        polygons: Of those that have some.
-        segments: Segmentations other than polygons, by the number of their annotation.
+        boxes: `Boxes` if all have four numbers, else as in their file.
+        others: Names of the other members of each item.
+        polygons: Polygons of the items that have any.
+        segments: Segmentations other than polygons, by index of their annotation.
     """
 
     ids: tuple[Any, ...]
@@ -108,7 +108,7 @@ class Annotations(NamedTuple):
 
     @classmethod
     def of(cls, items: Sequence[Mapping[str, Any]]) -> Self:
-        """The columns of items as their file has them."""
+        """Make columns of items as parsed from their file."""
         stated = [item.get("segmentation") for item in items]
         others = {at: each for at, each in enumerate(stated) if each and not _are_polygons(each)}
         rings = [() if at in others else each or () for at, each in enumerate(stated)]
@@ -121,7 +121,7 @@ class Annotations(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """All of some parts, at least one, in order."""
+        """Concatenate one or more parts in order."""
         if len(parts) == 1:
             return parts[0]
         columns: list[Sequence[Any]] = [
@@ -140,14 +140,14 @@ class Annotations(NamedTuple):
 
 @fast_pickle
 class Block(NamedTuple):
-    """Annotations of objects, each with the key of its image."""
+    """Object annotations and the keys of their images."""
 
     keys: tuple[str, ...]
     columns: Annotations
 
 
 def by_image(blocks: Sequence[Block]) -> dict[str, Annotations]:
-    """The annotations of each image, from the blocks of a file in their order."""
+    """Group the blocks of a file by image, in file order."""
     every = Annotations.joined([block.columns for block in blocks])
     places = defaultdict[str, list[int]](list)
     for at, key in enumerate(itertools.chain.from_iterable(block.keys for block in blocks)):
@@ -170,14 +170,14 @@ def _taken(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
 
 @fast_pickle
 class Said(NamedTuple):
-    """What a file says of an image, other than its objects.
+    """An entry for an image other than its objects.
 
     Attributes:
-        kind: CAPTIONS of a caption, PANOPTIC of the map of its segments, NAME of what a file of
-            captions that is read with another file calls it.
+        kind: CAPTIONS for a caption, PANOPTIC for a panoptic map, NAME for the image's name in a
+            captions file that is read along with another file.
         file: The file.
-        item: Which of the file's items it is: "annotation 7".
-        value: The text, the map's (file_name, segments_info), or the name.
+        item: The item's place in the file: "annotation 7".
+        value: The caption, the map's (file_name, segments_info), or the name.
     """
 
     kind: str
@@ -191,15 +191,15 @@ _NONE = Annotations((), (), (), (), (), (), (), Outlines(), {})
 
 
 def _as_boxes(stated: Sequence[Any]) -> Sequence[Any]:
-    """Boxes as a column, if all are lists of four finite numbers; else as they are."""
-    with contextlib.suppress(TypeError):  # of values without a length
+    """Convert boxes to a column if all are four finite numbers; else return them unchanged."""
+    with contextlib.suppress(TypeError):  # values without a length
         if {*map(len, stated)} <= {4} and _are_numbers([*itertools.chain.from_iterable(stated)]):
             return Boxes.of(stated)
     return stated
 
 
 def _are_polygons(segmentation: Any) -> bool:
-    """Whether it is a list of lists of numbers."""
+    """Whether a segmentation is a list of lists of numbers."""
     with contextlib.suppress(TypeError, OverflowError):
         are_lists = type(segmentation) is list and {*map(type, segmentation)} == {list}
         return are_lists and packed_ring(itertools.chain(*segmentation)) is not None
@@ -207,14 +207,14 @@ def _are_polygons(segmentation: Any) -> bool:
 
 
 def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
-    """The names of what an item has and no record keeps."""
+    """Names of the members of an item that no record keeps."""
     if item.keys() <= kept:
         return ()
     return tuple(sorted(name for name in item.keys() - kept if item[name] not in _UNSAID))
 
 
 def plain_id(value: Any) -> Any:
-    """An id as a plain int where it is one: some tools write 17.0."""
+    """Convert a whole-number id to int: some tools write 17.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -227,15 +227,15 @@ def elements_of(
     *,
     keeps_ids: bool = True,
 ) -> Iterator[Element]:
-    """The record of one image id, from all that one file states of it, or why there is none.
+    """Yield the record of an image id in one file, or the reason for its rejection.
 
     Args:
         key: "<file>\\0<image id>".
         values: `ImageItem` and `Said`, in the order of their files.
-        annotations: Its objects.
-        facts: What files say once, by their names.
+        annotations: Its object annotations.
+        facts: File-level facts, by file name.
         box_format: Format of the boxes.
-        keeps_ids: Whether ids are the records' own: no split has two files, whose ids may be equal.
+        keeps_ids: Whether records keep the ids: no split has two files, whose ids could clash.
     """
     file, _, image_id = key.partition("\0")
     own = facts[file]
@@ -282,7 +282,7 @@ def _features(
     facts: FileFacts,
     box_format: str,
 ) -> tuple[dict[str, Value], Counter[str]]:
-    """The features of an image with all that is said of it, and what is counted."""
+    """Make the features of an image; return them and the counts of notes."""
     if image.fault:
         raise image.fault
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
@@ -308,13 +308,13 @@ def _features(
 
 
 def _source_id(image_id: Any) -> str:
-    """An id that is a number of 64 bits, as Model Garden's evaluation asks for; "" of any other."""
+    """A 64-bit integer id, as Model Garden's evaluation requires; "" for other ids."""
     text = str(image_id)
     return text if _ID.fullmatch(text) and -(2**63) <= int(text) < 2**63 else ""
 
 
 class _Gathering:
-    """Gathers the objects of an image, column by column."""
+    """Collect the objects of an image, column by column."""
 
     def __init__(
         self, image: ImageItem, stated: Annotations, facts: FileFacts, box_format: str
@@ -326,7 +326,7 @@ class _Gathering:
         self._notes = Counter[str]()
 
     def objects(self) -> tuple[Objects, Counter[str]]:
-        """The objects, and what is counted of them."""
+        """Return the objects and the counts of notes."""
         check_number(len(self._stated.ids))
         masks, polygons = self._masks(), self._polygons()
         boxes = self._boxes(masks, polygons)
@@ -358,7 +358,7 @@ class _Gathering:
         return objects, self._notes + not_kept(self._left) if self._left else self._notes
 
     def class_of_image(self) -> ClassLabel:
-        """The class of a whole image, as iNaturalist and camera traps state it."""
+        """The class of a whole image, as in iNaturalist and camera trap datasets."""
         stated = self._stated
         if not stated.ids:
             raise RecordError(
@@ -377,7 +377,7 @@ class _Gathering:
         return malformed(f"{self._image.key}: annotation {self._stated.ids[at]}: {detail}")
 
     def _check(self, values: Sequence[Any], fits: Callable[[Any], bool], detail: str) -> None:
-        """Raise the error of the first value that does not fit."""
+        """Raise an error for the first value that does not fit."""
         if not all(map(fits, values)):
             at = next(at for at, value in enumerate(values) if not fits(value))
             raise self._fault(at, detail.format(repr(values[at])[:200]))
@@ -392,7 +392,7 @@ class _Gathering:
         return masks
 
     def _polygons(self) -> Outlines:
-        """Those of three corners and more."""
+        """Return the polygons that have three or more corners."""
         polygons = self._stated.polygons
         if not polygons.coordinates:
             return polygons
@@ -407,7 +407,7 @@ class _Gathering:
         return polygons
 
     def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[Any]:
-        """The boxes that are stated, else those around segments; None without either."""
+        """The stated boxes, else boxes around segments; None for items with neither."""
         stated = self._stated.boxes
         if isinstance(stated, Boxes):
             return stated
@@ -416,7 +416,7 @@ class _Gathering:
         return [box or self._box_around(rings, mask) for box, rings, mask in parts]
 
     def _box_around(self, rings: Rings, mask: Mask | None) -> Box | None:
-        """The box around a segment, as annotations of this file have it; None without one."""
+        """The box around a segment, in the file's box format; None without a segment."""
         if rings:
             xmin, ymin, xmax, ymax = around(rings)
             box: Box | None = (xmin, ymin, xmax - xmin, ymax - ymin)
@@ -444,7 +444,7 @@ class _Gathering:
         return ()
 
     def _areas(self, boxes: Sequence[Box]) -> tuple[float, ...]:
-        """In pixels²; a box's where none is stated."""
+        """Areas in pixels²; the box's area if none is stated."""
         stated: Sequence[Any] = self._stated.areas
         if None in stated:
             pairs = zip(stated, boxes, strict=True)
@@ -464,7 +464,7 @@ class _Gathering:
         return width * height * unit.width * unit.height
 
     def _points(self) -> tuple[Ring, ...]:
-        """A row per box, with zeros (COCO's "not labelled") for boxes without any."""
+        """Keypoints, a row per box; zeros (COCO's "not labelled") for boxes without keypoints."""
         stated = self._stated.keypoints
         if not any(stated):
             return ()
@@ -478,7 +478,7 @@ class _Gathering:
         return tuple(tuple(map(float, points)) if points else absent for points in stated)
 
     def _point_names(self, points: Sequence[Ring]) -> tuple[str, ...]:
-        """The names of the points, if all categories of the file have the same."""
+        """Names of the keypoints, if all categories of the file share them."""
         known = self._facts.keypoints
         pairs = zip(self._stated.categories, self._stated.keypoints, strict=True)
         number = sum(bool(stated and known.get(category)) for category, stated in pairs)
@@ -489,7 +489,7 @@ class _Gathering:
         return names if number else ()
 
     def _refuse_class(self) -> None:
-        """Raise RecordError where an annotation without a box states a class."""
+        """Raise RecordError if an annotation without a box states a class."""
         category = self._stated.categories[0]
         if category is not None:
             raise RecordError(
@@ -500,7 +500,7 @@ class _Gathering:
 
 
 def _mask_of(stated: Any) -> Mask:
-    """The mask of run lengths (pycocotools/mask.py)."""
+    """Decode a mask from run lengths (pycocotools/mask.py)."""
     if not isinstance(stated, dict):
         raise malformed(f"segmentation {repr(stated)[:200]} is not a list of polygons")
     size, counts = stated.get("size"), stated.get("counts")
@@ -518,8 +518,8 @@ def _mask_of(stated: Any) -> Mask:
 
 
 def _are_numbers(values: Any) -> bool:
-    """Whether it is a list of finite numbers, none of hundreds of digits."""
-    try:  # texts and numbers do not compare
+    """Whether a value is a list of finite numbers, none with hundreds of digits."""
+    try:  # comparing text with numbers fails
         return (
             type(values) is list
             and -_LARGEST < min(values, default=0) <= max(values, default=0) < _LARGEST
@@ -541,7 +541,7 @@ def _are_triples(points: Any) -> bool:
 
 
 def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
-    """The captions of an image in the order of its file, without blank ones."""
+    """Captions of an image in file order, without blank ones."""
     for file, name in ((each.file, each.value) for each in said if each.kind == NAME):
         called = name_of(name.replace("\\", "/"))
         if composed(called) != composed(name_of(path)):
@@ -554,9 +554,9 @@ def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
 
 
 def _map_of(said: Sequence[Said], facts: FileFacts) -> tuple[Map, int]:
-    """The panoptic map of an image, and how many of its segments state a box, which is not kept.
+    """Panoptic map of an image, and the number of segments with a box (boxes are not kept).
 
-    A pixel's id is R + 256 G + 65536 B; 0 is of no segment.
+    A pixel's segment id is R + 256 G + 65536 B; 0 means no segment.
     """
     maps = [each.value for each in said if each.kind == PANOPTIC]
     if not maps:

@@ -1,7 +1,7 @@
-"""Read COCO's files once, as a stream, and bring the annotations of each image together.
+"""Stream COCO's files once, and group the annotations of each image.
 
-What a file says once (its categories, whether it is JSON to its end) goes to all buckets, before
-what it says of images.
+File-level facts (categories, whether the JSON is complete) go to all buckets, before the entries
+for images.
 """
 
 import dataclasses
@@ -51,17 +51,17 @@ from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.malformed import malformed
 
-# A bucket is held by one worker, some times as large in memory.
+# One worker holds a bucket, which takes several times this size in memory.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 1024
-# Of annotations, which wait for others of their image: so many, and what one takes about.
+# Annotations that wait for others of their image: the limit, and about the bytes of one.
 _ITEMS_AT_ONCE = 4096
 _ITEM_BYTES = 1024
-# Keys that come before those of images.
+# Keys that sort before the keys of images.
 _FACTS, _FINISHED, _BLOCKS = "", "\0", "\0\0"
-# By these an annotation is of an object, whatever else it has.
+# An annotation with any of these members is an object.
 _OF_OBJECTS = frozenset({"bbox", "category_id", "segmentation"})
-# The source of an image is not an annotation.
+# The origin of an image is not an annotation.
 _OF_IMAGE = frozenset(
     {"id", "file_name", "width", "height", "license", "coco_url", "flickr_url", "date_captured"}
     | {*ID_LISTS}
@@ -70,13 +70,12 @@ _OF_IMAGE = frozenset(
 
 @dataclasses.dataclass
 class ReadCoco(beam.PTransform):
-    """The images of COCO JSON files, with their boxes, classes, captions or panoptic maps.
+    """Images of COCO JSON files, with their boxes, classes, captions or panoptic maps.
 
-    Yields a Record for every image that a file describes; with "boxes" in format "xywh", the
-    attributes `is_crowd` and `area`, keypoints, polygons and run lengths; one DeclaredClasses a
-    file; a bad Rejected for every image with an annotation that cannot be used, for every
-    annotation of an unknown image, and for a file that is not JSON to its end, of which nothing is
-    used.
+    Yields a Record for every image in a file, with "boxes" in format "xywh", the attributes
+    `is_crowd` and `area`, keypoints, polygons and run lengths; one DeclaredClasses per file; a bad
+    Rejected for every image with an invalid annotation, for every annotation of an unknown image,
+    and for a file with invalid JSON, of which nothing is used.
     """
 
     files: Sequence[CocoFile]
@@ -103,7 +102,7 @@ class ReadCoco(beam.PTransform):
 def read_file(
     file: CocoFile, buckets: Buckets, spill: Spill = NOT_SPILLED
 ) -> Iterator[tuple[int, bytes]]:
-    """What a file says, to the buckets of its images."""
+    """Yield the entries of a file, each for the bucket of its image."""
     reader = _Reader(file, buckets)
     entries = ((bucket, tuple(entry)) for bucket, entry in reader.entries())
     for bucket, batch in send(entries, size=operator.itemgetter(3)):
@@ -118,7 +117,7 @@ def join_bucket(
     keeps_ids: bool,
     spill: Spill = NOT_SPILLED,
 ) -> Iterator[Element]:
-    """The elements of the images of one bucket."""
+    """Yield the elements of the images in one bucket."""
     facts: dict[str, FileFacts] = {}
     objects: dict[str, Annotations] = {}
     for key, values in gathered(spill.all(group[1])):
@@ -131,24 +130,24 @@ def join_bucket(
         else:
             own = objects.pop(key, None)
             yield from elements_of(key, [*values], own, facts, box_format, keeps_ids=keeps_ids)
-    for key, own in objects.items():  # of images that are not described
+    for key, own in objects.items():  # annotations of unknown images
         yield from elements_of(key, [], own, facts)
 
 
 class _Reader:
-    """Reads one file; `facts` is what it says once, as far as it was read."""
+    """Reads one file; `facts` has the file-level facts read so far."""
 
     def __init__(self, file: CocoFile, buckets: Buckets) -> None:
         self.facts = FileFacts(file=file, shows=file.shows)
         self._file, self._buckets = file, buckets
         self._images = Images(file)
-        self._times = Counter[int]()  # by hashes: millions of names would fill the memory
+        self._times = Counter[int]()  # by hash: millions of names would fill the memory
         self._num_images = self._num_annotations = 0
         self._rejects: list[Rejected] = []
         self._items: dict[int | str, list[dict[str, Any]]] = {}
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        """What it says of images, in the buckets of these, and once, in any."""
+        """Yield (bucket, entry): image entries in their image's bucket, other elements in any."""
         try:
             for member, name, value in walk(self._file.path):
                 entry = None
@@ -182,7 +181,7 @@ class _Reader:
             self.facts.find_maps()
 
     def _elements(self) -> Iterator[Element]:
-        """What it says once, for all of the pipeline."""
+        """Yield file-level elements, once for the whole pipeline."""
         yield from self._rejects
         facts = self.facts
         if not facts.is_damaged and facts.names and facts.shows in (BOXES, CLASSES, PANOPTIC):
@@ -228,13 +227,13 @@ class _Reader:
         return Entry(place, (0, number), item)
 
     def _unique(self, key: str) -> str:
-        """The key, with the number of the image among those of the file that have the same."""
+        """Make a key unique: append the image's number among those with the same key."""
         self._times[hash(key)] += 1
         times = self._times[hash(key)]
         return key if times == 1 else f"{key}#{times}"
 
     def _annotation(self, number: int, annotation: Any) -> Entry | None:
-        """Return an entry to shuffle; None for an annotation of objects, which waits."""
+        """Return an entry to shuffle; None for an object annotation, which waits."""
         file, facts = self._file.relative, self.facts
         image_id = annotation.get("image_id") if type(annotation) is dict else None
         if image_id is None:
@@ -257,7 +256,7 @@ class _Reader:
         return Entry(self._key(image_id), (2, number), Said(facts.shows, file, item, value))
 
     def _waiting_items(self) -> Iterator[tuple[int, Entry]]:
-        """The annotations of objects that wait, those of a bucket as one block."""
+        """Yield the waiting object annotations, one block per bucket."""
         waiting, self._items = self._items, {}
         by_bucket = defaultdict[int, list[tuple[str, dict[str, Any]]]](list)
         for image_id, items in waiting.items():
@@ -270,7 +269,7 @@ class _Reader:
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:
-    """What a file shows whose name does not tell, by its first annotation."""
+    """Infer the content of a file from its first annotation."""
     if "segments_info" in annotation:
         return PANOPTIC
     of_objects = _OF_OBJECTS & annotation.keys()
@@ -284,7 +283,7 @@ def _unnamed(image: Any) -> RecordError:
 
 
 def _file_name(image: Mapping[str, Any]) -> str:
-    """What an image is called; of LVIS's, the end of its address in COCO."""
+    """File name of an image; in LVIS, the end of its COCO URL."""
     name, url = image.get("file_name"), image.get("coco_url")
     if isinstance(name, str):
         return name

@@ -1,4 +1,4 @@
-"""What cases of COCO cannot show: splits of names, blocks of annotations, and bounds."""
+"""COCO beyond the cases: splits of names, blocks of annotations, and bounds."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What cases of tools cannot show: labels, sizes and texts that no tool writes."""
+"""Shapes beyond the cases: labels, sizes and texts that no tool writes."""
 
 import json
 

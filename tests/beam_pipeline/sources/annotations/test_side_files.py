@@ -1,4 +1,4 @@
-"""What cases of side files cannot show: bounds, and that no worker holds all of a tree."""
+"""Side files beyond the cases: limits, and that no worker holds a whole tree."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ XML = (
 
 
 def images_of_voc(number):
-    """Every fifth has another name than its annotation."""
+    """Every fifth image is named differently from its annotation."""
     return f"{'' if number % 5 else 'other'}{number}.jpg"
 
 

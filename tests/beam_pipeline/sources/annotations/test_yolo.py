@@ -1,4 +1,4 @@
-"""Bounds of what YOLO's files say."""
+"""Limits on the contents of YOLO files."""
 
 import pytest
 
