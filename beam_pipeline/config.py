@@ -15,6 +15,7 @@ from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.media import looks
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.metadata import VERSION
 from tfrecord_dataset.options import fields_of, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
@@ -155,7 +156,7 @@ class BuildConfig(BuildOptions):
 def default_name(path: str) -> str:
     """Derive a dataset's name from its input's: "Blood Cells/" gives "blood_cells"."""
     above, _, stem = unsigned(path).rstrip("/").rpartition("/")
-    if re.fullmatch(r"\d+\.\d+\.\d+", stem):  # a version of a dataset
+    if VERSION.fullmatch(stem):  # a version of a dataset
         stem = above.rpartition("/")[2]
     stem = re.sub(
         r"\.(jsonl?|csv|tsv|ndjson|xlsx|parquet|arrow|feather|db|sqlite3?|ya?ml|zip|np[yz]|h5|hdf5"

@@ -16,6 +16,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from tfrecord_dataset.errors import raise_together
+from tfrecord_dataset.format.metadata import VERSION
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
@@ -89,7 +90,7 @@ def make_name(name: str) -> str:
 
 def make_version(version: str) -> str:
     """A dataset's version."""
-    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+    if not VERSION.fullmatch(version):
         raise ValueError("cannot be used: give three numbers, such as 1.0.0")
     return version
 

@@ -3,7 +3,7 @@
 Programs are threads, and one runs at a time. `stop` stops a program before each call to the
 operating system or a store, and the schedule tells how many calls it makes next. A killed program
 makes no further call, not even to clean up, but its open files are closed, as the operating
-system does. The schedule alone determines a run, so it can be repeated (FoundationDB's
+system does. The schedule determines a run, which can be repeated (FoundationDB's
 simulation uses the same method).
 
     first, second = Program(build), Program(build)

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import itertools
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -35,11 +34,10 @@ from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_ke
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.metadata import FileEntry, ShardEntry, named_path
+from tfrecord_dataset.format.metadata import VERSION, FileEntry, ShardEntry, named_path
 from tfrecord_dataset.format.shard_numbers import check_all_shards
 from tfrecord_dataset.shown_text import counted
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
 # Problems named in an error; all are counted.
 _PROBLEMS_NAMED = 10
 
@@ -155,7 +153,7 @@ def _name(directory: str, files: Sequence[RecordFile], tfds_info: TfdsInfo | Non
 def _version(directory: str, tfds_info: TfdsInfo | None) -> str:
     if tfds_info and tfds_info.version:
         return tfds_info.version
-    return name_of(directory) if _VERSION.fullmatch(name_of(directory)) else "1.0.0"
+    return name_of(directory) if VERSION.fullmatch(name_of(directory)) else "1.0.0"
 
 
 def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:

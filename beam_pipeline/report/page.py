@@ -26,7 +26,7 @@ from beam_pipeline.report.gallery import gallery, side_by_side
 from beam_pipeline.report.sample import Sampled, first_records, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.metadata import named_path
+from tfrecord_dataset.format.metadata import VERSION, named_path
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.records.split import Split
@@ -149,7 +149,7 @@ def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
     name, version = metadata.get("name", ""), metadata.get("version", "")
     if not metadata:
         above, _, name = folder.rpartition("/")
-        if re.fullmatch(r"\d+\.\d+\.\d+", name):
+        if VERSION.fullmatch(name):
             name, version = above.rpartition("/")[2], name
         name = shown(name)
     path = "/".join(filter(None, ("DATA_DIR", name, version)))

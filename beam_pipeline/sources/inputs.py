@@ -36,7 +36,7 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
         scratch: The folder to unpack a compressed tar into; "" refuses it.
 
     Raises:
-        ConfigError: There is no input, or no layout, or not the named one, reads it.
+        ConfigError: The input is missing, or neither the named layout nor any other reads it.
     """
     if config.layout != AUTO:
         _check_options(config, layout_named(config.layout))

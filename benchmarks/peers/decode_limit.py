@@ -1,4 +1,4 @@
-"""Upper bound by decoding alone: tf.data decodes the same JPEGs and discards them."""
+"""Upper bound of an input: tf.data decodes the same JPEGs and discards them."""
 
 from collections.abc import Iterable
 from pathlib import Path

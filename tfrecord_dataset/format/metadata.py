@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loads the store library, which a build's worker processes d
 FILE = "metadata.json"
 STATISTICS_FILE = "statistics.json"
 FORMAT_VERSION = 3
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _SHA256 = re.compile(r"[0-9a-f]{64}|")
 
 # A feature's facts in statistics.json that are used.
@@ -67,7 +67,7 @@ def find_dataset(
         versions = [
             (tuple(map(int, match.groups())), child)
             for child in folders(folder)
-            if (match := _VERSION.fullmatch(child)) and is_finished(os.path.join(folder, child))
+            if (match := VERSION.fullmatch(child)) and is_finished(os.path.join(folder, child))
         ]
         return os.path.join(folder, max(versions)[1]) if versions else None
 

@@ -91,7 +91,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         """Return the plan for readable tables, and rejects for the other files.
 
         Raises:
-            ConfigError: There is no table, or none that these options can read.
+            ConfigError: No table is found that these options can read.
         """
         tables: list[Table] = []
         rejected: list[Rejected] = []
