@@ -186,44 +186,33 @@ def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
 
 
 class _Text:
-    """A file converted to UTF-8, without byte order mark and with a final line end.
+    """Converts blocks of a file to UTF-8, without byte order mark and with a final line end.
 
     Attributes:
         num_quotes: Number of double quotes so far.
         is_readable: Whether all bytes so far could be decoded.
     """
 
-    closed = False
-
-    def __init__(self, handle: Any, encoding: str) -> None:
-        self._handle = handle
+    def __init__(self, encoding: str) -> None:
         self._is_utf_8 = codecs.lookup(encoding).name == "utf-8"
         name = "utf-8-sig" if self._is_utf_8 else encoding
         self._decoder = codecs.getincrementaldecoder(name)(_ERRORS)
-        self._rest = b""
-        self._is_at_end = False
+        self._has_ended = False
         self.num_quotes = 0
         self.is_readable = True
 
-    def read(self, num_bytes: int) -> bytes:
-        """Read up to `num_bytes` bytes; none at the end."""
-        while len(self._rest) < num_bytes and not self._is_at_end:
-            data = self._handle.read(num_bytes)
-            self._is_at_end = not data
-            self._rest += self._as_utf_8(data) + b"\n" * self._is_at_end
-        data, self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
+    def __call__(self, block: pyarrow.Buffer) -> bytes:
+        """Convert a block; empty ones follow the last."""
+        data = block.to_pybytes()
+        if not (self._is_utf_8 and data.isascii() and not any(self._decoder.getstate())):
+            text = self._decoder.decode(data, final=not data)
+            self.is_readable = self.is_readable and _UNREADABLE not in text
+            data = text.encode()
         self.num_quotes += data.count(b'"')
+        if not (block.size or self._has_ended):
+            self._has_ended = True
+            data += b"\n"
         return data
-
-    def _as_utf_8(self, data: bytes) -> bytes:
-        if self._is_utf_8 and data.isascii() and not any(self._decoder.getstate()):
-            return data  # most blocks of most files
-        text = self._decoder.decode(data, final=not data)
-        self.is_readable = self.is_readable and _UNREADABLE not in text
-        return text.encode()
-
-    def close(self) -> None:
-        """Do nothing: the caller that opened the file closes it."""
 
 
 class _Block(NamedTuple):
@@ -267,7 +256,7 @@ class CsvTable(Table):
         for block_bytes in _BLOCKS_BYTES:
             try:
                 with storage.decompressed(path) as content:
-                    for batch in self._batches(_Text(content, self.dialect.encoding), block_bytes):
+                    for batch in self._batches(content, block_bytes):
                         yield batch.after(done)
                         last = max([last, *batch.lines[-1:], *(each.line for each in batch.bad)])
                 return
@@ -276,10 +265,11 @@ class CsvTable(Table):
                     raise
                 done = last
 
-    def _batches(self, text: _Text, block_bytes: int) -> Iterator[Batch]:
-        bad: deque[tuple[int, str]] = deque()
+    def _batches(self, content: Any, block_bytes: int) -> Iterator[Batch]:
+        text, bad = _Text(self.dialect.encoding), deque[tuple[int, str]]()
         places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
-        with _reader(text, self, block_bytes, bad) as reader:
+        stream = pyarrow.TransformInputStream(pyarrow.PythonFile(content, "r"), text)
+        with _reader(stream, self, block_bytes, bad) as reader:
             for read, following in itertools.pairwise(itertools.chain(reader, [None])):
                 newlines = [*map(_newlines, read.columns)] if text.num_quotes else []
                 lines, wrong = places.of(len(read), newlines)
@@ -356,7 +346,7 @@ def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
 
 
 def _reader(
-    text: _Text, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
+    stream: pyarrow.NativeFile, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
 ) -> pyarrow.csv.CSVStreamingReader:
     """Open a CSV file; add rows of another width with their numbers to `bad`."""
 
@@ -366,7 +356,7 @@ def _reader(
 
     dialect, names = table.dialect, [str(number) for number in range(len(table.header))]
     return pyarrow.csv.open_csv(
-        pyarrow.PythonFile(text, "r"),
+        stream,
         pyarrow.csv.ReadOptions(
             use_threads=False,  # with threads, rows have no numbers
             block_size=block_bytes,
