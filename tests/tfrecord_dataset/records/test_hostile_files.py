@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 import pytest
-from sealing import edit
+from damages import edit
 from tiers import first_quick
 
 import tfrecord_dataset

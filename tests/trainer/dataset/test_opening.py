@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from sealing import edit
+from damages import edit
 from tensorflow_examples import example as tensorflow_example
 
 import tfrecord_dataset
