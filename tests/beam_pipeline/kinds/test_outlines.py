@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
+from inspecting import place
 from PIL import Image as Pixels
 from PIL import ImageOps
-from place_one import place
 from pycocotools import mask as coco_masks
 
 from beam_pipeline.errors import RecordError
