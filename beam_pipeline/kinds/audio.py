@@ -19,7 +19,7 @@ from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between
 from beam_pipeline.media.audio import AudioOptions, encode_audio, inspect_audio
-from beam_pipeline.media.audio_format import check_start
+from beam_pipeline.media.audio_formats import check_start
 from beam_pipeline.records import Audio
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists

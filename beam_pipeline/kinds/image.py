@@ -20,8 +20,7 @@ from beam_pipeline.kinds.media_kind import (
 )
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.media.images import encode_image, inspect_image, size_in_file
-from beam_pipeline.media.looks import look_of
+from beam_pipeline.media.images import encode_image, inspect_image, look_of, size_in_file
 from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import Image
 from tfrecord_dataset.format.feature import Feature

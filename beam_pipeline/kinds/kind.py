@@ -34,7 +34,7 @@ class Inspection:
         notes: Number of changes, by description.
         num_bytes: Approximate size of the record in a shard, in bytes.
         frames: Frames of its images by feature, in order.
-        look: Perceptual hash of its first image (`media.looks`), if requested.
+        look: Perceptual hash of its first image (`media.images.look_of`), if requested.
     """
 
     rules: Rules

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Literal
 
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.format.feature import Feature
 
 # Treatments of boxes that extend beyond the image.

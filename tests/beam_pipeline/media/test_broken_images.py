@@ -10,8 +10,7 @@ import pytest
 from media_files import encode, store
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import inspect_image
+from beam_pipeline.media.images import ImageOptions, inspect_image
 
 
 def reason(data: bytes) -> str | None:

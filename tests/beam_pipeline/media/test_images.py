@@ -10,8 +10,7 @@ from PIL import Image
 
 from beam_pipeline import records
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import decode_rgb, inspect_image
+from beam_pipeline.media.images import ImageOptions, decode_rgb, inspect_image
 
 CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}
 
