@@ -11,7 +11,7 @@ from typing import Any
 
 from beam_pipeline.build_options import BuildOptions
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.media.images import check_imagehash
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature

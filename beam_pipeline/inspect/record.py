@@ -20,8 +20,7 @@ from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digests, sha256_of, texts_of
 from beam_pipeline.inspect.stored_example import inspect_existing
 from beam_pipeline.kinds.array import measure
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, check_text
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Rules, check_text
 from beam_pipeline.records import (
     Deferred,
     Element,

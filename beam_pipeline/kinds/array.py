@@ -13,9 +13,17 @@ from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import one, range_problem, values
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
-from beam_pipeline.kinds.media_kind import one_shape, read_file
+from beam_pipeline.kinds.kind import (
+    Inspection,
+    Kind,
+    Rules,
+    Stored,
+    check_text,
+    one,
+    range_problem,
+    values,
+)
+from beam_pipeline.kinds.media import one_shape, read_file
 from beam_pipeline.kinds.numbers import (
     Rounding,
     cast,
@@ -26,7 +34,6 @@ from beam_pipeline.kinds.numbers import (
     rounding,
 )
 from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
-from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.records import Array

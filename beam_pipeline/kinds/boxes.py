@@ -18,7 +18,7 @@ import numpy.typing as npt
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.columns import COLUMNS
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame
-from beam_pipeline.kinds.rules import Policy
+from beam_pipeline.kinds.kind import Policy
 from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize

@@ -7,8 +7,7 @@ from typing import Any
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import values
-from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
+from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text, values
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, count_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed

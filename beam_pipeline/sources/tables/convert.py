@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import naming
 from beam_pipeline.records import Array, ClassLabels, Deferred, FileRef, Value
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.fitting import OF_FILE, fit

@@ -7,7 +7,7 @@ from inspecting import schema_of
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError, RecordError
-from beam_pipeline.kinds.points import MOST_NAMES, MOST_POINTS, aligned, check_points
+from beam_pipeline.kinds.columns import MOST_NAMES, MOST_POINTS, aligned, check_points
 from beam_pipeline.records import Objects, Record
 from tfrecord_dataset.format.feature import Feature
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from beam_pipeline.kinds.media_kind import size_problem
+from beam_pipeline.kinds.media import size_problem
 from beam_pipeline.schema.conformance import (
     mismatches,
     schema_specs,
