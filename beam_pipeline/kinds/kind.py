@@ -23,6 +23,9 @@ from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 
 V = TypeVar("V")
 Int64s = npt.NDArray[np.int64]
+Names = tuple[str, ...]
+Checked = tuple[Sequence[V], Int64s | int]
+"""Checked values, and the approximate bytes of each."""
 
 # TensorFlow reads messages of up to 2 GiB; half of that leaves room for other values.
 MAX_RECORD_BYTES = 1 << 30
@@ -140,8 +143,8 @@ class Kind(Generic[V]):
         """Check a value of feature `name`, and count its bytes and changes."""
         raise NotImplementedError
 
-    def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
-        """Check values of feature `name`; returns them, and the approximate bytes of each."""
+    def check_column(self, name: str, values: Sequence[V]) -> Checked[V]:
+        """Check values of feature `name`."""
         raise NotImplementedError
 
     def turn_column(
@@ -190,7 +193,7 @@ class Kind(Generic[V]):
         """Return the number of occurrences of a feature's classes, by name."""
         return observed.classes
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def infer(self, name: str, observed: Observed, declared: Names) -> Feature:
         """Infer the feature `name` from its values, without a key.
 
         Args:
@@ -210,7 +213,7 @@ class Kind(Generic[V]):
         """Return the dtypes that a declared feature of this kind may have."""
         return self.dtypes
 
-    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         """Complete a declared feature of this kind from the values that fit it.
 
         Raises:
@@ -218,9 +221,7 @@ class Kind(Generic[V]):
         """
         return feature
 
-    def complete_stored(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Feature:
+    def complete_stored(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         """Complete a feature of existing Examples, as `complete` does."""
         return feature
 

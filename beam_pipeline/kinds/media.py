@@ -15,6 +15,7 @@ from beam_pipeline.kinds.kind import (
     MAX_RECORD_BYTES,
     Inspection,
     Kind,
+    Names,
     Rules,
     Stored,
     describe_bytes,
@@ -79,9 +80,9 @@ class MediaKind(Kind[Media]):
     forms: Collection[str] = ()
     numbers: tuple[str, ...] = ()
 
-    def sizes(self, value: Media) -> tuple[int, ...]:
+    def sizes(self, value: Any) -> tuple[int, ...]:
         """Return the size by axis."""
-        raise NotImplementedError
+        return value.height, value.width
 
     def parts(self, value: Media, payload: bytes, stored: Stored) -> Mapping[str, Any]:
         """Return values stored in addition to the payload, by part of the feature's key."""
@@ -90,9 +91,7 @@ class MediaKind(Kind[Media]):
     def content(self, value: Media) -> object:
         return value.file.sha256
 
-    def complete_stored(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Feature:
+    def complete_stored(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         return dataclasses.replace(feature, format=stored_format(feature.kind, observed.formats))
 
     def fits(self, feature: Feature, value: Any) -> bool:
@@ -123,6 +122,9 @@ class MediaKind(Kind[Media]):
 
     def facts(self, value: Media) -> Mapping[str, Any]:
         return {"sha256": value.file.sha256} | {name: getattr(value, name) for name in self.numbers}
+
+    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+        return tfds_features.media(feature, key, spec)
 
 
 def size_problem(feature: Feature, sizes: tuple[int, ...], sample_rate: int = 0) -> str:
@@ -183,9 +185,6 @@ class ImageKind(MediaKind[Image]):
     usual = {"shape": (None, None, 3)}  # noqa: RUF012
     numbers = ("width", "height")
 
-    def sizes(self, value: Image) -> tuple[int, ...]:
-        return value.height, value.width
-
     def check(self, name: str, value: Image, inspection: Inspection) -> Image:
         data = read_file(inspection.read, value.file, sniff)
         found = inspect_image(data, inspection.rules.image, value.file)
@@ -205,7 +204,7 @@ class ImageKind(MediaKind[Image]):
     def observe(self, value: Image, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
         observed.array_dtypes[f"uint{value.bits}"] += 1
-        observed.add_shape((value.height, value.width))
+        observed.add_shape(self.sizes(value))
         observed.measure("height", value.height)
         observed.measure("width", value.width)
 
@@ -213,7 +212,7 @@ class ImageKind(MediaKind[Image]):
         all_have_16_bits = observed.array_dtypes.keys() == {"uint16"}
         return {"dtype": "uint16" if all_have_16_bits else "uint8"}
 
-    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         sizes = one_shape(observed)
         shape = (None, None, 3) if None in sizes or not sizes else (*sizes, 3)
         return dataclasses.replace(feature, format=one_format(observed), shape=shape)
@@ -258,9 +257,6 @@ class ImageKind(MediaKind[Image]):
         if sha256 != (stated := text(lists, key)):
             yield f"the image's sha256 is {sha256}, {key} states {stated}"
 
-    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
-        return tfds_features.image(feature, key, spec)
-
 
 _DTYPES = {"classes": "uint8", "depth": "uint16"}
 _SHOWS = {dtype: shows for shows, dtype in _DTYPES.items()}
@@ -279,9 +275,6 @@ class MapKind(MediaKind[Map]):
     usual = {"shape": (None, None, 1)}  # noqa: RUF012
     has_geometry = True
     has_classes = True
-
-    def sizes(self, value: Map) -> tuple[int, ...]:
-        return value.height, value.width
 
     def check(self, name: str, value: Map, inspection: Inspection) -> Map:
         data = read_file(inspection.read, value.file, sniff)
@@ -330,7 +323,7 @@ class MapKind(MediaKind[Map]):
             raise DataError(f"feature {name!r} must have maps of one type, but has {places}")
         return {"dtype": _DTYPES["depth" if self.types[1] in observed.types else "classes"]}
 
-    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         sizes = one_shape(observed) or (None, None)
         classes: tuple[str, ...] = ()
         if _shows_classes(feature):
@@ -341,9 +334,7 @@ class MapKind(MediaKind[Map]):
             check_declared(what, feature.name, wrong, classes)
         return dataclasses.replace(feature, format="png", shape=(*sizes, 1), classes=classes)
 
-    def complete_stored(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Feature:
+    def complete_stored(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         return feature
 
     def fits(self, feature: Feature, value: Any) -> bool:
@@ -375,12 +366,10 @@ class MapKind(MediaKind[Map]):
         with of_key(feature.key):
             numbers = read_numbers(data, DECODER_MAX_PIXELS)
         height, width = numbers.shape
-        shown: tuple[int, ...] = ()
-        if numbers.dtype == "uint8":
-            shown = tuple(set(numbers.reshape(-1).tolist()) - {IGNORED})
-        shows = _SHOWS.get(str(numbers.dtype), "")
-        values = tuple(sorted(shown))
-        value = Map(file=FileRef(path=""), shows=shows, numbers=values, width=width, height=height)
+        present = {*numbers.reshape(-1).tolist()} - {IGNORED} if numbers.dtype == "uint8" else ()
+        shows = _SHOWS[str(numbers.dtype)]
+        shown = tuple(sorted(present))
+        value = Map(file=FileRef(path=""), shows=shows, numbers=shown, width=width, height=height)
         if not self.fits(feature, value):
             yield (
                 f"key {feature.key!r} holds {self.shown(value)}, where {described(feature)} "
@@ -390,16 +379,9 @@ class MapKind(MediaKind[Map]):
     def class_key(self, feature: Feature) -> str:
         return feature.key.removesuffix("/encoded")
 
-    def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
-        return tfds_features.image(feature, key, spec)
-
 
 def _shows_classes(feature: Feature) -> bool:
     return _SHOWS[feature.dtype] == "classes"
-
-
-# Facts that are stored with audio.
-_NUMBERS = ("sample_rate", "num_samples", "channels")
 
 
 class AudioKind(MediaKind[Audio]):
@@ -410,9 +392,9 @@ class AudioKind(MediaKind[Audio]):
     types = ("audio",)
     forms = AUDIO_FORMS
     dtypes = ("float32",)
-    numbers = _NUMBERS
+    numbers = ("sample_rate", "num_samples", "channels")
 
-    def sizes(self, value: Audio) -> tuple[int, ...]:
+    def sizes(self, value: Any) -> tuple[int, ...]:
         return value.num_samples, value.channels
 
     def check(self, name: str, value: Audio, inspection: Inspection) -> Audio:
@@ -424,17 +406,17 @@ class AudioKind(MediaKind[Audio]):
 
     def observe(self, value: Audio, source: str, observed: Observed) -> None:
         observed.formats[value.format] += 1
-        observed.add_shape((value.num_samples, value.channels))
+        observed.add_shape(self.sizes(value))
         observed.sample_rates[value.sample_rate] += 1
         observed.measure("num_samples", value.num_samples)
 
-    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
-        rates = observed.sample_rates
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
+        [rate, *others] = [*observed.sample_rates] or [0]
         return dataclasses.replace(
             feature,
             format=one_format(observed),
             shape=one_shape(observed),
-            sample_rate=next(iter(rates)) if len(rates) == 1 else 0,
+            sample_rate=0 if others else rate,
         )
 
     def fits(self, feature: Feature, value: Any) -> bool:
@@ -455,25 +437,24 @@ class AudioKind(MediaKind[Audio]):
         return encode_audio(data, value)
 
     def parts(self, value: Audio, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        return {"format": value.format, **{name: getattr(value, name) for name in _NUMBERS}}
+        return {"format": value.format, **{name: getattr(value, name) for name in self.numbers}}
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         with of_key(feature.key):
             audio, _ = inspect_audio(bytes(one(lists, feature.key)), AudioOptions())
-        for name in ("format", *_NUMBERS) if not feature.bare else ():
+        for name in ("format", *self.numbers) if not feature.bare else ():
             fact, key = getattr(audio, name), feature.subkey(name)
             stated = one(lists, key)
             stated = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
             if stated != fact:
                 yield f"the audio's {name} is {fact}, {key} states {stated}"
-        sizes = (audio.num_samples, audio.channels)
-        if problem := size_problem(feature, sizes, audio.sample_rate):
+        if problem := size_problem(feature, self.sizes(audio), audio.sample_rate):
             yield problem
 
     def note(self, feature: Feature, lists: Mapping[str, Sequence[Any]]) -> str:
         """Return its length, rate and channels."""
         if feature.bare:
             return ""
-        rate, samples, channels = (lists[feature.subkey(name)][0] for name in _NUMBERS)
+        rate, samples, channels = (lists[feature.subkey(name)][0] for name in self.numbers)
         seconds = f"{samples / rate:.2f} s, " if rate else ""
         return f" ({seconds}{rate:,} Hz, {counted(channels, 'channel')})"

@@ -7,8 +7,8 @@ from typing import Any
 from beam_pipeline.errors import naming
 from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds.kind import (
+    Checked,
     Inspection,
-    Int64s,
     Kind,
     Stored,
     one,
@@ -42,9 +42,7 @@ class ScalarKind(Kind[Number]):
     dtypes = ("int64", "float32", "string", "bytes")
     has_own_column = True
 
-    def check_column(
-        self, name: str, values: Sequence[Number]
-    ) -> tuple[Sequence[Number], Int64s | int]:
+    def check_column(self, name: str, values: Sequence[Number]) -> Checked[Number]:
         for value in values:
             if not -FIRST_SKIPPED < value < FIRST_SKIPPED:
                 check_number(name, value)
