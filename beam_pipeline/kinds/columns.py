@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame, rounded
-from beam_pipeline.kinds.kind import Stored, check_text
+from beam_pipeline.kinds.kind import Names, Stored, check_text
 from beam_pipeline.kinds.label import as_number, check_declared, class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import NAMED, NAMELESS, Observed, wider
+from beam_pipeline.kinds.observed import NAMED, NAMELESS, KeypointNaming, Observed, wider
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.outlines import Outlines, Ring
 from beam_pipeline.records import Mask, Objects
@@ -59,7 +59,26 @@ Encoded = Mapping[str, FeatureValue]
 """Lists of an Example by part of the feature's key."""
 Facts = Mapping[str, Any]
 """Fields of a `Feature`."""
-Names = tuple[str, ...]
+
+
+class Placement(NamedTuple):
+    """How the values of an annotation become those of the stored image.
+
+    Attributes:
+        kept: Indices of the objects to keep.
+        frame: The frame of the annotation's numbers.
+        image: The image's frame, for values with their own size.
+    """
+
+    kept: Sequence[int]
+    frame: Frame
+    image: Frame
+
+    def taken(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the values of kept objects."""
+        if len(self.kept) == len(values):
+            return tuple(values)
+        return tuple(values[index] for index in self.kept)
 
 
 class Column:
@@ -86,16 +105,9 @@ class Column:
         """Check values of feature `name`, and return those to store."""
         return values
 
-    def place(self, values: Any, kept: Sequence[int], frame: Frame, image: Frame) -> Any:
-        """Convert the values of kept objects to the stored image.
-
-        Args:
-            values: Values from the annotation.
-            kept: Indices of the objects.
-            frame: The frame of the annotation's numbers.
-            image: The image's frame, for values with their own size.
-        """
-        return taken(values, kept)
+    def place(self, values: Any, placement: Placement) -> Any:
+        """Convert the values of kept objects to the stored image."""
+        return placement.taken(values)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         """Count the column of a record from `source`."""
@@ -120,13 +132,6 @@ class Column:
         """Return the lists of several records by part of the key, as `encode` does for one."""
         rows = [self.encode(feature, *each) for each in zip(column, stored, strict=True)]
         return {part: [row[part] for row in rows] for part in rows[0]}
-
-
-def taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
-    """Return the values of kept objects."""
-    if len(kept) == len(values):
-        return tuple(values)
-    return tuple(values[index] for index in kept)
 
 
 class Labels(Column):
@@ -183,10 +188,8 @@ class Keypoints(Column):
         if any(len(triples) % 3 for triples in values):
             raise RecordError(MALFORMED, "keypoints that are not triples of x, y and visibility")
 
-    def place(
-        self, values: tuple[Ring, ...], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[Ring, ...]:
-        return tuple(_placed_points(values[index], frame) for index in kept)
+    def place(self, values: tuple[Ring, ...], placement: Placement) -> tuple[Ring, ...]:
+        return tuple(_placed_points(each, placement.frame) for each in placement.taken(values))
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if most := max((len(triples) // 3 for triples in objects.keypoints), default=0):
@@ -231,9 +234,9 @@ class Keypoints(Column):
 
 def _common_naming(
     feature: Feature,
-    known: Sequence[tuple[tuple[str, ...], tuple[int, ...]]],
+    known: Sequence[KeypointNaming],
     observed: Observed,
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
+) -> KeypointNaming:
     """Return (names, flips) of the keypoints of all records."""
     if len(known) == 1:
         return known[0]
@@ -281,11 +284,8 @@ class Polygons(Column):
             )
         return outlines
 
-    def place(
-        self, values: Sequence[Any], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> Outlines:
-        outlines = _outlines(values).taken(kept)
-        return dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
+    def place(self, values: Sequence[Any], placement: Placement) -> Outlines:
+        return _placed(_outlines(values).taken(placement.kept), placement.frame)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Return the fields for polygons, rotated boxes and masks."""
@@ -332,7 +332,7 @@ def _lists(texts: pa.Array, lengths: npt.NDArray[np.int32]) -> pa.Array:
     return pc.binary_join_element_wise("[", joined, "]", "")
 
 
-def _placed(outlines: Outlines, frame: Frame) -> npt.NDArray[np.float64]:
+def _placed(outlines: Outlines, frame: Frame) -> Outlines:
     """Convert the numbers of all rings to the stored image at once."""
     stated = outlines.numbers
     corners = np.empty_like(stated)
@@ -346,7 +346,7 @@ def _placed(outlines: Outlines, frame: Frame) -> npt.NDArray[np.float64]:
             f"a polygon {ring!r:.80} with a corner ten images away; correct or remove it",
         )
     corners += 0.0  # no -0.0
-    return corners
+    return dataclasses.replace(outlines, coordinates=corners.tobytes())
 
 
 class Rotated(Column):
@@ -363,12 +363,9 @@ class Rotated(Column):
                 MALFORMED, f"a rotated box of {len(wrong[0])} numbers, not x, y of four corners"
             )
 
-    def place(
-        self, values: Sequence[Ring], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[Ring, ...]:
-        outlines = _outlines([(each,) if each else () for each in taken(values, kept)])
-        placed = dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
-        return tuple(rings[0] if rings else () for rings in placed)
+    def place(self, values: Sequence[Ring], placement: Placement) -> tuple[Ring, ...]:
+        outlines = _outlines([(each,) if each else () for each in placement.taken(values)])
+        return tuple(rings[0] if rings else () for rings in _placed(outlines, placement.frame))
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Encode five numbers per object, including upright ones."""
@@ -411,23 +408,22 @@ class Masks(Column):
     def check(self, name: str, values: Sequence[Any]) -> tuple[Mask | None, ...]:
         return tuple(None if value is None else checked(value) for value in values)
 
-    def place(
-        self, values: Sequence[Mask | None], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[Mask | None, ...]:
+    def place(self, values: Sequence[Mask | None], placement: Placement) -> tuple[Mask | None, ...]:
+        number, image = len(placement.kept), placement.image
         height, width = image.stored_size
-        if len(kept) * height * width > _MOST_PIXELS:
+        if number * height * width > _MOST_PIXELS:
             raise RecordError(
                 MALFORMED,
-                f"{len(kept):,} masks of {width}x{height} pixels, too many to store; cut the "
+                f"{number:,} masks of {width}x{height} pixels, too many to store; cut the "
                 "image into parts, or leave out --masks",
             )
         return tuple(
             each and turned(each, image.of_annotation(each.size, relative=False))
-            for each in taken(values, kept)
+            for each in placement.taken(values)
         )
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        if objects.masks:
+        if objects.masks:  # even without any mask, for those of polygons
             observed.geometry.add("mask")
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
@@ -476,12 +472,10 @@ class Attributes(Column):
                     raise unsupported(each)
         return values
 
-    def place(
-        self, values: Mapping[str, Any], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> Mapping[str, Any]:
-        placed = {name: taken(column, kept) for name, column in values.items()}
-        if "area" in placed and frame.scale != (1.0, 1.0):
-            placed["area"] = tuple(map(frame.area, placed["area"]))
+    def place(self, values: Mapping[str, Any], placement: Placement) -> Mapping[str, Any]:
+        placed = {name: placement.taken(column) for name, column in values.items()}
+        if "area" in placed and placement.frame.scale != (1.0, 1.0):
+            placed["area"] = tuple(map(placement.frame.area, placed["area"]))
         return placed
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
@@ -516,11 +510,11 @@ def _dtype_of(value: type) -> str:
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
     """Sort names, with numbers by value: "tip 2" comes before "tip 10"."""
-    return tuple(sorted(set(names), key=_parts))
 
+    def parts(name: str) -> list[object]:
+        return [as_number(each) if at % 2 else each for at, each in enumerate(_DIGITS.split(name))]
 
-def _parts(name: str) -> list[object]:
-    return [as_number(each) if at % 2 else each for at, each in enumerate(_DIGITS.split(name))]
+    return tuple(sorted(set(names), key=parts))
 
 
 def check_points(num_objects: int, names: Sequence[str]) -> None:
