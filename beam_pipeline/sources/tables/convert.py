@@ -21,7 +21,7 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from beam_pipeline.sources.tables.boxes import boxes_from_lists

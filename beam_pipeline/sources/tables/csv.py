@@ -19,7 +19,7 @@ import pyarrow.csv
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import MAX_ITEM_CHARACTERS
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
 from beam_pipeline.sources.tables.columns import CAPTIONS, IMAGE, lowered

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
