@@ -358,7 +358,7 @@ class ReadArrays(ValueOptions, beam.PTransform):
     unless they are small. Compressed arrays are unpacked into `scratch`.
 
     A column with a usual name (`y`, `label`, …) and a whole number or text per row is the class
-    `label`, unless its values are measures (`tables.labels`).
+    `label`, unless its values are measures (`tables.types`).
 
     Yields Records, and a bad Rejected for a file that cannot be used.
 

@@ -11,7 +11,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import array_files, array_header
 from beam_pipeline.records import Array, ClassLabel, FileRef, Value
 from beam_pipeline.sources.tables.columns import LABELS
-from beam_pipeline.sources.tables.labels import class_name
+from beam_pipeline.sources.tables.types import class_name
 
 _FILES_LOOKED_INTO = 4
 _HEAD_BYTES = 1 << 10

@@ -16,8 +16,7 @@ from beam_pipeline.sources.paths import (
     media_kind,
     suffix,
 )
-from beam_pipeline.sources.tables.labels import class_name
-from beam_pipeline.sources.tables.types import Kind, kind_of_text, merge_kinds
+from beam_pipeline.sources.tables.types import Kind, class_name, kind_of_text, merge_kinds
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import is_split
 

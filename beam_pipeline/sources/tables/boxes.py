@@ -14,13 +14,15 @@ from beam_pipeline.media.images import size_in_file
 from beam_pipeline.records import FileRef, Mask, Objects
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.tables.columns import CORNERS, LABELS, attribute_name
-from beam_pipeline.sources.tables.labels import is_stated, label_name, named_class
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,
     convert_column,
+    is_stated,
+    label_name,
     list_of_text,
+    named_class,
     unsupported,
 )
 from tfrecord_dataset.image_size import ImageSize

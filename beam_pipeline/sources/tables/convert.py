@@ -25,24 +25,22 @@ from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
-from beam_pipeline.sources.tables.labels import (
-    OF_COLUMNS,
-    class_label,
-    class_name,
-    is_stated,
-    named_class,
-)
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import (
+    OF_COLUMNS,
     Kind,
     ListOf,
     array_of,
+    class_label,
+    class_name,
     convert_column,
     flatten,
+    is_stated,
     kind_of_texts,
     kind_of_values,
     listed_texts,
+    named_class,
     parse_list,
     truth_as_number,
     unsupported,

@@ -8,7 +8,7 @@ import itertools
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 import numpy.typing as npt
@@ -60,6 +60,10 @@ _LISTS = ("txt", "token")
 _MANY_ROWS = 10
 
 _ERRORS = "beam_tfrecords.unreadable"
+
+_Columns = list[pyarrow.Array]
+_Numbers = npt.NDArray[numpy.int64]
+_Newlines = Sequence[_Numbers]  # in the fields, by column; empty without quotes
 
 
 def _unreadable(error: UnicodeError) -> tuple[str, int]:
@@ -186,47 +190,44 @@ def _is_data(name: str, values: Sequence[str], *, is_alone: bool) -> bool:
 
 
 class _Text:
-    """Converts blocks of a file to UTF-8, without byte order mark and with a final line end.
+    """A file converted to UTF-8, without byte order mark and with a final line end.
 
     Attributes:
         num_quotes: Number of double quotes so far.
         is_readable: Whether all bytes so far could be decoded.
     """
 
-    def __init__(self, encoding: str) -> None:
+    closed = False
+
+    def __init__(self, handle: Any, encoding: str) -> None:
+        self._handle = handle
         self._is_utf_8 = codecs.lookup(encoding).name == "utf-8"
         name = "utf-8-sig" if self._is_utf_8 else encoding
         self._decoder = codecs.getincrementaldecoder(name)(_ERRORS)
-        self._has_ended = False
+        self._rest = b""
+        self._is_at_end = False
         self.num_quotes = 0
         self.is_readable = True
 
-    def __call__(self, block: pyarrow.Buffer) -> bytes:
-        """Convert a block; empty ones follow the last."""
-        data = block.to_pybytes()
-        if not (self._is_utf_8 and data.isascii() and not any(self._decoder.getstate())):
-            text = self._decoder.decode(data, final=not data)
-            self.is_readable = self.is_readable and _UNREADABLE not in text
-            data = text.encode()
+    def read(self, num_bytes: int) -> bytes:
+        """Read up to `num_bytes` bytes; none at the end."""
+        while len(self._rest) < num_bytes and not self._is_at_end:
+            data = self._handle.read(num_bytes)
+            self._is_at_end = not data
+            self._rest += self._as_utf_8(data) + b"\n" * self._is_at_end
+        data, self._rest = self._rest[:num_bytes], self._rest[num_bytes:]
         self.num_quotes += data.count(b'"')
-        if not (block.size or self._has_ended):
-            self._has_ended = True
-            data += b"\n"
         return data
 
+    def _as_utf_8(self, data: bytes) -> bytes:
+        if self._is_utf_8 and data.isascii() and not any(self._decoder.getstate()):
+            return data  # most blocks of most files
+        text = self._decoder.decode(data, final=not data)
+        self.is_readable = self.is_readable and _UNREADABLE not in text
+        return text.encode()
 
-class _Block(NamedTuple):
-    """Rows as the parser yields them.
-
-    Attributes:
-        columns: Fields by column.
-        lines: First line of each row, int64 [n].
-        newlines: Number of newlines in the fields by column, int64 [n]; empty without quotes.
-    """
-
-    columns: list[pyarrow.Array]
-    lines: npt.NDArray[Any]
-    newlines: Sequence[npt.NDArray[Any]]
+    def close(self) -> None:
+        """Do nothing: the caller that opened the file closes it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -256,7 +257,7 @@ class CsvTable(Table):
         for block_bytes in _BLOCKS_BYTES:
             try:
                 with storage.decompressed(path) as content:
-                    for batch in self._batches(content, block_bytes):
+                    for batch in self._batches(_Text(content, self.dialect.encoding), block_bytes):
                         yield batch.after(done)
                         last = max([last, *batch.lines[-1:], *(each.line for each in batch.bad)])
                 return
@@ -265,17 +266,18 @@ class CsvTable(Table):
                     raise
                 done = last
 
-    def _batches(self, content: Any, block_bytes: int) -> Iterator[Batch]:
-        text, bad = _Text(self.dialect.encoding), deque[tuple[int, str]]()
+    def _batches(self, text: _Text, block_bytes: int) -> Iterator[Batch]:
+        bad: deque[tuple[int, str]] = deque()
         places = _Places(self.dialect.num_before + self.dialect.has_header + 1, bad)
-        stream = pyarrow.TransformInputStream(pyarrow.PythonFile(content, "r"), text)
-        with _reader(stream, self, block_bytes, bad) as reader:
+        with _reader(text, self, block_bytes, bad) as reader:
             for read, following in itertools.pairwise(itertools.chain(reader, [None])):
                 newlines = [*map(_newlines, read.columns)] if text.num_quotes else []
                 lines, wrong = places.of(len(read), newlines)
-                block = _Block(read.columns, numpy.array(lines, numpy.int64), newlines)
-                faults = self._faults(block, text, is_last=following is None)
-                yield from self._good(block, [*map(self._wrong_width, wrong), *faults], text)
+                bad_rows = [
+                    *map(self._wrong_width, wrong),
+                    *self._faults(read.columns, lines, newlines, text, is_last=following is None),
+                ]
+                yield from self._good(read.columns, lines, bad_rows, text)
         yield Batch(columns={}, lines=(), bad=[*map(self._wrong_width, places.wrong())])
 
     def _wrong_width(self, row: tuple[int, str]) -> BadRow:
@@ -288,9 +290,10 @@ class CsvTable(Table):
         width = f"{len(fields)} fields where the header has {len(self.header)}"
         return BadRow(line, f"{width}{quote}: {text[:200]!a}")
 
-    def _faults(self, block: _Block, text: _Text, *, is_last: bool) -> Iterator[BadRow]:
+    def _faults(
+        self, columns: _Columns, lines: _Numbers, newlines: _Newlines, text: _Text, *, is_last: bool
+    ) -> Iterator[BadRow]:
         """Yield rows that cannot be decoded, or whose unclosed quote encloses other rows."""
-        columns, lines, newlines = block
         if not text.is_readable:
             unreadable = [compute.match_substring(column, _UNREADABLE) for column in columns]
             for at in numpy.flatnonzero(functools.reduce(compute.or_, unreadable)).tolist():
@@ -307,9 +310,10 @@ class CsvTable(Table):
                     why = f"a quote is not closed: {len(inner):,} rows are within it"
                     yield BadRow(int(lines[at]), why)
 
-    def _good(self, block: _Block, faults: list[BadRow], text: _Text) -> Iterator[Batch]:
+    def _good(
+        self, columns: _Columns, lines: _Numbers, faults: Sequence[BadRow], text: _Text
+    ) -> Iterator[Batch]:
         """Yield the rows of a block that are neither empty nor faulty."""
-        columns, lines, _ = block
         if self.dialect.skips_spaces:
             columns = [compute.utf8_ltrim(column, " ") for column in columns]
         if text.num_quotes and (self.dialect.skips_spaces or not self.dialect.has_quotes):
@@ -326,7 +330,7 @@ class CsvTable(Table):
             yield Batch(columns=rows, lines=numbers, bad=() if start else faults)
 
 
-def _newlines(column: pyarrow.Array) -> npt.NDArray[Any]:
+def _newlines(column: pyarrow.Array) -> _Numbers:
     """Count the newlines of each text, int64 [n], much faster than Arrow's own search."""
     _, offsets, data = column.buffers()
     if not data:
@@ -346,7 +350,7 @@ def _unquoted(column: pyarrow.Array) -> pyarrow.Array:
 
 
 def _reader(
-    stream: pyarrow.NativeFile, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
+    text: _Text, table: CsvTable, block_bytes: int, bad: deque[tuple[int, str]]
 ) -> pyarrow.csv.CSVStreamingReader:
     """Open a CSV file; add rows of another width with their numbers to `bad`."""
 
@@ -356,7 +360,7 @@ def _reader(
 
     dialect, names = table.dialect, [str(number) for number in range(len(table.header))]
     return pyarrow.csv.open_csv(
-        stream,
+        pyarrow.PythonFile(text, "r"),
         pyarrow.csv.ReadOptions(
             use_threads=False,  # with threads, rows have no numbers
             block_size=block_bytes,
@@ -389,9 +393,7 @@ class _Places:
         self._number = self._line = first
         self._bad = bad
 
-    def of(
-        self, num_rows: int, newlines: Sequence[npt.NDArray[Any]]
-    ) -> tuple[list[int], list[tuple[int, str]]]:
+    def of(self, num_rows: int, newlines: _Newlines) -> tuple[_Numbers, list[tuple[int, str]]]:
         """Return the lines of a block's rows, and the lines and texts of rows of another width.
 
         Args:
@@ -405,7 +407,7 @@ class _Places:
                 wrong += self.wrong()
             lines.append(self._line)
             self._number, self._line = self._number + 1, self._line + 1 + more
-        return lines, wrong
+        return numpy.array(lines, numpy.int64), wrong
 
     def wrong(self) -> Iterator[tuple[int, str]]:
         """Yield the lines and texts of the next rows if they have another width."""

@@ -38,12 +38,16 @@ from beam_pipeline.sources.tables.convert import (
     other_columns,
     path_text,
 )
-from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
-from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
-from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.roles import Roles, TablePlan, plan_tables
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.types import is_large, is_whole, merge_kinds
+from beam_pipeline.sources.tables.types import (
+    OF_COLUMNS,
+    is_large,
+    is_stated,
+    is_whole,
+    merge_kinds,
+)
 from tfrecord_dataset.format.inflation import TOO_LARGE
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 

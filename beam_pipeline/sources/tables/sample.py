@@ -12,11 +12,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all
 from beam_pipeline.sources.tables.columns import FILE, lowered
-from beam_pipeline.sources.tables.labels import are_no_classes, is_stated
 from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,
+    are_no_classes,
+    is_stated,
     kind_of_json,
     kind_of_text,
     list_of_text,
@@ -117,11 +118,6 @@ class Sample:
     tables: Sequence[Table]
     raw: Sequence[Batch]
     found: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    @classmethod
-    def of(cls, tables: Sequence[Table]) -> "Sample":
-        """Read the first rows of tables."""
-        return cls(tables, [_first_rows(table) for table in tables])
 
     def with_cells(self, **changes: Any) -> "Sample":
         """Return the same rows with another preparation of cells."""
@@ -235,7 +231,8 @@ class Sample:
                 raise ConfigError(f"{names[0][0].relative}: column {column!r}: {errors[0]}")
 
 
-def _first_rows(table: Table) -> Batch:
+def first_rows(table: Table) -> Batch:
+    """Read the first rows of a table, unprepared; raise DataError if they cannot be read."""
     try:
         first = next((batch for batch in table.rows() if batch.lines), None)
     except RecordError as error:

@@ -20,7 +20,7 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.labels import class_name, classes_marked
+from beam_pipeline.sources.tables.types import class_name, classes_marked
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 

@@ -20,8 +20,14 @@ from beam_pipeline.sources.tables.columns import (
     there_are,
 )
 from beam_pipeline.sources.tables.convert import OF_FILE, fit, no_path, value_of_feature
-from beam_pipeline.sources.tables.labels import class_label
-from beam_pipeline.sources.tables.types import Kind, ListOf, convert, kind_of_text, merge_kinds
+from beam_pipeline.sources.tables.types import (
+    Kind,
+    ListOf,
+    class_label,
+    convert,
+    kind_of_text,
+    merge_kinds,
+)
 from beam_pipeline.sources.tar.parts import (
     FIRST_DOT,
     LABEL_EXTENSIONS,

@@ -12,9 +12,9 @@ from cases.reading import values_of
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array
-from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.types import (
     ListOf,
+    class_name,
     convert,
     kind_of_json,
     kind_of_text,
