@@ -36,14 +36,13 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.counters import counter
+from beam_pipeline.running.failures import errors_handed_over
+from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.parallel import choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.job_folder import errors_handed_over
-from beam_pipeline.running.runner import Job
-from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.running.worker_pool import Ahead
+from beam_pipeline.running.runner import Job, counter
+from beam_pipeline.running.worker_processes import Ahead
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
