@@ -106,14 +106,6 @@ def _examples(lines: bytes) -> bytes:
     return b"".join(framed(encode(json.loads(line))) for line in lines.splitlines())
 
 
-def _parquet(lines: bytes) -> bytes:
-    return parquet_bytes(_table(lines), row_group_size=2)
-
-
-def _arrow(lines: bytes) -> bytes:
-    return arrow_bytes(_table(lines))
-
-
 def _feather(lines: bytes) -> bytes:
     table = _table(lines)
     return written(lambda file: feather.write_feather(table, file, "lz4", chunksize=2))
@@ -219,8 +211,8 @@ _FORMS = {
     "examples": _examples,
     "xlsx": _xlsx,
     "sqlite": database,
-    "parquet": _parquet,
-    "arrow": _arrow,
+    "parquet": lambda lines: parquet_bytes(_table(lines), row_group_size=2),
+    "arrow": lambda lines: arrow_bytes(_table(lines)),
     "feather": _feather,
 }
 

@@ -90,21 +90,15 @@ def read(options, root, scratch):
     return text(found.summary), sorted(text(repr(with_contents(element))) for element in elements)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("arrays/as-keras-has-mnist", "arrays/npy-in-folders-of-splits", "coco/two-splits"),
-        *(
-            "coco/roboflow",
-            "csv/a-box-a-row",
-            "csv/table",
-            "folders/splits",
-            "folders/npz-of-several",
-            "kitti/lists",
-        ),
-        *("jsonl/hugging-face-objects", "labelme/image-path", "voc/devkit", "yolo/data-yaml"),
-    ],
-)
+# A case of each layout whose source reads several files, or parts of them.
+PACKED = """
+    arrays/as-keras-has-mnist arrays/npy-in-folders-of-splits coco/roboflow coco/two-splits
+    csv/a-box-a-row csv/table folders/npz-of-several folders/splits jsonl/hugging-face-objects
+    kitti/lists labelme/image-path voc/devkit yolo/data-yaml
+"""
+
+
+@pytest.mark.parametrize("name", PACKED.split())
 def test_a_zip_is_read_as_its_files_are(tmp_path, name):
     make(CASES[name] / "input", tmp_path / "in")
     text = options_of_case(CASES[name])

@@ -95,13 +95,11 @@ def expected(case):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_case(read, case, request):
-    if f"{case.parent.name}/{case.name}" in AWAITED:
+    is_awaited = f"{case.parent.name}/{case.name}" in AWAITED
+    if is_awaited:
         request.applymarker(pytest.mark.xfail(reason="its layout has no claim yet", strict=True))
     results = read(case)
-    if (
-        request.config.getoption("--regenerate")
-        and f"{case.parent.name}/{case.name}" not in AWAITED
-    ):
+    if request.config.getoption("--regenerate") and not is_awaited:
         for name in RESULTS:
             (case / name).unlink(missing_ok=True)
         for name, text in results.items():
@@ -143,10 +141,7 @@ def test_every_refused_tree_and_every_open_layout_has_a_recipe():
     assert needed | rejected == {*RECIPES}
 
 
-@pytest.mark.parametrize(
-    "name",
-    sorted(OF_SIDE_FILES, key=lambda name: len(CASES[name].name))[:30],
-)
+@pytest.mark.parametrize("name", sorted(OF_SIDE_FILES, key=lambda name: len(CASES[name].name))[:30])
 def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeypatch):
     list_names = storage.list_names
 
@@ -167,6 +162,14 @@ def test_a_layout_by_its_name_is_what_is_detected(tmp_path, name):
     assert detect(by_name) == detect(BuildConfig(input=inside))
 
 
+ON_BEAMS_RUNNER = """
+    arrays/as-keras-has-mnist captions/flickr8k coco/two-splits csv/a-box-a-row csv/ids-of-files
+    csv/table folders/splits jsonl/hugging-face-objects kitti/lists labelme/image-path
+    split_lists/by-path tar/anywhere voc/devkit yolo/data-yaml zoo/cassava zoo/global-wheat
+    zoo/librispeech zoo/plant-pathology
+"""
+
+
 class ReadAll(beam.PTransform):
     """Elements of several sources, each with the name of its source."""
 
@@ -184,21 +187,9 @@ class ReadAll(beam.PTransform):
 
 @pytest.mark.slow
 def test_beams_own_runner_yields_the_same(tmp_path, run_transform):
-    names = [
-        *(
-            "arrays/as-keras-has-mnist",
-            "coco/two-splits",
-            "csv/a-box-a-row",
-            "csv/ids-of-files",
-            "csv/table",
-            "folders/splits",
-        ),
-        *("captions/flickr8k", "split_lists/by-path", "zoo/librispeech"),
-        *("jsonl/hugging-face-objects", "kitti/lists", "labelme/image-path", "voc/devkit"),
-        *("folders/splits", "tar/anywhere", "yolo/data-yaml"),
-        *("zoo/cassava", "zoo/global-wheat", "zoo/plant-pathology"),
-    ]
-    sources = {name: source_for(CASES[name], tmp_path / name)[1] for name in names}
+    sources = {
+        name: source_for(CASES[name], tmp_path / name)[1] for name in ON_BEAMS_RUNNER.split()
+    }
     found = run_transform(ReadAll(sources))
     for name, source in sources.items():
         elements = by_record(element for of, element in found if of == name)

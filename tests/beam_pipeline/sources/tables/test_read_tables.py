@@ -180,22 +180,6 @@ def test_files_in_a_column_go_to_scratch(write, tmp_path, read_tables, read, nam
     assert [storage.read_bytes(file) for file in files] == images
 
 
-RAGGED = [{"a": [[1], [2, 3]], "b": 1}] * 3
-
-
-@pytest.mark.parametrize(
-    ("read", "data"),
-    [
-        (ReadJsonl, "".join(json.dumps(row) + "\n" for row in RAGGED)),
-        (ReadParquet, parquet_bytes(pa.Table.from_pylist(RAGGED))),
-    ],
-)
-def test_rows_of_which_none_can_be_used_are_rejects(write, read_tables, read, data):
-    rejects = read_tables(read(write("a", data)))
-    assert [reject.reason for reject in rejects] == ["malformed annotation"] * 3
-    assert all("differ in length or depth" in reject.detail for reject in rejects)
-
-
 def nameless_database():
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript('CREATE TABLE a ("", x); INSERT INTO a VALUES (1, 2)')
@@ -208,7 +192,6 @@ def nameless_database():
         (ReadParquet, parquet_bytes(pa.table({"": [1], "x": [2]}))),
         (ReadSqlite, nameless_database()),
         (ReadJsonl, b'{"": 1, "x": 2}\n'),
-        (ReadCsv, b",x\n1,2\n"),
     ],
 )
 def test_a_column_without_a_name_is_left_out(write, read_tables, read, data):
