@@ -67,13 +67,11 @@ def fitted(declared, value):
         (tensor(1, dtype="uint64"), [2**63], [2**63]),
         (tensor(2, dtype="float64"), "0.1 nan", [0.1, math.nan]),
         (tensor(2, dtype="string"), "a, b", ("a", "b")),
-        (tensor(2, dtype="string"), ["a", "b"], ("a", "b")),
         (sequence(), "5 8 2", [5, 8, 2]),
         (sequence(), "[]", (0,)),
         (sequence(2), [], (0, 2)),
         (sequence(2), "1 2 3 4", [[1, 2], [3, 4]]),
         (sequence(2), [[1, 2], [3, 4]], [[1, 2], [3, 4]]),
-        (sequence(dtype="float32"), "0.5", [0.5]),
         (sequence(dtype="string"), '["a", "b"]', ("a", "b")),
         (sequence(dtype="string"), "a|b c", ("a", "b c")),
         (label("cat", "dog"), " cat ", "cat"),
@@ -101,7 +99,6 @@ def test_what_fits(declared, value, expected):
 @pytest.mark.parametrize("value", ["", " ", None])
 def test_what_stands_for_a_missing_number(value):
     number, whole, text = parse_schema({"a": FLOAT, "b": INT, "c": {"kind": "text"}})
-
     assert fit(number, "a", value, str, missing_number=-1.5) == -1.5
     assert fit(number, "a", "2", str, missing_number=-1.5) == 2
     assert fit(text, "c", value, str, missing_number=-1.5) == (value or "")
@@ -130,7 +127,6 @@ def test_what_stands_for_a_missing_number(value):
         *((tensor(2), nothing, "empty, where") for nothing in ("", None)),
         (tensor(1), {"a": 1}, "a list of 1 int64"),
         (tensor(1, dtype="uint8"), [300], "range of uint8"),
-        (tensor(1, dtype="uint64"), [-1], "range of uint64"),
         (tensor(1, dtype="bool"), [2], "range of bool"),
         *((sequence(), nothing, "where a list of int64 numbers was") for nothing in ("", None)),
         *(

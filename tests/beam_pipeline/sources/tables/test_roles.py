@@ -10,9 +10,9 @@ from beam_pipeline.sources.tables.json import ReadJsonl
 FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
 
 
-def roles_of(make_tree, text, read=ReadCsv, **options):
-    root = make_tree({"t.csv": text.replace("|", "\n") + "\n", **FILES})
-    return read(f"{root}/t.csv", **options).plan()[0].roles
+def plan_of(make_tree, text, files=FILES, **options):
+    root = make_tree({"t.csv": text.replace("|", "\n") + "\n", **files})
+    return ReadCsv(f"{root}/t.csv", **options).plan()[0]
 
 
 # `columns|rows -> role=column …`; the files img/1.jpg, img/2.jpg and img/s.wav exist.
@@ -42,7 +42,7 @@ image,caption|img/1.jpg,one|img/1.jpg,two -> image=image captions=caption
 @pytest.mark.parametrize("row", BY_NAME)
 def test_roles_by_name_and_values(make_tree, row):
     text, _, expected = row.partition(" ->")
-    roles = roles_of(make_tree, text)
+    roles = plan_of(make_tree, text).roles
     found = {media.feature: media.column for media in roles.media} | dict(roles.labels)
     found |= {
         "boxes": ",".join(roles.boxes.corners),
@@ -67,13 +67,12 @@ def test_roles_by_name_and_values(make_tree, row):
 )  # fmt: skip
 def test_what_is_wrong_is_said(make_tree, text, options, message):
     with pytest.raises(ConfigError, match=message):
-        roles_of(make_tree, text, **options)
+        plan_of(make_tree, text, **options)
 
 
 def test_what_was_understood_is_said(make_tree):
-    root = make_tree({"t.csv": "id,kind,age\n1,cat,3\n2,dog,4\n", "img/1.jpg": "", "img/2.jpg": ""})
-    plan, _ = ReadCsv(f"{root}/t.csv", label_column="kind").plan()
-    assert plan.understood == [
+    text = "id,kind,age|1,cat,3|2,dog,4"
+    assert plan_of(make_tree, text, label_column="kind").understood == [
         ("paths", "by the names in column 'id' of t.csv"),
         ("image", "column 'image'"),
         ("label", "column 'kind'"),
@@ -98,22 +97,16 @@ PETS = "file,id,kind,sex|1.jpg,p1,cat,f|2.jpg,p2,dog,m|1.jpg,p3,cat,m|2.jpg,p4,d
     ids=["open", "stated", "none", "one is left", "no file", "captions", "amounts"],
 )
 def test_of_two_columns_that_may_be_the_label_a_user_chooses(make_tree, text, options, choices):
-    root = make_tree({"t.csv": text.replace("|", "\n") + "\n", **FILES})
-    plan, _ = ReadCsv(f"{root}/t.csv", **options).plan()
+    plan = plan_of(make_tree, text, **options)
     assert (plan.problem.choices if plan.problem else None) == choices
-    assert [column for _, column in plan.roles.labels] == (
-        ["sex"] if options.get("label_column") == "sex" else []
-    )
+    assert plan.roles.label == ("sex" if options.get("label_column") == "sex" else "")
 
 
 def test_names_of_files_that_two_folders_have(make_tree):
-    root = make_tree(
-        {"t.csv": "id,x\n1,a\n2,b\n", **{f"{a}/{b}.jpg": "" for a in "ab" for b in "12"}}
-    )
-    with pytest.raises(
-        ConfigError, match=r"column 'id' names (a/1\.jpg and b|b/1\.jpg and a)/1\.jpg"
-    ):
-        ReadCsv(f"{root}/t.csv").plan()
+    files = {f"{folder}/{name}.jpg": "" for folder in "ab" for name in "12"}
+    message = r"column 'id' names (a/1\.jpg and b|b/1\.jpg and a)/1\.jpg"
+    with pytest.raises(ConfigError, match=message):
+        plan_of(make_tree, "id,x|1,a|2,b", files)
 
 
 def test_lists_of_json(make_tree):
@@ -126,9 +119,8 @@ def test_lists_of_json(make_tree):
 
 @pytest.mark.parametrize("column", ["rooms", "image_id"])
 def test_numbers_in_several_rows_are_not_names_of_files(make_tree, column):
-    rows = "".join(f"{room},{room}00\n" for room in (1, 2, 2, 1))
-    root = make_tree({"t.csv": f"{column},price\n{rows}", "s/1.wav": "", "s/2.wav": ""})
-    plan, _ = ReadCsv(f"{root}/t.csv").plan()
+    text = f"{column},price|1,100|2,200|2,200|1,100"
+    plan = plan_of(make_tree, text, {"s/1.wav": "", "s/2.wav": ""})
     assert bool(plan.roles.media) == (column == "image_id")
 
 
@@ -136,7 +128,7 @@ def test_numbers_in_several_rows_are_not_names_of_files(make_tree, column):
 def test_numbers_are_not_names_of_splits_unless_an_option_asks_for_it(make_tree, name):
     text = f"image,label,{name}|img/1.jpg,cat,0|img/2.jpg,dog,2"
     with pytest.raises(ProblemError, match=rf"--split-column\) to {name}") as raised:
-        roles_of(make_tree, text)
+        plan_of(make_tree, text)
     assert raised.value.problem.option == "split_column"
-    assert roles_of(make_tree, text, split_column=name).split == name
-    assert roles_of(make_tree, text, ignore_columns=[name]).split == ""
+    assert plan_of(make_tree, text, split_column=name).roles.split == name
+    assert plan_of(make_tree, text, ignore_columns=[name]).roles.split == ""
