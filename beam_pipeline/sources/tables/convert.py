@@ -21,7 +21,6 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
@@ -215,13 +214,11 @@ def _class_label(feature: Feature, value: Any, _: Callable[[str], str]) -> Value
 
 def _class(feature: Feature, value: Any) -> str:
     """Return the class with that name, else the class with that number."""
-    if isinstance(value, list | dict):
-        raise ValueError
     label = named_class(class_name(value), feature.classes)
     if feature.classes and label not in feature.classes:
         (number,) = _parsed([label], "float32")  # "3.0" in a CSV
         label = named_class(class_name(number), feature.classes)
-    if not label or (feature.classes and label not in feature.classes):
+    if not label or isinstance(value, list | dict) or label not in (feature.classes or [label]):
         raise ValueError
     return label
 
@@ -408,9 +405,7 @@ def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]
 
     Raises:
         RecordError: A row has an unusable value.
-        DataError: There are too many columns.
     """
-    check_number(batch.columns, "the rows")
     kind_of: Callable[[Any], Kind | None] = kind_of_values if table.is_typed else kind_of_texts
     if table.is_typed:
         check_forms(batch.columns, roles)

@@ -252,10 +252,9 @@ def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
 
 
 def _table_layout(name: str, sign: str, source: type[ReadTables]) -> Layout:
-    def claim(tree: Tree, config: BuildConfig) -> Claim | None:
-        return _Tables(name, source, tree, config).claim()
-
-    return source_layout(name, sign, source, claim)
+    return source_layout(
+        name, sign, source, lambda tree, config: _Tables(name, source, tree, config).claim()
+    )
 
 
 def _container_layout(

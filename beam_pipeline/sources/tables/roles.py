@@ -473,7 +473,7 @@ def _with_boxes(roles: Roles, **changes: object) -> Roles:
     return dataclasses.replace(roles, boxes=dataclasses.replace(roles.boxes, **changes))  # type: ignore[arg-type]
 
 
-def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]:
+def _columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]:
     """Return the columns next to files that mark one class each with 1, and 0 or -1.
 
     Tables may lack these columns.
@@ -483,7 +483,7 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
     roles = _Chooser(sample, options).proposed()
     if not roles.key or roles.label_columns or roles.boxes:
         return ()
-    names = [name for name in _without_role(sample.names, roles, sample) if not is_id(name)]
+    names = [name for name in _without_role(sample.names, roles, sample) if not _is_id(name)]
     marks = {
         mark_of(row.values.get(name))
         for row in sample.rows
@@ -494,7 +494,7 @@ def columns_of_classes(sample: Sample, options: TableOptions) -> tuple[str, ...]
     return tuple(names) if is_one and not any(OF_COLUMNS in name for name in names) else ()
 
 
-def open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
+def _open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
     """Ask which column is the label of a file, if there are several candidates.
 
     Candidates have few values, which repeat. There is no question if a column is named like a text
@@ -562,7 +562,7 @@ def _with_forms(roles: Roles, sample: Sample) -> Roles:
     return dataclasses.replace(_with_boxes(roles, per_box=per_box), forms=forms)
 
 
-def understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
+def _understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
     """Describe the role of each column, one line per role."""
     others = [name for name in sample.names if name not in roles.taken]
     for media in roles.media:
@@ -602,8 +602,7 @@ def _shown(names: Collection[str]) -> str:
     return ", ".join(few[:8]) + (f", … ({len(few):,})" if few[8:] else "")
 
 
-def is_id(name: str) -> bool:
-    """Return whether a column has the name of ids."""
+def _is_id(name: str) -> bool:
     return lowered(name).endswith("id")
 
 
@@ -614,7 +613,7 @@ def _is_only_label(names: Sequence[str], sample: Sample) -> bool:
 def _may_be_classes(name: str, sample: Sample) -> bool:
     """Return whether a column has no sentences, URLs, ids or many numbers."""
     texts = sample.column(name).texts
-    is_other = lowered(name) in _NO_CLASSES or is_id(name) or any("://" in text for text in texts)
+    is_other = lowered(name) in _NO_CLASSES or _is_id(name) or any("://" in text for text in texts)
     has_sentences = sum(text.count(" ") for text in texts) > _MAX_SPACES * len(texts)
     return bool(texts) and not is_other and not has_sentences and not _are_many(texts)
 
@@ -705,7 +704,7 @@ def _are_per_box(boxes: Any, values: Any) -> bool:
     )
 
 
-def ignorable(values: Mapping[str, Any]) -> Iterator[str]:
+def _ignorable(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names that `ignore_columns` may contain: a row's columns and box attributes."""
     yield from values
     for column, value in values.items():
@@ -747,14 +746,14 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
     sample = Sample(tables, [*map(first_rows, tables)])
     if not sample.rows and not tables[0].header:
         raise ConfigError(f"{tables[0].file.path} has no line with a JSON object; write some")
-    members = (name for row in sample.rows for name in ignorable(row.values))
+    members = (name for row in sample.rows for name in _ignorable(row.values))
     check_ignored(options.ignore_columns, [*dict.fromkeys((*sample.names, *members))])
     nested = _objects_in(sample, options).difference(options.ignore_columns)
     asked = _cells(options, sample.names)
     if asked != Cells():
         sample = Sample([dataclasses.replace(table, cells=asked) for table in tables], sample.raw)
     sample = _with_files(sample.with_cells(as_json=nested), options)
-    if classes := columns_of_classes(sample, options):
+    if classes := _columns_of_classes(sample, options):
         sample = sample.with_cells(classes=classes)
     roles = roles_of(sample, options)
     _check_headers(sample, options, roles, classes)
@@ -762,9 +761,9 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
         tables=sample.tables,
         roles=roles,
         sample=sample,
-        understood=[*_files_understood(sample), *understood(roles, sample)],
+        understood=[*_files_understood(sample), *_understood(roles, sample)],
         classes=[*_classes_of_forms(sample, roles)],
-        problem=open_label(roles, sample, options),
+        problem=_open_label(roles, sample, options),
     )
 
 
@@ -872,7 +871,7 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
         stated = [*filter(None, texts)]
         distinct = sorted(set(stated))
         has_suffixes = any(map(media_kind, distinct))
-        is_usual = is_id(name) or lowered(name) in (*known.IMAGE, *known.AUDIO) or has_suffixes
+        is_usual = _is_id(name) or lowered(name) in (*known.IMAGE, *known.AUDIO) or has_suffixes
         if len(distinct) < len(stated) and not is_usual:
             continue  # numbers of rooms, or kinds, may match names of files by chance
         matches = [index.matches(value, table.file.near) for value in distinct]

@@ -21,6 +21,7 @@ from beam_pipeline.sources.tables.types import (
     kind_of_json,
     kind_of_text,
     list_of_text,
+    stripped,
     wider,
 )
 from tfrecord_dataset.format.split_names import split_of_folders
@@ -182,7 +183,7 @@ class Sample:
         is_usual = [each == form for each in forms]
         usual = [*itertools.compress(stated, is_usual)]
         held = self.declarations[name].media if name in self.declarations else ""
-        names = [(file, _text(value)) for file, value in usual]
+        names = [(file, stripped(value)) for file, value in usual]
         media = held or self.found.get(name) or kind_of_all(text for _, text in names)
         is_there = bool(held) or name in self.found
         if not is_there and (media or lowered(name) in FILE):
@@ -224,7 +225,7 @@ class Sample:
     def check_inside(self, columns: Iterable[str]) -> None:
         """Raise ConfigError if all files of one of these columns are outside the input."""
         for column in columns:
-            values = ((file, _text(values.get(column))) for file, values in self.rows)
+            values = ((file, stripped(values.get(column))) for file, values in self.rows)
             names = [(file, name) for file, name in values if name]
             errors = [error for file, name in names if (error := _error_of(file, name))]
             if errors and len(errors) == len(names):
@@ -279,7 +280,3 @@ def _form(value: Any, kind: Kind | None) -> str:
     if not isinstance(value, list | dict):
         return "plain"
     return "list" if isinstance(kind, ListOf) else "object"
-
-
-def _text(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else ""

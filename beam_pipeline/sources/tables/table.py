@@ -20,7 +20,7 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.types import class_name, classes_marked
+from beam_pipeline.sources.tables.types import class_name, classes_marked, stripped
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 
@@ -93,7 +93,7 @@ class Cells:
         if name in self.as_json:
             yield json_text
         if self.missing:
-            yield lambda value: missing if _text(value) in self.missing else value
+            yield lambda value: missing if stripped(value) in self.missing else value
         if self.decimal_comma:
             yield _with_point
         if self.numbered and name == self.numbered:
@@ -112,12 +112,8 @@ def json_text(value: Any) -> str | None:
 
 
 def _with_point(value: Any) -> Any:
-    is_number = _DECIMAL_COMMA.fullmatch(text := _text(value))
+    is_number = _DECIMAL_COMMA.fullmatch(text := stripped(value))
     return text.replace(".", "").replace(",", ".") if is_number else value
-
-
-def _text(value: Any) -> str:
-    return value.strip() if isinstance(value, str) else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,6 @@ from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.malformed import malformed
 
 Scalar = type[int] | type[float] | type[str]
-_WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 100
@@ -109,7 +108,7 @@ def truth_as_number(text: str) -> int | str:
 def parse_list(text: str) -> list[Any]:
     """Parse a list written as JSON or in Python, such as ['a', None]; refuse anything else."""
     try:
-        value = None if is_deep(text) else _parse(text)
+        value = None if is_deep(text) else _parsed(text)
     except (ValueError, RecursionError) as error:
         raise malformed(f"{text[:100]!r} is not a list: {error}") from error
     if not isinstance(value, list):
@@ -117,7 +116,7 @@ def parse_list(text: str) -> list[Any]:
     return value
 
 
-def _parse(text: str) -> Any:
+def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
@@ -227,9 +226,7 @@ def _as_spaced(kind: Kind, other: Kind) -> Kind:
 
 
 def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
-    if one is None or other is None:
-        return one or other
-    return max(one, other, key=_WIDTH.__getitem__)
+    return max(one, other, key=(None, int, float, str).index)
 
 
 # Only numbers with few enough digits for 64 bits; `kind_of_text` handles the rest.
@@ -436,6 +433,11 @@ def named_class(name: str, classes: Sequence[str]) -> str:
     if name not in classes and is_number and int(name) < len(classes):
         return classes[int(name)]
     return name
+
+
+def stripped(value: Any) -> str:
+    """Return a text without blanks around it; "" for any other value."""
+    return value.strip() if isinstance(value, str) else ""
 
 
 def is_stated(value: Any) -> bool:
