@@ -29,7 +29,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference import diff
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.verification.whole_dataset import verify
+from beam_pipeline.dataset.verification import verify
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError, DataError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage

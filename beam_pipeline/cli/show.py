@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from beam_pipeline.dataset.opening import Dataset
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 from beam_pipeline.report.drawing import draw_example
 from tfrecord_dataset.inner_paths import name_part
 

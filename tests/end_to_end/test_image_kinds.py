@@ -9,7 +9,7 @@ from PIL import ExifTags, Image
 
 import beam_pipeline
 import trainer
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 
 # TFDS 4.9 calls functions deprecated in protobuf 6.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from end_to_end.building import build
 
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 
 # TFDS 4.9 calls functions deprecated in protobuf 6.
 pytestmark = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")

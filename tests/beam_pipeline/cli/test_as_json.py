@@ -9,7 +9,7 @@ from testdata.make_golden import GOLDEN
 
 from beam_pipeline.cli import as_json, commands
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 from beam_pipeline.sources.layout import Claim, Rank
 
 TABLE = """image,label,split

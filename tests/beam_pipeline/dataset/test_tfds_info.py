@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import tfds
+from beam_pipeline.describe.tfds import TfdsInfo, read_class_names
 from beam_pipeline.errors import DataError
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.format.metadata import ShardEntry
@@ -60,7 +60,7 @@ def test_class_names(tmp_path):
     (tmp_path / "label.labels.txt").write_text("cat\ndog\n")
     (tmp_path / "objects-kind.labels.txt").write_text("wheel\n")
 
-    assert class_names(str(tmp_path), ["label", "objects/kind", "image"]) == {
+    assert read_class_names(str(tmp_path), ["label", "objects/kind", "image"]) == {
         "label": ("cat", "dog"),
         "objects/kind": ("wheel",),
     }

@@ -8,7 +8,7 @@ from sealing import edit
 
 import beam_pipeline
 from beam_pipeline.cli import commands
-from beam_pipeline.dataset.reading import read_frames
+from beam_pipeline.dataset.shards import read_frames
 from tfrecord_dataset.sealed_json import sealed
 
 

@@ -11,8 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline import recipe
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.tfds_info import TfdsInfo
-from beam_pipeline.dataset.verification.shards import (
+from beam_pipeline.dataset.shards import (
     FileProblemError,
     cause_of,
     hash_cause,
@@ -23,6 +22,7 @@ from beam_pipeline.dataset.verification.shards import (
 )
 from beam_pipeline.describe import card, croissant, index, metadata, provenance, statistics, tfds
 from beam_pipeline.describe.description import texts_of_schema
+from beam_pipeline.describe.tfds import TfdsInfo
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.job import watched
