@@ -54,7 +54,7 @@ LAYERS = {
         kinds
         schema
         running
-        inspect option_values layout_names
+        inspect option_values
         build_options build_arguments
         config
         problems

@@ -9,8 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
-from inspecting import place
-from inspecting import schema_of
+from inspecting import place, schema_of
 from PIL import Image as Pixels
 from PIL import ImageOps
 from pycocotools import mask as coco_masks

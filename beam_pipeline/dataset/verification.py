@@ -11,8 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline import recipe
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.tfds_info import TfdsInfo
-from beam_pipeline.dataset.verification.shards import (
+from beam_pipeline.dataset.shards import (
     FileProblemError,
     cause_of,
     hash_cause,
@@ -21,8 +20,8 @@ from beam_pipeline.dataset.verification.shards import (
     stated_bytes,
     verify_shard,
 )
-from beam_pipeline.describe import card, croissant, index, metadata, provenance, statistics, tfds
-from beam_pipeline.describe.description import texts_of_schema
+from beam_pipeline.describe import croissant, description, index, metadata, tfds
+from beam_pipeline.describe.tfds import TfdsInfo
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.job import watched
@@ -96,8 +95,13 @@ def _descriptions(info: Dataset) -> dict[str, str | None]:
     name, version = info.metadata["name"], info.metadata["version"]
     can_read = not info.compressed
     texts = tfds.texts(name, version, info.schema, info.splits, reads_shards=can_read)
-    others = (statistics.FILE, card.FILE, croissant.FILE, recipe.FILE, _REJECTS)
-    return {**listed, **dict.fromkeys(others), **texts, **texts_of_schema(info.schema)}
+    others = [metadata.STATISTICS_FILE, description.CARD_FILE, croissant.FILE, recipe.FILE]
+    return {
+        **listed,
+        **dict.fromkeys([*others, _REJECTS]),
+        **texts,
+        **description.texts_of_schema(info.schema),
+    }
 
 
 def _written_files(info: Dataset) -> set[str]:
@@ -136,19 +140,19 @@ def _provenance_problems(info: Dataset) -> Iterator[str]:
     if info.is_adopted:
         return
     try:
-        data = stated_bytes(info.path, provenance.FILE, None)
+        data = stated_bytes(info.path, metadata.BUILD_FILE, None)
         check_seal(data)
         if parse_object(data).get("metadata_sha256") != info.sha256:
-            yield problem(provenance.FILE, "it belongs to another metadata.json")
+            yield problem(metadata.BUILD_FILE, "it belongs to another metadata.json")
     except (FileProblemError, ValueError) as error:
-        yield problem(provenance.FILE, str(error))
+        yield problem(metadata.BUILD_FILE, str(error))
 
 
 def _extra_problems(info: Dataset) -> Iterator[str]:
     """Report files that readers may take for part of the dataset; others are the user's own."""
     if is_web(info.path):  # cannot be listed
         return
-    belonging = {metadata.FILE, provenance.FILE, _FAILED_REJECTS, *info.files}
+    belonging = {metadata.FILE, metadata.BUILD_FILE, _FAILED_REJECTS, *info.files}
     belonging |= _written_files(info) | {shard.file for shard in _shards(info)}
     looks_alike = _looks_adopted if info.is_adopted else _looks_built
     for path in _present_files(info):
