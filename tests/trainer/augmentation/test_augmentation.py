@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageEnhance, ImageOps
 
-from trainer.augmentation import PLACES_POLICIES, POLICIES
-from trainer.augmentation.rand_augment import IN_PLACE, MOVING, rand_augment_in_place
+from trainer.augmentation import IN_PLACE, MOVING, PLACES_POLICIES, POLICIES, rand_augment_in_place
 from trainer.options.shared import AUGMENTATIONS, AUTO
 
 OPERATIONS = IN_PLACE | MOVING

@@ -5,9 +5,8 @@ import math
 import pytest
 
 from trainer.options.train import TrainConfig
-from trainer.report.chart import chart, thinned
 from trainer.report.history import Best, curves, verdict
-from trainer.report.page import Pictured, Sections, command, html
+from trainer.report.page import Pictured, Sections, chart, command, html, thinned
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -9,7 +9,7 @@ from trainer.tasks.figures import (
     Worst,
     precision_recall,
 )
-from trainer.tasks.segmentation import PixelConfusion
+from trainer.tasks.targets.maps import PixelConfusion
 
 CLASSES = ("a", "b", "c")
 

@@ -13,14 +13,16 @@ from kinds_of_learning import training
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.predicting.items import read_items
-from trainer.tasks import sequence_models
 from trainer.tasks.inputs import input_type
-from trainer.tasks.inputs.audio import Audio, log_mel
-from trainer.tasks.inputs.category import Category
-from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Array, Numbers, encode_together, restore_unit, standardize
-from trainer.tasks.inputs.sequences import Ids, Series
-from trainer.tasks.inputs.words import Words
+from trainer.tasks.inputs.image import Array, Image
+from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words, before_last_zeros, log_mel
+from trainer.tasks.inputs.tabular import (
+    Category,
+    Numbers,
+    encode_together,
+    restore_unit,
+    standardize,
+)
 
 TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
 
@@ -151,7 +153,7 @@ def test_texts_that_have_no_words_are_an_error(texts, message):
     ],
 )
 def test_what_is_padding_in_a_series(rows, expected):
-    mask = sequence_models.before_last_zeros(np.array([rows], "float32"))
+    mask = before_last_zeros(np.array([rows], "float32"))
 
     assert np.asarray(mask).astype(int).tolist() == [expected]
 

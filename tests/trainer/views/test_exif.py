@@ -8,7 +8,7 @@ import tensorflow as tf
 from file_bytes import image_bytes
 from PIL import Image, ImageOps
 
-from trainer.views.exif import exif_orientation, upright
+from trainer.tasks.inputs.image import exif_orientation, upright
 
 PIXELS = np.kron(
     np.array([[0, 80, 160], [240, 40, 120]], np.uint8)[..., None], np.ones((16, 16, 3), np.uint8)

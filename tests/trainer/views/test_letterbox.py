@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
-from trainer.tasks.detection.suppression import in_image
+from trainer.tasks.detection import in_image
 from trainer.views import WHOLE, Views, draw, see_boxes, whole
 from trainer.views.pixels import GREY, see_image
 

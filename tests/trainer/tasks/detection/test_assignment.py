@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.tasks.detection.points import assign, points_of
+from trainer.tasks.detection import assign, points_of
 
 POINTS = points_of(ImageSize(64, 96))  # 8 x 12, 4 x 6 and 2 x 3 points
 

@@ -7,9 +7,8 @@ import pytest
 import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
-from trainer.tasks.detection.points import points_of
-from trainer.tasks.detection.suppression import detections
+from trainer.tasks.detection import detections, points_of
+from trainer.tasks.mean_average_precision import MeanAveragePrecision
 
 POINTS = points_of(ImageSize(64, 64))
 

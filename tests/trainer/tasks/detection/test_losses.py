@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.detection.losses import giou
-from trainer.tasks.detection.points import assign, points_of
+from trainer.tasks.detection import assign, giou, points_of
 from trainer.tasks.targets import BoxesTarget
 
 POINTS = points_of(ImageSize(64, 64))

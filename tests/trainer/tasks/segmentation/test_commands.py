@@ -13,10 +13,9 @@ from run_files import weights_of
 import trainer
 from trainer.commands import main
 from trainer.tasks import choose_task
-from trainer.tasks.class_weights import class_weights
 from trainer.tasks.drawing import resized
-from trainer.tasks.reading import training_batches
-from trainer.tasks.segmentation import PixelConfusion
+from trainer.tasks.reading import class_weights, training_batches
+from trainer.tasks.targets.maps import PixelConfusion
 
 CLASSES = ("background", "red", "blue")
 OPTIONS = ("--image-size", "32", "--batch-size", "8", "--epochs", "1", "--seed", "1")

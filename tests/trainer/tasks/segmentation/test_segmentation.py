@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.tasks.inputs import Image
-from trainer.tasks.segmentation import segmentation_loss, segmenter
 from trainer.tasks.targets import MapTarget
+from trainer.tasks.targets.maps import segmentation_loss, segmenter
 
 GOAL = MapTarget(name="map", classes=("sky", "tree", "house"), height=4, width=6)
 RANDOM = np.random.default_rng(1)
