@@ -6,6 +6,7 @@ as well.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -27,20 +28,11 @@ _GREY = 128.0
 Operation = Callable[[Tensor, Tensor], Tensor]
 
 
-def rand_augment(image: Tensor, seed: Tensor) -> Tensor:
-    """Apply two random operations of random strength to uint8 [height, width, channels].
+def rand_augment(operations: Sequence[Operation], image: Tensor, seed: Tensor) -> Tensor:
+    """Apply two of the operations, of random strength, to uint8 [height, width, channels].
 
     The seed is int64 [2].
     """
-    return _apply_some([*IN_PLACE.values(), *MOVING.values()], image, seed)
-
-
-def rand_augment_in_place(image: Tensor, seed: Tensor) -> Tensor:
-    """`rand_augment` without the geometric operations."""
-    return _apply_some([*IN_PLACE.values()], image, seed)
-
-
-def _apply_some(operations: Sequence[Operation], image: Tensor, seed: Tensor) -> Tensor:
     pixels = tf.cast(image, tf.float32)
     for layer in range(_NUM_LAYERS):
         own_seed = tf.random.experimental.stateless_fold_in(seed, layer)
@@ -180,13 +172,15 @@ class Augmentation:
 _CROP = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
 # Detection needs context: crops are larger, and may zoom out.
 _OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
+_RAND = functools.partial(rand_augment, [*IN_PLACE.values(), *MOVING.values()])
+_RAND_IN_PLACE = functools.partial(rand_augment, [*IN_PLACE.values()])
 
 POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         "none": Augmentation(),
         "flip": Augmentation(views=Views(mirror=True)),
         "crop": Augmentation(views=_CROP),
-        "rand": Augmentation(views=_CROP, pixels=rand_augment),
+        "rand": Augmentation(views=_CROP, pixels=_RAND),
     }
 )
 # For tasks with positions in an image: boxes, maps of classes.
@@ -194,6 +188,6 @@ PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         **POLICIES,
         "crop": Augmentation(views=_OBJECTS_CROP),
-        "rand": Augmentation(views=_OBJECTS_CROP, pixels=rand_augment_in_place),
+        "rand": Augmentation(views=_OBJECTS_CROP, pixels=_RAND_IN_PLACE),
     }
 )

@@ -137,19 +137,21 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
     images = images_of(features)
     if not images:
         decoding = dataclasses.replace(decoding, views=None)
+    whole_images = dataclasses.replace(decoding, image_dtype="uint8", views=None, augment=None)
 
     def parse(serialized: Any, key: Any = None, recall: Recall | None = None) -> Tensors:
         examples = tf.fill(tf.shape(serialized), misfit) if serialized.shape.rank else None
         parsed = tf.io.parse_example(serialized, spec, examples, name=operation)
         if not (images and (decoding.views or decoding.augment or recall)):
-            return decode_all(readers, parsed, decoding)
+            return _decode_all(readers, parsed, decoding)
         assert key is not None, "views are drawn by record"
-        seed = record_seed(decoding.seed, key)
+        # A seed by record and pass.
+        seed = tf.cast(key, tf.int64) * [1 << 32, 1] + [decoding.seed, 0]
         stored = None
         if recall is not None:
             kept = [(each, _reader(each)) for each in keepable(images)]
-            stored = recall(lambda: decode_stored(kept, parsed, decoding))
-        decoded = read_record(readers, parsed, decoding, seed, stored)
+            stored = recall(lambda: _decode_all(kept, parsed, whole_images))
+        decoded = _read_record(readers, parsed, decoding, seed, stored)
         return {output.name: decoded[output.name] for output in outputs(features, decoding)}
 
     return parse
@@ -159,14 +161,7 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
 Readers = Sequence[tuple[Feature, Reader]]
 
 
-def record_seed(seed: int, key: Tensor) -> Tensor:
-    """Return a record's seed in a pass, int64 [2], from its key (pass, number)."""
-    return tf.cast(key, tf.int64) * tf.constant([1 << 32, 1], tf.int64) + tf.constant(
-        [seed, 0], tf.int64
-    )
-
-
-def decode_all(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors:
+def _decode_all(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors:
     """Decode the outputs of all features by name, without views and augmentation."""
     decoded: Tensors = {}
     for feature, reader in readers:
@@ -174,7 +169,7 @@ def decode_all(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors
     return decoded
 
 
-def read_record(
+def _read_record(
     readers: Readers,
     parsed: Tensors,
     decoding: Decoding,
@@ -183,12 +178,13 @@ def read_record(
 ) -> Tensors:
     """Decode the outputs of one record with the views or augmentation of `decoding`.
 
-    `seed` is that of `record_seed`; `stored` are images of `decode_stored`, or None to decode them.
+    `seed` is the record's in a pass, int64 [2]; `stored` are decoded images, uint8 [height, width,
+    channels] at `decoding.image_size` by name, or None to decode them.
     """
     images = [(each, of) for each, of in readers if isinstance(of, Image)]
     images.sort(key=lambda each: each[1].nearest)  # draw the view for an image, not its map
     others = [(each, of) for each, of in readers if not isinstance(of, Image)]
-    decoded = decode_all(others, parsed, decoding)
+    decoded = _decode_all(others, parsed, decoding)
     boxes = [decoded[each.name] for each, _ in readers if each.kind == "boxes"]
     around = tf.concat(boxes, axis=0) if boxes else None
     view: View | None = None
@@ -233,9 +229,3 @@ def _augmented(augment: Augment, image: Tensor, seed: Tensor) -> Tensor:
             f"augment returns {shown}; return an image of the same kind, uint8 {image.shape}"
         )
     return tf.ensure_shape(changed, image.shape)
-
-
-def decode_stored(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors:
-    """Decode whole images at `decoding.image_size` by name, uint8 [height, width, channels]."""
-    whole_image = dataclasses.replace(decoding, image_dtype="uint8", views=None, augment=None)
-    return decode_all(readers, parsed, whole_image)

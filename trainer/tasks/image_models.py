@@ -256,7 +256,9 @@ def _retinanet_maps(image: Any, weights: str | None) -> dict[int, Any]:
             "name another model"
         )
     backbone, converter = _read_preset(_PRESET if weights == COCO else weights, weights)
-    scaled = keras.layers.Rescaling(_times_255(converter.scale), converter.offset or 0.0)(image)
+    # From pixels in 0..255, perhaps by channel, to 0..1.
+    scale = 255.0 if converter.scale is None else np.multiply(255.0, converter.scale).tolist()
+    scaled = keras.layers.Rescaling(scale, converter.offset or 0.0)(image)
     read = backbone.get_layer("backbone")
     pixels = keras.Input(image.shape[1:])
     inputs = keras.tree.map_structure(lambda _: pixels, read.input)
@@ -285,13 +287,6 @@ def _read_preset(preset: str, weights: str) -> tuple[Any, Any]:
             f"--weights {weights!r} cannot be read as keras_hub's {RETINANET}: {error}; give the "
             "folder of a preset, with config.json and model.weights.h5"
         ) from error
-
-
-def _times_255(scale: Any) -> Any:
-    """Convert a scale of pixels in 0..255, or one per channel, to that of pixels in 0..1."""
-    if scale is None:
-        return 255.0
-    return [255.0 * each for each in scale] if isinstance(scale, list | tuple) else 255.0 * scale
 
 
 def _pyramid(pyramid: Any, found: Mapping[str, Any]) -> dict[int, Any]:

@@ -16,7 +16,7 @@ from PIL import ImageOps
 
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.predicting.items import read_items
+from trainer.predicting import read_items
 from trainer.tasks.inputs import input_type
 from trainer.tasks.inputs.image import Array, Image, exif_orientation, upright
 from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words, before_last_zeros, log_mel
