@@ -183,45 +183,30 @@ def test_the_worst_are_kept_in_order_and_of_equals_the_first():
     assert [*worst] == [("b",), ("d",)]
 
 
-def boxes(*rows):
-    """Make targets of images with one box each."""
-    count = len(rows)
-    return {
-        "boxes": np.array(rows, np.float32)[:, None],
-        "labels": np.zeros((count, 1), np.int64),
-        "crowd": np.zeros((count, 1), bool),
-        "windows": np.array([[0, 0, 1, 1]] * count, np.float32),
-    }
+BOXES = {
+    "boxes": np.array([[[0.1, 0.1, 0.5, 0.5]]], np.float32),
+    "labels": np.zeros((1, 1), np.int64),
+    "crowd": np.zeros((1, 1), bool),
+    "windows": np.array([[0, 0, 1, 1]], np.float32),
+}
 
 
 @pytest.mark.parametrize(
     ("baseline", "targets", "result"),
     [
-        pytest.param(
-            MostFrequent("accuracy", ["a", "b", "c"]),
-            [[0, 1], [1, 1]],
-            {"baseline_accuracy": 0.75},
-            id="classes",
-        ),
-        pytest.param(Median(), [[[0.0], [9.0]], [[1.0]]], {"baseline_mae": 3.0}, id="numbers"),
-        pytest.param(
-            FrequentClasses(["a", "b", "c"]),
+        (MostFrequent("accuracy", CLASSES), [[0, 1], [1, 1]], {"baseline_accuracy": 0.75}),
+        (Median(), [[[0.0], [9.0]], [[1.0]]], {"baseline_mae": 3.0}),
+        (
+            FrequentClasses(CLASSES),
             [[[1, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 1, 1]]],
             {"baseline_f1": (1 + 2 / 3 + 0 + 4 / 5) / 4},
-            id="several classes",
         ),
-        pytest.param(
+        (  # without what is ignored
             MostFrequent("mIoU", ["a", "b"]),
             [[[[0, 0], [0, 1]], [[0, 0], [255, 255]]]],
             {"baseline_mIoU": 5 / 6 / 2},
-            id="maps, without what is ignored",
         ),
-        pytest.param(
-            MedianBoxes(["a"]),
-            [boxes((0.1, 0.1, 0.5, 0.5)), boxes((0.1, 0.1, 0.5, 0.5))],
-            {"baseline_mAP50": 1.0},
-            id="boxes",
-        ),
+        (MedianBoxes(["a"]), [BOXES, BOXES], {"baseline_mAP50": 1.0}),
     ],
 )
 def test_what_a_guess_reaches(baseline, targets, result):
@@ -231,7 +216,7 @@ def test_what_a_guess_reaches(baseline, targets, result):
 
 
 def test_a_model_compared_with_a_guess():
-    baseline = MostFrequent("accuracy", ["a", "b", "c"])
+    baseline = MostFrequent("accuracy", CLASSES)
     baseline.update(np.array([1, 1, 0, 1]), {})
     found = baseline.result()
     assert baseline.missing == ["c"]
@@ -245,7 +230,7 @@ def test_a_model_compared_with_a_guess():
 
 
 def test_of_several_classes_as_many_are_guessed_as_are_best():
-    baseline = FrequentClasses(["a", "b", "c"])
+    baseline = FrequentClasses(CLASSES)
     baseline.update(np.array([[1, 1, 0], [1, 1, 0], [0, 1, 0]]), {})
     baseline.value()
 

@@ -118,41 +118,32 @@ def test_weights_that_keras_cannot_fetch(tmp_path, monkeypatch):
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
-    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save_weights(
-        tmp_path / "other.weights.h5"
-    )
+    file = tmp_path / "other.weights.h5"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save_weights(file)
 
     with pytest.raises(ConfigError, match="--weights"):
-        build("MobileNet", weights=str(tmp_path / "other.weights.h5"))
+        build("MobileNet", weights=str(file))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("name", "options", "message"),
     [
-        pytest.param(
-            {"name": "nothing"},
-            "unknown --model 'nothing'; choose from: small, RetinaNet, Conv",
-            id="unknown",
-        ),
-        pytest.param({"name": "smal"}, r"did you mean 'small'\?", id="misspelt"),
-        pytest.param({"name": "mobilenetv2"}, r"did you mean 'MobileNetV2'\?", id="other case"),
-        pytest.param({"name": "small", "weights": "w.h5"}, "leave it out", id="small's weights"),
-        pytest.param(
-            {"name": "Xception", "side": 16},
-            "cannot take images of 16x16 .*; give another --image-size",
-            id="size",
-        ),
-        pytest.param(
-            {"name": "MobileNet", "weights": "imagenet", "channels": 1},
+        ("nothing", {}, "unknown --model 'nothing'; choose from: small, RetinaNet, Conv"),
+        ("smal", {}, r"did you mean 'small'\?"),
+        ("mobilenetv2", {}, r"did you mean 'MobileNetV2'\?"),
+        ("small", {"weights": "w.h5"}, "leave it out"),
+        ("Xception", {"side": 16}, "cannot take images of 16x16 .*; give another --image-size"),
+        (
+            *("MobileNet", {"weights": "imagenet", "channels": 1}),
             "with 1 channel: .*; leave out --weights",
-            id="channels",
         ),
-        pytest.param({"name": "MobileNet", "weights": "no.h5"}, "no.h5", id="no such weights"),
+        ("MobileNet", {"weights": "no.h5"}, "no.h5"),
+        ("RetinaNet", {}, "--model RetinaNet is for boxes"),
     ],
 )
-def test_models_that_cannot_be(arguments, message):
+def test_models_that_cannot_be(name, options, message):
     with pytest.raises(ConfigError, match=message):
-        build(**arguments)
+        build(name, **options)
 
 
 SCALE, OFFSET = [0.017, 0.018, 0.019], [-2.1, -2.0, -1.8]
@@ -242,9 +233,3 @@ def test_retinanets_that_cannot_be(model, channels, weights, message):
     pytest.importorskip("keras_hub", exc_type=ImportError)
     with pytest.raises(ConfigError, match=message):
         image_models.pyramid(model, keras.Input((64, 64, channels)), (8, 16, 32), weights)
-
-
-@pytest.mark.readers
-def test_it_is_for_boxes():
-    with pytest.raises(ConfigError, match="--model RetinaNet is for boxes"):
-        image_models.encode("RetinaNet", keras.Input((64, 64, 3)), None)
