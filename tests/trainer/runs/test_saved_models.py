@@ -14,7 +14,7 @@ import pytest
 from trainer.errors import ConfigError, RunDamagedError, TrainerError
 from trainer.runs.trained import load_model
 from trainer.tasks import Task
-from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.targets import OneClass
 
 CONFIG, WEIGHTS = "config.json", "model.weights.h5"

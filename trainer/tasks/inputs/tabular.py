@@ -7,6 +7,7 @@ column of 0 and 1 marks the records without them.
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import keras
@@ -15,10 +16,8 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
-from trainer.tasks import image_models
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
-from trainer.tasks.inputs.category import TextCategory
-from trainer.tasks.statistics import EPSILON, Moments, Statistic
+from trainer.tasks.statistics import EPSILON, MAX_CLASSES, Largest, Moments, Statistic, Strings
 from trainer.tasks.table_columns import DATE
 from trainer.tensors import finite
 
@@ -125,39 +124,6 @@ def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Array(Measured):
-    """A tensor [height, width] or [height, width, channels], treated as an image of any numbers.
-
-    `sizes` are (height, width, channels) of the model's input; one channel for two axes. `mean`
-    and `variance` are those of the train split by channel.
-    """
-
-    kind: ClassVar[str] = "array"
-
-    name: str
-    sizes: tuple[int, ...]
-    mean: tuple[float, ...] = not_compared()
-    variance: tuple[float, ...] = not_compared()
-
-    @classmethod
-    def suits(cls, feature: Feature) -> bool:
-        is_array = feature.kind == "tensor" and len(feature.shape) in (2, 3)
-        return is_array and feature.dtype not in STRINGS
-
-    @classmethod
-    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
-        sizes = tuple(size or 1 for size in feature.shape)
-        return cls(name=feature.name, sizes=sizes if len(sizes) == 3 else (*sizes, 1))
-
-    @property
-    def shape(self) -> tuple[int | None, ...]:
-        return self.sizes
-
-    def encode(self, x: Any) -> Any:
-        return image_models.convolutions(standardize(x, self.mean, self.variance))
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Date(Numbers):
     """A text `2024-05-31`, perhaps with a time; models take days since 2000, float32 [1].
 
@@ -211,3 +177,89 @@ class _DaysOfDates(Moments):
 
     def add(self, values: Any) -> None:
         super().add(days(tf.constant(values, tf.string)).numpy())
+
+
+_EMBEDDING = 16
+_MOST_VALUES = 1_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Category(Input):
+    """A class label; models take int64 [1].
+
+    0 means no label, number + 1 a class, `num_classes` + 1 any other number.
+    """
+
+    kind: ClassVar[str] = "category"
+    shape: ClassVar[tuple[int | None, ...]] = (1,)
+    dtype: ClassVar[str] = "int64"
+
+    name: str
+    num_classes: int = not_compared(0)
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        return feature.kind == "class_label" and not feature.shape
+
+    @classmethod
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        return cls(name=feature.name, num_classes=len(feature.classes))
+
+    def statistic(self) -> Statistic | None:
+        if self.num_classes:
+            return None
+        remedy = "declare it a scalar"
+        return Largest(self.name, "num_classes", least=-1, limit=MAX_CLASSES, remedy=remedy)
+
+    def stored(self, value: Any, feature: Feature, folder: Path, source: str) -> list[Any]:
+        if value in feature.classes:
+            return [feature.classes.index(value) + feature.label_offset]
+        return Input.stored(self, value, feature, folder, source)
+
+    def prepare(self, values: Any) -> Any:
+        return tf.clip_by_value(values + 1, 0, self.num_classes + 1)[:, tf.newaxis]
+
+    def encode(self, x: Any) -> Any:
+        return _embedded(x, self.num_classes + 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TextCategory(Input):
+    """A text with few distinct values; models take int64 [1].
+
+    0 means any other text, number + 1 a known value.
+    """
+
+    kind: ClassVar[str] = "text_category"
+    shape: ClassVar[tuple[int | None, ...]] = (1,)
+    group: ClassVar[str] = "category"
+    dtype: ClassVar[str] = "int64"
+
+    name: str
+    vocabulary: tuple[str, ...] = not_compared()
+
+    @classmethod
+    def suits(cls, feature: Feature) -> bool:
+        is_string = feature.kind == "scalar" and feature.dtype == "string"
+        return (feature.kind == "text" and not feature.shape) or is_string
+
+    @classmethod
+    def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
+        return cls(name=feature.name)
+
+    def statistic(self) -> Statistic:
+        return Strings(self.name, "vocabulary", _MOST_VALUES)
+
+    def host_step(self) -> keras.Layer:
+        return keras.layers.StringLookup(vocabulary=list(self.vocabulary))
+
+    def prepare(self, values: Any) -> Any:
+        return values[:, tf.newaxis]
+
+    def encode(self, x: Any) -> Any:
+        return _embedded(x, len(self.vocabulary) + 1)
+
+
+def _embedded(x: Any, num_values: int) -> Any:
+    embedding = keras.layers.Embedding(num_values, _EMBEDDING)(x)  # [b, 1, 16]
+    return keras.layers.Flatten()(embedding)

@@ -1,15 +1,21 @@
-"""RandAugment: two random operations per image, https://arxiv.org/abs/1909.13719.
+"""Augmentation of training records, different in each pass, by stateless seeds.
 
-The paper's operations, with torchvision's largest magnitudes. Images with boxes do not get
-geometric operations, which would have to move the boxes as well.
+RandAugment, https://arxiv.org/abs/1909.13719, has the paper's operations with torchvision's largest
+magnitudes. Images with boxes do not get geometric operations, which would have to move the boxes
+as well.
 """
 
+import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import tensorflow as tf
 
+from trainer.parsing import Augment
 from trainer.tensors import Tensor
+from trainer.views import Views
 
 _NUM_LAYERS = 2
 _STRENGTH = 0.9  # the paper's magnitude 9 of 10
@@ -22,20 +28,11 @@ _GREY = 128.0
 Operation = Callable[[Tensor, Tensor], Tensor]
 
 
-def rand_augment(image: Tensor, seed: Tensor) -> Tensor:
-    """Apply two random operations of random strength to uint8 [height, width, channels].
+def rand_augment(operations: Sequence[Operation], image: Tensor, seed: Tensor) -> Tensor:
+    """Apply two of the operations, of random strength, to uint8 [height, width, channels].
 
     The seed is int64 [2].
     """
-    return _apply_some([*IN_PLACE.values(), *MOVING.values()], image, seed)
-
-
-def rand_augment_in_place(image: Tensor, seed: Tensor) -> Tensor:
-    """`rand_augment` without the geometric operations."""
-    return _apply_some([*IN_PLACE.values()], image, seed)
-
-
-def _apply_some(operations: Sequence[Operation], image: Tensor, seed: Tensor) -> Tensor:
     pixels = tf.cast(image, tf.float32)
     for layer in range(_NUM_LAYERS):
         own_seed = tf.random.experimental.stateless_fold_in(seed, layer)
@@ -156,3 +153,41 @@ MOVING: Mapping[str, Operation] = {
     "translate_x": lambda image, strength: _translated(image, strength, 1),
     "translate_y": lambda image, strength: _translated(image, strength, 0),
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Augmentation:
+    """Augmentation of a training record's images.
+
+    Attributes:
+        views: Crops and flips, also applied to boxes; None for whole images.
+        pixels: Function applied to the viewed image; None for none.
+    """
+
+    views: Views | None = None
+    pixels: Augment | None = None
+
+
+# Inception's random resized crop, but of at least a quarter of the image.
+_CROP = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
+# Detection needs context: crops are larger, and may zoom out.
+_OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
+_RAND = functools.partial(rand_augment, [*IN_PLACE.values(), *MOVING.values()])
+_RAND_IN_PLACE = functools.partial(rand_augment, [*IN_PLACE.values()])
+
+POLICIES: Mapping[str, Augmentation] = MappingProxyType(
+    {
+        "none": Augmentation(),
+        "flip": Augmentation(views=Views(mirror=True)),
+        "crop": Augmentation(views=_CROP),
+        "rand": Augmentation(views=_CROP, pixels=_RAND),
+    }
+)
+# For tasks with positions in an image: boxes, maps of classes.
+PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
+    {
+        **POLICIES,
+        "crop": Augmentation(views=_OBJECTS_CROP),
+        "rand": Augmentation(views=_OBJECTS_CROP, pixels=_RAND_IN_PLACE),
+    }
+)

@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageEnhance, ImageOps
 
-from trainer.augmentation import PLACES_POLICIES, POLICIES
-from trainer.augmentation.rand_augment import IN_PLACE, MOVING, rand_augment_in_place
+from trainer.augmentation import IN_PLACE, MOVING, PLACES_POLICIES, POLICIES
 from trainer.options.shared import AUGMENTATIONS, AUTO
 
 OPERATIONS = IN_PLACE | MOVING
@@ -84,7 +83,7 @@ def test_rand_augment_of_boxes_is_a_function_of_its_seed_and_keeps_places():
     """Pixel values change, but the square stays in place, brighter or darker."""
     image = np.full((16, 16, 3), (60, 80, 100), np.uint8)
     image[4:12, 4:12] = (180, 160, 200)
-    function = tf.function(rand_augment_in_place, autograph=False)
+    function = tf.function(PLACES_POLICIES["rand"].pixels, autograph=False)
     seen = set()
 
     for number in range(24):

@@ -1,60 +1,11 @@
-"""Decoding of boxes, their mean average precision, and figures."""
+"""Mean average precision of boxes, and their figures."""
 
 import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
-from trainer.tasks.detection.points import points_of
-from trainer.tasks.detection.suppression import detections
-
-POINTS = points_of(ImageSize(64, 64))
-
-
-def outputs(*predictions):
-    """Make raw outputs for 2 classes from (point, class, logit, distance in strides)."""
-    raw = np.full((1, len(POINTS), 7), -20, np.float32)
-    for point, label, logit, distance in predictions:
-        raw[0, point, label] = logit
-        raw[0, point, 2:6] = np.log(np.expm1(distance))
-        raw[0, point, 6] = 20
-    return tf.constant(raw)
-
-
-@pytest.mark.parametrize(
-    ("predictions", "expected"),
-    [
-        pytest.param([], [], id="none"),
-        # Point 9 is at (12, 12): two strides of 8 to each side extend from -4, cut at 0, to 28.
-        pytest.param([(9, 1, 0.0, 2.0)], [(1, 0.707, [0, 0, 28, 28])], id="cut at the sides"),
-        pytest.param(
-            [(18, 0, 3.0, 2.0), (19, 0, 1.0, 2.0)],
-            [(0, 0.976, [4, 4, 36, 36]), (0, 0.416, [12, 4, 44, 36])],
-            id="the less probable of two on the same object is less so beside it",
-        ),
-        pytest.param(
-            [(18, 0, 1.0, 2.0), (18, 1, 3.0, 2.0)],
-            [(1, 0.976, [4, 4, 36, 36]), (0, 0.855, [4, 4, 36, 36])],
-            id="classes do not suppress each other",
-        ),
-    ],
-)
-def test_detections(predictions, expected):
-    found = {
-        name: value.numpy()[0] for name, value in detections(POINTS, outputs(*predictions)).items()
-    }
-
-    number = len(expected)
-    assert found["labels"].tolist() == [label for label, _, _ in expected] + [-1] * (100 - number)
-    assert found["scores"][:number].tolist() == pytest.approx(
-        [score for _, score, _ in expected], abs=1e-3
-    )
-    assert (found["scores"][number:] == 0).all()
-    boxes = np.reshape([box for _, _, box in expected], (-1, 4))
-    np.testing.assert_allclose(found["boxes"][:number] * 64, boxes, atol=1e-3)
+from trainer.tasks.mean_average_precision import MeanAveragePrecision
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfrecord_dataset import extras
 from trainer.errors import ConfigError
-from trainer.tasks.detection.suppression import in_image
+from trainer.tasks.detection import in_image
 from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
 
 # As shares of the image's area: 32² and 96² pixels of COCO's usual 640 x 480.
