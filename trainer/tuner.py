@@ -10,13 +10,13 @@ from typing import Any
 import tensorflow as tf
 
 from trainer import parsing
-from trainer.autograph import unconverted
 from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs.choices import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
+from trainer.tensors import unconverted
 
 _SEED = 0
 # Side of stored images for random crops, relative to the result's.

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.autograph import converted
 from trainer.errors import ConfigError
 from trainer.parsing.images import Image
 from trainer.parsing.reader import Augment, Decoding, Reader, Tensors
-from trainer.tensors import Tensor
+from trainer.tensors import Tensor, converted
 from trainer.views import View, draw, whole
 from trainer.views.pixels import as_dtype
 

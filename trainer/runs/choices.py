@@ -18,8 +18,8 @@ from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
+from trainer.options import AUTO, InputConfig
 from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
-from trainer.options.shared import AUTO, InputConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.runs.directory import RunConfig

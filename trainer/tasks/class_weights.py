@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trainer.autograph import unconverted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.reading import decoding_arguments
 from trainer.tasks.task import Task
+from trainer.tensors import unconverted
 
 BALANCED = "balanced"
 _BATCH_SIZE = 64

@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 
 from tfrecord_dataset.shown_text import size_text
-from trainer.autograph import converted, unconverted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, free_memory
@@ -18,7 +17,7 @@ from trainer.tasks.inputs import Input
 from trainer.tasks.statistics import Statistic
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
-from trainer.tensors import Tensor
+from trainer.tensors import Tensor, converted, unconverted
 
 _STATISTICS_BATCH_SIZE = 1024
 

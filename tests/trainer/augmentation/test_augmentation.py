@@ -7,7 +7,7 @@ from PIL import Image, ImageEnhance, ImageOps
 
 from trainer.augmentation import PLACES_POLICIES, POLICIES
 from trainer.augmentation.rand_augment import IN_PLACE, MOVING, rand_augment_in_place
-from trainer.options.shared import AUGMENTATIONS, AUTO
+from trainer.options import AUGMENTATIONS, AUTO
 
 OPERATIONS = IN_PLACE | MOVING
 

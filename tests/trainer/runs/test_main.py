@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.commands import as_json, main
-from trainer.runs.run_page import report_of
+from trainer.runs.recorder import report_of
 
 STEPS = "--batch-size 8 --epochs 2 --steps-per-epoch 5 --learning-rate 0.01 --optimizer sgd"
 

@@ -1,7 +1,8 @@
-"""Work between steps: checkpoints, validation, history, callbacks."""
+"""Work between steps: checkpoints, validation, history, report, callbacks."""
 
 import os
 import signal
+import types
 
 import keras
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from kinds_of_learning import training
 from tiers import first_quick
 
+from trainer.commands import main
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
 from trainer.report.history import Best
+from trainer.runs import recorder
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recorder import Recorder
 from trainer.training.checkpoint import Checkpoints
@@ -206,3 +209,38 @@ def test_a_signal_saves_the_run(make_recorder):
 
     assert make_recorder()[1].step == 2
     assert signal.getsignal(signal.SIGTERM) is handler
+
+
+SHORT = "--image-size 16 --epochs 1 --batch-size 8 --steps-per-epoch 2 --devices cpu --quiet"
+
+
+def options(data, run, *more):
+    return ["train", "--data", str(data), "--output", str(run), *SHORT.split(), *more]
+
+
+def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation(monkeypatch):
+    clock, drawn, history = [0], [], []
+
+    def write(page, rows):
+        drawn.append(len(rows))
+        clock[0] += 1
+
+    monkeypatch.setattr(recorder.RunPage, "_write", write)
+    monkeypatch.setattr(recorder, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    page = recorder.RunPage(None, None)
+    with page.completed():
+        for _ in range(30):
+            clock[0] += 1
+            history.append({})
+            page.draw(history)
+    assert drawn == [1, 20, 30]
+
+
+@pytest.mark.slow
+def test_a_page_of_another_split(colors, tmp_path):
+    run, page = tmp_path / "run", tmp_path / "test.html"
+    assert main(options(colors, run, "--seed", "1")) == 0
+    of_run = ("--data", str(colors), "--run", str(run), "--quiet")
+    assert main(["evaluate", *of_run, "--split", "test", "--report", str(page)]) == 0
+    assert "Split test." in page.read_text()
+    assert 'id="curves"' not in page.read_text()

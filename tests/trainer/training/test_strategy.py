@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.options.shared import Devices, parse_devices
+from trainer.options import Devices, parse_devices
 from trainer.options.train import TrainConfig
 from trainer.training.strategy import check_global_batch, create_strategy
 

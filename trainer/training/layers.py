@@ -1,12 +1,14 @@
-"""Random layers, such as dropout, as a function of (seed, step, replica).
+"""Layers whose state differs between replicas: batch normalisation and random layers.
 
-Keras's generators keep counters in variables: all replicas of a strategy draw the same numbers,
-and a resumed run repeats those of its first steps.
+Unless synchronised, Keras's batch normalisation computes statistics and moving averages from the
+replica's own part of a batch; the saved model has those of the first replica. Keras's random
+generators keep counters in variables: all replicas of a strategy draw the same numbers, and a
+resumed run repeats those of its first steps.
 """
 
 import functools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -14,6 +16,38 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.training.optimizers import inner_optimizer
+
+
+def is_apart(model: keras.Model) -> bool:
+    """Whether `model` has batch normalisation that is not synchronised."""
+    return any(
+        isinstance(layer, keras.layers.BatchNormalization) and not layer.synchronized
+        for layer in model._flatten_layers()
+    )
+
+
+def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[[], None]:
+    """Make a function that copies the first replica's statistics to all replicas and workers.
+
+    Every replica then evaluates the model that is saved. Training does not depend on them.
+    """
+    kept = [
+        each.value for each in model.non_trainable_variables if tf.as_dtype(each.dtype).is_floating
+    ]
+    if strategy.num_replicas_in_sync == 1 or not kept:
+        return lambda: None
+
+    def of_replica() -> None:
+        context = tf.distribute.get_replica_context()
+        is_first = tf.equal(context.replica_id_in_sync_group, 0)
+        own = [tf.where(is_first, each, tf.zeros_like(each)) for each in kept]
+        for variable, value in zip(
+            kept, context.all_reduce(tf.distribute.ReduceOp.SUM, own), strict=True
+        ):
+            variable.assign(value)
+
+    return tf.function(lambda: strategy.run(of_replica), autograph=False)  # type: ignore[no-any-return]
+
 
 # Number of draws by graph.
 Draws = weakref.WeakKeyDictionary[Any, int]
