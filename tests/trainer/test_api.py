@@ -1,7 +1,9 @@
 """`trainer.train`: options that it and the command reject, and users' own parts."""
 
+import functools
 import inspect
 import json
+import re
 
 import keras
 import numpy as np
@@ -12,7 +14,7 @@ from run_files import weights_of
 import trainer
 from tfrecord_dataset.options import fields_of
 from trainer.commands import main
-from trainer.errors import ConfigError, UnknownNameError
+from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs.preparing import OwnParts, make_optimizer
 from trainer.tasks.models import find_function, path_of
@@ -162,87 +164,38 @@ def test_paths():
     assert path_of(keras.optimizers.SGD()) == "an object of keras.src.optimizers.sgd.SGD"
 
 
-def config(**options):
-    return TrainConfig(data="D", output="R", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        pytest.param({"epochs": 0}, ConfigError, r"epochs \(--epochs\): 0", id="no epochs"),
-        pytest.param(
-            {"batch_size": -1}, ConfigError, r"batch_size \(--batch-size\): -1", id="batch size"
-        ),
-        pytest.param(
-            {"learning_rate": 0.0},
-            ConfigError,
-            r"learning_rate \(--learning-rate\): 0.0",
-            id="rate",
-        ),
-        pytest.param(
-            {"learning_rate": float("nan")},
-            ConfigError,
-            r"learning_rate \(--learning-rate\): nan",
-            id="nan",
-        ),
-        pytest.param(
-            {"clip_norm": -1.0}, ConfigError, r"clip_norm \(--clip-norm\): -1.0", id="clip norm"
-        ),
-        pytest.param({"seed": -1}, ConfigError, r"seed \(--seed\): -1", id="seed"),
-        pytest.param({"seed": 2**32}, ConfigError, "from 0 to 4,294,967,295", id="large seed"),
-        pytest.param({"ema": 1}, ConfigError, r"ema \(--ema\): 1 is out of bounds", id="ema"),
-        pytest.param({"task": "clas"}, UnknownNameError, r"task \(--task\) 'clas'", id="task"),
-        pytest.param({"schedule": "cosin"}, UnknownNameError, "'cosine'", id="schedule"),
-        pytest.param({"optimizer": "adm"}, UnknownNameError, "'adam'", id="optimizer"),
-        pytest.param({"precision": "float16"}, UnknownNameError, "float32", id="precision"),
-        pytest.param(
-            {"pad": {"a": 0}}, ConfigError, r"pad \(--pad\): {'a': 0} is out", id="no length"
-        ),
-        pytest.param(
-            {"model_fn": "m:f", "model": "VGG16"}, ConfigError, "choose one", id="two models"
-        ),
-        pytest.param({"resume": True, "overwrite": True}, ConfigError, "choose one", id="both"),
-        ({"head_epochs": 1}, ConfigError, "--head-epochs is for pretrained weights"),
-    ],
-)
-def test_wrong_options(options, error, message):
-    with pytest.raises(error, match=message):
-        config(**options)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 1.5}, r"epochs \(--epochs\): 1.5 is not a whole number; give one, such as 10"),
-        ({"epochs": True}, r"epochs \(--epochs\): True is not a whole number"),
-        ({"batch_size": "8"}, r"batch_size \(--batch-size\): '8' is not a whole number"),
-        ({"learning_rate": "fast"}, r"learning_rate \(--learning-rate\): 'fast' is not a number"),
-        (
-            {"image_size": "64"},
-            r"image_size \(--image-size\): '64' is not a size: give a side in pixels \(64\), or",
-        ),
-        (
-            {"image_size": (64, 0)},
-            r"image_size \(--image-size\): \(64, 0\) is not a size: give a side",
-        ),
-        ({"inputs": "image"}, r"inputs \(--inputs\): 'image' is not a list of names"),
-        (
-            {"deterministic": "yes"},
-            r"deterministic \(--deterministic\): 'yes' is neither True nor False",
-        ),
-        ({"target": 3}, r"target \(--target\): 3 is not a text"),
-        ({"pad": {"a": 1.5}}, r"pad \(--pad\): {'a': 1.5} is not a whole number"),
-        ({"pad": 3}, r"pad \(--pad\): 3 does not give whole numbers by name"),
-        ({"bacth_size": 8}, r"unknown option bacth_size \(did you mean 'batch_size'\?\)"),
-        ({"cache": "memroy"}, r"unknown cache \(--cache\) 'memroy' \(did you mean 'memory'"),
+        ({"epochs": 0}, "epochs (--epochs): 0"),
+        ({"epochs": 1.5}, "epochs (--epochs): 1.5 is not a whole number; give one, such as 10"),
+        ({"batch_size": "8"}, "batch_size (--batch-size): '8' is not a whole number"),
+        ({"learning_rate": float("nan")}, "learning_rate (--learning-rate): nan"),
+        ({"clip_norm": -1.0}, "clip_norm (--clip-norm): -1.0"),
+        ({"seed": 2**32}, "seed (--seed): 4294967296 is out of bounds"),
+        ({"ema": 1}, "ema (--ema): 1 is out of bounds"),
+        ({"task": "clas"}, "unknown task (--task) 'clas'"),
+        ({"cache": "memroy"}, "unknown cache (--cache) 'memroy' (did you mean 'memory'"),
+        ({"precision": "float16"}, "unknown precision (--precision) 'float16'"),
+        ({"image_size": "64"}, "image_size (--image-size): '64' is not a size: give a side in"),
+        ({"inputs": "image"}, "inputs (--inputs): 'image' is not a list of names"),
+        ({"deterministic": "yes"}, "deterministic (--deterministic): 'yes' is neither True nor"),
+        ({"target": 3}, "target (--target): 3 is not a text"),
+        ({"pad": {"a": 0}}, "pad (--pad): {'a': 0} is out of bounds"),
+        ({"pad": 3}, "pad (--pad): 3 does not give whole numbers by name"),
+        ({"bacth_size": 8}, "unknown option bacth_size (did you mean 'batch_size'?)"),
+        ({"model_fn": "m:f", "model": "VGG16"}, "--model-fn cannot be combined with --model or"),
+        ({"resume": True, "overwrite": True}, "--resume continues a run, but --overwrite"),
+        ({"head_epochs": 1}, "--head-epochs is for pretrained weights"),
     ],
 )
-def test_train_checks_as_the_command(options, message):
-    with pytest.raises(ConfigError, match=f"^{message}"):
+def test_wrong_options(options, message):
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
         trainer.train("no data", "no run", **options)
 
 
 def test_what_stands_for_the_same():
+    config = functools.partial(TrainConfig, data="D", output="R")
     given = config(image_size=32, inputs=["a"], learning_rate=1, epochs=np.int64(3))
 
     assert given == config(image_size=(32, 32), inputs=("a",), learning_rate=1.0, epochs=3)

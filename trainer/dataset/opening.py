@@ -71,10 +71,8 @@ def open(
         DatasetDamagedError: metadata.json cannot be read, one of its shards is missing,
             or a file is damaged.
     """
-    paths, schema_of = named_paths(path), None
-    if features is not None:
-        _check_bare(paths)
-        schema_of = _declared(features)
+    paths = named_paths(path)
+    schema_of = None if features is None else _declared(features, paths)
     missing = allow_missing_shards
     return open_paths(
         Dataset, paths, cache_dir, cache_bytes, schema_of, allow_missing_shards=missing
@@ -104,8 +102,7 @@ def open_data(
     """
     paths, schema_of = [storage.readable(data)], None
     if schema is not None:
-        _check_bare(paths)
-        schema_of = _declared(read_schema(schema))
+        schema_of = _declared(read_schema(schema), paths)
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
     missing = allow_missing_shards
@@ -114,17 +111,17 @@ def open_data(
     )
 
 
-def _check_bare(paths: Sequence[str]) -> None:
-    """Raise ConfigError if features are declared for a directory."""
+def _declared(declaration: Declaration, paths: Sequence[str]) -> Callable[[Sample], Schema]:
+    """Return a function from the first records to the declared schema.
+
+    Raises:
+        ConfigError: The path is a directory.
+    """
     if len(paths) == 1 and is_directory(paths[0]):
         raise ConfigError(
             f"--schema is for bare TFRecord files, but {paths[0]} is a directory; remove it, "
             f"or open the files: {os.path.join(paths[0], '*.tfrecord*')}"
         )
-
-
-def _declared(declaration: Declaration) -> Callable[[Sample], Schema]:
-    """Return a function from the first records to the declared schema."""
     remedy = f"change the declaration of that key in {DECLARE}"
     return lambda sample: Schema(features=declared_features(declaration, sample), remedy=remedy)
 

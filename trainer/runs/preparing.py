@@ -74,8 +74,28 @@ class Prepared(TrainingInput):
     steps_per_epoch: int
     data: Mapping[str, Any]  # identity of the training data
     window: int
-    caches: tuple[ImageCache, ImageCache]  # of training and validation images
     progress: Progress
+
+    @functools.cached_property
+    def caches(self) -> tuple[ImageCache, ImageCache]:
+        """Caches of training and validation images."""
+        config, task, dataset = self.config, self.task, self.dataset
+        images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
+        size, views = task.decoding.image_size, task.augmentation.views
+        num_records = dataset.num_records(self.split)
+        if config.cache == "memory":
+            check_images("--cache memory", task.inputs.values())
+        num_steps = (config.epochs or 0) * self.steps_per_epoch
+        is_seen_again = num_steps * config.global_batch > num_records
+        cache = dataset.image_cache(
+            self.split, config.cache, images, views, size, is_seen_again=is_seen_again
+        )
+        if cache.place == "none" or size is None:
+            return cache, cache
+        self.progress.say(describe(cache, num_records, images, size))
+        if self.validation_split is None:
+            return cache, cache
+        return cache, dataset.image_cache(self.validation_split, "auto", images, None, size)
 
 
 def prepare(
@@ -138,7 +158,7 @@ def prepare(
     if own.augment is not None:
         check_images(f"augment={models.path_of(own.augment)}", task.inputs.values())
     check_memory_of_batch(task, config.global_batch // workers.count)
-    prepared = Prepared(
+    return Prepared(
         run=run,
         config=config,
         previous=previous,
@@ -153,32 +173,9 @@ def prepare(
         data=data,
         task=task,
         window=window,
-        caches=(ImageCache("none"), ImageCache("none")),
         changes=choices.batch_changes(config, task, dataset, split, previous),
         progress=progress,
     )
-    return dataclasses.replace(prepared, caches=_caches(prepared))
-
-
-def _caches(prepared: Prepared) -> tuple[ImageCache, ImageCache]:
-    """Return the caches of training and validation images."""
-    config, task, dataset = prepared.config, prepared.task, prepared.dataset
-    images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
-    size, views = task.decoding.image_size, task.augmentation.views
-    num_records = dataset.num_records(prepared.split)
-    if config.cache == "memory":
-        check_images("--cache memory", task.inputs.values())
-    num_steps = (config.epochs or 0) * prepared.steps_per_epoch
-    is_seen_again = num_steps * config.global_batch > num_records
-    cache = dataset.image_cache(
-        prepared.split, config.cache, images, views, size, is_seen_again=is_seen_again
-    )
-    if cache.place == "none" or size is None:
-        return cache, cache
-    prepared.progress.say(describe(cache, num_records, images, size))
-    if prepared.validation_split is None:
-        return cache, cache
-    return cache, dataset.image_cache(prepared.validation_split, "auto", images, None, size)
 
 
 def build(prepared: Prepared) -> Plan:

@@ -28,7 +28,7 @@ _UNFINISHED = ".unfinished-"
 
 def steps_in(directory: Path) -> list[int]:
     """Steps of the checkpoints, intact or damaged, newest first."""
-    matches = (_OF_STEP.fullmatch(entry.name) for entry in _entries(directory))
+    matches = (_OF_STEP.fullmatch(entry.name) for entry in directory.glob("step-*"))
     return sorted((int(each[1]) for each in matches if each), reverse=True)
 
 
@@ -78,17 +78,12 @@ def delete(directory: Path, step: int) -> None:
 
 def delete_unfinished(directory: Path) -> None:
     """Delete the leftovers of a killed run's saves and deletions."""
-    for entry in _entries(directory):
-        if entry.name.startswith(_UNFINISHED):
-            _remove(entry)
+    for entry in [*directory.glob(f"{_UNFINISHED}*")]:
+        _remove(entry)
 
 
 def _folder(directory: Path, step: int) -> Path:
     return directory / f"step-{step}"
-
-
-def _entries(directory: Path) -> list[Path]:
-    return list(directory.iterdir()) if directory.is_dir() else []
 
 
 def _remove(path: Path) -> None:

@@ -8,7 +8,7 @@ resumed run repeats those of its first steps.
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -63,16 +63,10 @@ def seed_by_step(
     optimizer = inner_optimizer(optimizer)
     start = np.array([seed or 0, 0], np.uint32).view(np.int32)
     draws: Draws = weakref.WeakKeyDictionary()
-    for generator in _generators(model):
+    layers = model._flatten_layers()
+    generators = {id(each): each for layer in layers for each in layer._seed_generators}
+    for generator in generators.values():
         generator.next = functools.partial(_draw, generator.next, optimizer, start, draws)
-
-
-def _generators(model: keras.Model) -> Iterator[Any]:
-    states = {}
-    for layer in model._flatten_layers():
-        for generator in layer._seed_generators:
-            states[id(generator)] = generator
-    return iter(states.values())
 
 
 def _draw(

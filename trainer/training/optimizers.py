@@ -6,6 +6,7 @@ weights.
 """
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -132,13 +133,13 @@ def learning_rate_schedule(
     return WarmUp(learning_rate, warmup_steps, num_steps if name == "cosine" else None)
 
 
+@dataclasses.dataclass(eq=False)
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
     """A linear warm-up from 0, then constant, or half a cosine if the last step is given."""
 
-    def __init__(self, learning_rate: float, warmup_steps: int, num_steps: int | None) -> None:
-        self.learning_rate = learning_rate
-        self.warmup_steps = warmup_steps
-        self.num_steps = num_steps
+    learning_rate: float
+    warmup_steps: int
+    num_steps: int | None
 
     def __call__(self, step: Any) -> Any:
         step = tf.cast(step, tf.float32)
@@ -152,25 +153,16 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         return tf.minimum(rate, self.learning_rate * (step + 1.0) / self.warmup_steps)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "warmup_steps": self.warmup_steps,
-            "num_steps": self.num_steps,
-        }
+        return dict(vars(self))
 
 
+@dataclasses.dataclass(eq=False)
 class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
     """A constant rate for the first steps, then another schedule from its start."""
 
-    def __init__(
-        self,
-        learning_rate: float,
-        head_steps: int,
-        then: float | keras.optimizers.schedules.LearningRateSchedule,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.head_steps = head_steps
-        self.then = then
+    learning_rate: float
+    head_steps: int
+    then: float | keras.optimizers.schedules.LearningRateSchedule
 
     def __call__(self, step: Any) -> Any:
         step = tf.cast(step, tf.float32)
@@ -180,11 +172,7 @@ class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
         return tf.where(step < self.head_steps, tf.constant(self.learning_rate), after)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "head_steps": self.head_steps,
-            "then": self.then,
-        }
+        return dict(vars(self))
 
 
 # See docs/training.md for measurements.

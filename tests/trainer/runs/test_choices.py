@@ -54,37 +54,28 @@ def test_the_plan_in_a_line(choose):
     )
 
 
-def test_without_validation_no_epoch_is_the_best(choose):
-    config = completed(choose(IMAGE)[0], is_validated=False)
-    assert (config.early_stopping, config.best_by) == (None, "loss")
-
-
-def test_given_options_win(choose):
-    given = {
-        **{"batch_size": 5, "schedule": "constant", "warmup_steps": 0, "early_stopping": 1},
-        "best_by": "loss",
-    }
-    config = completed(choose(IMAGE)[0], **given)
-    assert {name: getattr(config, name) for name in given} == given
+GIVEN = {
+    **{"batch_size": 5, "schedule": "constant", "warmup_steps": 0, "early_stopping": 1},
+    "best_by": "loss",
+}
+EPOCHS = {"epochs": 3, "schedule": "constant", "warmup_steps": 0, "early_stopping": None}
 
 
 @pytest.mark.parametrize(
-    ("options", "rate"),
+    ("feature", "options", "expected"),
     [
-        pytest.param({}, 0.002, id="from random weights"),
-        pytest.param({"weights": "imagenet"}, 0.001, id="pretrained"),
-        pytest.param({"epochs": 3}, 0.001, id="a constant rate"),
-        pytest.param({"learning_rate": 0.1}, 0.1, id="given"),
+        (IMAGE, {"is_validated": False}, {"early_stopping": None, "best_by": "loss"}),
+        (IMAGE, GIVEN, GIVEN),
+        (IMAGE, {"epochs": 3}, EPOCHS),
+        ("image boxes", {}, {"learning_rate": 0.002}),
+        ("image boxes", {"weights": "imagenet"}, {"learning_rate": 0.001}),
+        ("image boxes", {"epochs": 3}, {"learning_rate": 0.001}),
+        ("image boxes", {"learning_rate": 0.1}, {"learning_rate": 0.1}),
     ],
 )
-def test_the_learning_rate_of_boxes(choose, options, rate):
-    assert completed(choose("image boxes")[0], **options).learning_rate == rate
-
-
-def test_given_epochs_have_a_constant_rate_and_no_early_end(choose):
-    config = completed(choose(IMAGE)[0], epochs=3)
-    chosen = (config.epochs, config.schedule, config.warmup_steps, config.early_stopping)
-    assert chosen == (3, "constant", 0, None)
+def test_the_rest_of_the_plan(choose, feature, options, expected):
+    config = completed(choose(feature)[0], **options)
+    assert {name: getattr(config, name) for name in expected} == expected
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from kinds_of_learning import training
 from tiers import first_quick
 
-from trainer.commands import main
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
 from trainer.report.history import Best
@@ -117,6 +116,7 @@ def test_the_best_by_a_metric(make_recorder):
 
     assert (keras.models.load_model(run.model).get_weights()[0] == 3 * 4).all()
     assert len(run.read_history()) == 5
+    assert make_recorder([9.0], epochs=6, early_stopping=2, best=best)[1].is_done
 
 
 def test_events_come_at_their_steps(make_recorder):
@@ -154,16 +154,6 @@ def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
 
     assert [row["epoch"] for row in run.read_history()] == [1, 2, 3]
     assert run.read_history()[0]["val_loss"] == 1.0
-
-
-def test_early_stopping(make_recorder):
-    run, recorder = make_recorder([1.0, 2.0, 0.5, 0.6, 0.7, 0.1], epochs=6, early_stopping=2)
-
-    follow(recorder)
-
-    assert len(run.read_history()) == 5
-    _, again = make_recorder([9.0], epochs=6, early_stopping=2)
-    assert again.is_done
 
 
 def test_callbacks_are_called_as_by_fit(make_recorder):
@@ -211,13 +201,6 @@ def test_a_signal_saves_the_run(make_recorder):
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-SHORT = "--image-size 16 --epochs 1 --batch-size 8 --steps-per-epoch 2 --devices cpu --quiet"
-
-
-def options(data, run, *more):
-    return ["train", "--data", str(data), "--output", str(run), *SHORT.split(), *more]
-
-
 def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation(monkeypatch):
     clock, drawn, history = [0], [], []
 
@@ -234,13 +217,3 @@ def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation
             history.append({})
             page.draw(history)
     assert drawn == [1, 20, 30]
-
-
-@pytest.mark.slow
-def test_a_page_of_another_split(colors, tmp_path):
-    run, page = tmp_path / "run", tmp_path / "test.html"
-    assert main(options(colors, run, "--seed", "1")) == 0
-    of_run = ("--data", str(colors), "--run", str(run), "--quiet")
-    assert main(["evaluate", *of_run, "--split", "test", "--report", str(page)]) == 0
-    assert "Split test." in page.read_text()
-    assert 'id="curves"' not in page.read_text()
