@@ -72,18 +72,10 @@ class Steps(keras.callbacks.Callback):
 
 
 @pytest.mark.slow
-def test_objects_of_python(colors, tmp_path, capsys):
-    def model(task):
-        (image,) = task.inputs.values()
-        inputs = keras.Input(image.shape, dtype=image.dtype)
-        return keras.Model(
-            inputs,
-            keras.layers.Dense(task.num_outputs)(keras.layers.GlobalAveragePooling2D()(inputs)),
-        )
-
+def test_objects_of_python(colors, tmp_path, own_module, capsys):
     steps = Steps()
     parts = {
-        "model": model,
+        "model": find_function(f"{own_module}:model"),
         "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None),
         "metrics": {"largest": lambda target, outputs: tf.reduce_max(outputs, axis=-1)},
         "optimizer": keras.optimizers.Lion(1e-2),

@@ -112,7 +112,6 @@ def test_boxes_as_the_target_come_with_all_that_they_have(directory_of):
         ),
         ({"target": "label", "sample_weight": "b"}, "sample_weight 'b'"),
         ({"target": "label", "sample_weight": "label"}, "sample_weight 'label'"),
-        ({"target": "label", "features": ["label", "weight"]}, "leaves no input"),
     ],
 )
 def test_wrong_weights(weighted, arguments, message):
