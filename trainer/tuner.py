@@ -32,6 +32,7 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
+@unconverted
 def tune(config: TuneConfig) -> dict[str, Any]:
     """Measure the input of a training.
 
@@ -47,7 +48,7 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     progress.say(
         f"measuring {source.split!r} of {source.dataset.path}, {config.seconds:g} s a stage"
     )
-    ladder = _ladder(source, config.seconds)
+    ladder = {stage: _rate(source, made, config.seconds) for stage, made in _stages(source)}
     for line in as_lines(ladder):
         progress.say(line)
     stage, share, rest = find_bound(ladder)
@@ -65,12 +66,6 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         "bounds": stage,
         "remedy": remedy,
     }
-
-
-@unconverted
-def _ladder(source: TrainingInput, seconds: float) -> dict[str, float]:
-    """Records a second by stage."""
-    return {stage: _rate(source, batches, seconds) for stage, batches in _stages(source)}
 
 
 def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:

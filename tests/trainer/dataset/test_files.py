@@ -74,13 +74,6 @@ def test_is_gzip(head, expected):
     assert is_gzip(head) is expected
 
 
-def write_numbered(path, count, num_bytes=1):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for number in range(count):
-            writer.write(bytes([number % 256]) * num_bytes)
-    return str(path)
-
-
 @pytest.mark.parametrize(
     ("num_files", "num_records", "num_bytes", "expected"),
     [
@@ -93,8 +86,7 @@ def write_numbered(path, count, num_bytes=1):
 )
 def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_bytes, expected):
     files = [
-        write_numbered(tmp_path / f"{number:02}", num_records, num_bytes)
-        for number in range(num_files)
+        write(tmp_path / f"{number:02}", [num_bytes] * num_records) for number in range(num_files)
     ]
 
     split = Split(name="train", shards=open_shards(files))
