@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trainer.records.order import Order, Share, block_size, window_size
+from trainer.order import Order, Share, block_size, window_size
 
 RECORDS, BATCH, PASSES = 51_200, 32, 6
 

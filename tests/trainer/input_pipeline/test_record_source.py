@@ -9,7 +9,7 @@ from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.records.index import read_index
 from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
-from trainer.input_pipeline.interleave import WindowReader, runs_of
+from trainer.input_pipeline.record_source import WindowReader, runs_of
 
 SMALL, LARGE = 10, 300_000  # bytes of a record
 

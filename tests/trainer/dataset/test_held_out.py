@@ -10,8 +10,8 @@ import pytest
 
 import trainer
 from tfrecord_dataset.records.contents import Split
+from trainer.dataset import draw, identities
 from trainer.errors import ConfigError
-from trainer.records.held_out import draw, identities
 
 RECORDS = [str(number).encode() for number in range(1000)]
 

@@ -1,6 +1,8 @@
-"""Random layers draw by (seed, step, replica, part of a step), however compiled."""
+"""Batch normalisation and random layers on several replicas."""
 
 import dataclasses
+import functools
+import json
 
 import keras
 import numpy as np
@@ -8,8 +10,86 @@ import pytest
 import tensorflow as tf
 from following import Follower
 
-from trainer.training import loop
-from trainer.training.random_numbers import seed_by_step
+import trainer
+from trainer.commands import main
+from trainer.training import layers, loop
+from trainer.training.layers import seed_by_step
+
+MOMENTUM = 0.5
+
+
+def normalized(task=None, *, synchronized=False):
+    """A model that normalises the images, and then features of them."""
+    options = {"momentum": MOMENTUM, "synchronized": synchronized}
+    return keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            keras.layers.BatchNormalization(**options),
+            keras.layers.Conv2D(4, 3, strides=2),
+            keras.layers.BatchNormalization(**options),
+            keras.layers.Flatten(),
+            keras.layers.Dense(3),
+        ]
+    )
+
+
+def trained(make_plan, strategy, *, synchronized):
+    model = functools.partial(normalized, synchronized=synchronized)
+    plan = make_plan(strategy, model=model, steps_per_epoch=5)
+    loop.run(plan, Follower(plan, range(1)))
+    return plan.model.get_weights()
+
+
+@pytest.mark.slow
+def test_synchronised_two_replicas_learn_what_one_learns(make_plan, one_replica, two_replicas):
+    one = trained(make_plan, one_replica, synchronized=False)
+    two = trained(make_plan, two_replicas, synchronized=True)
+    apart = trained(make_plan, two_replicas, synchronized=False)
+
+    # Another order of sums changes the rounding, which five steps amplify.
+    for mine, theirs in zip(two, one, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-4)
+    assert max(np.abs(mine - theirs).max() for mine, theirs in zip(apart, one, strict=True)) > 1e-3
+
+
+@pytest.mark.slow
+def test_else_the_statistics_are_those_of_the_first_replicas_part(make_plan, two_replicas):
+    plan = make_plan(two_replicas, model=normalized, steps_per_epoch=1)
+    ((inputs, _),) = plan.batches_from(0).take(1)
+    halves = [plan.task.prepare(inputs)[part].numpy() for part in (slice(0, 4), slice(4, 8))]
+    average = plan.model.layers[0].moving_mean
+    by_replica = two_replicas.experimental_local_results
+
+    loop.run(plan, Follower(plan, range(1)))
+
+    found = [each.numpy() for each in by_replica(average.value)]
+    means = [(1 - MOMENTUM) * half.mean(axis=(0, 1, 2)) for half in halves]
+    np.testing.assert_allclose(found, means, rtol=1e-5)
+    np.testing.assert_array_equal(average.numpy(), found[0])  # the saved value
+    layers.equaliser(plan.model, two_replicas)()
+    for each in by_replica(average.value):
+        np.testing.assert_array_equal(each, found[0])
+
+
+@pytest.mark.slow
+def test_a_run_validates_the_model_that_it_saves(colors, tmp_path, capsys):
+    options = {"batch_size": 8, "image_size": 16, "steps_per_epoch": 3, "seed": 1}
+    options |= {"devices": "cpu:2", "deterministic": True}
+    row = trainer.train(colors, tmp_path / "run", model=normalized, epochs=2, **options)
+
+    assert "runs over the 4 records of each replica" in capsys.readouterr().err
+    command = ["evaluate", "--data", colors, "--run", tmp_path / "run", "--split", "validation"]
+    assert main([str(each) for each in [*command, "--devices", "cpu", "--quiet"]]) == 0
+    assert json.loads(capsys.readouterr().out)["loss"] == pytest.approx(row["val_loss"], rel=1e-5)
+
+
+def test_models_without_batch_normalisation_have_nothing_apart(make_plan, two_replicas):
+    plan = make_plan(two_replicas)
+
+    assert not layers.is_apart(plan.model)
+    assert layers.equaliser(plan.model, two_replicas)() is None
+    assert layers.is_apart(normalized())
+
 
 L = keras.layers
 
@@ -32,14 +112,8 @@ class OwnNoise(keras.layers.Layer):
 IMAGE = (8, 8, 3)
 LAYERS = {
     "Dropout": (lambda: L.Dropout(0.5), IMAGE),
-    "SpatialDropout1D": (lambda: L.SpatialDropout1D(0.5), (8, 24)),
     "SpatialDropout2D": (lambda: L.SpatialDropout2D(0.5), (4, 4, 12)),
-    "SpatialDropout3D": (lambda: L.SpatialDropout3D(0.5), (2, 2, 2, 24)),
-    "GaussianDropout": (lambda: L.GaussianDropout(0.5), IMAGE),
     "GaussianNoise": (lambda: L.GaussianNoise(0.5), IMAGE),
-    "AlphaDropout": (lambda: L.AlphaDropout(0.5), IMAGE),
-    "RandomBrightness": (lambda: L.RandomBrightness(0.5, (0, 1)), IMAGE),
-    "RandomContrast": (lambda: L.RandomContrast(0.5, (0, 1)), IMAGE),
     "RandomCrop": (lambda: L.RandomCrop(5, 6), IMAGE),
     "RandomFlip": (lambda: L.RandomFlip(), IMAGE),
     "own": (OwnNoise, IMAGE),
@@ -63,11 +137,7 @@ def drawn(make_plan, strategy, layers, seed=1):
     Every replica has the same images, and changes the weights once, without the others.
     """
     count = strategy.num_replicas_in_sync
-    plan = make_plan(
-        strategy,
-        lambda: keras.optimizers.SGD(1.0),
-        model=lambda: weighed(layers),
-    )
+    plan = make_plan(strategy, lambda: keras.optimizers.SGD(1.0), model=lambda: weighed(layers))
     images = np.random.default_rng(1).integers(0, 256, (EACH, *IMAGE), np.uint8)
     weights = np.repeat(np.eye(count, dtype=np.float32), EACH, axis=1)
     batches = tf.data.Dataset.from_tensor_slices(weights).map(
@@ -118,32 +188,3 @@ def test_replicas_draw_by_the_seed(make_plan, two_replicas):
     assert first == again
     for name in FEW:
         assert len({*first[name], *other[name]}) == 4
-
-
-def noisy():
-    """The changes of weights show the zeros of dropout."""
-    image = keras.Input((16, 16, 3))
-    x = OwnNoise()(L.RandomFlip()(image))
-    return keras.Model(image, L.Dense(3)(L.Dropout(0.5)(L.Flatten()(x))))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_a_run_with_random_layers_goes_on_as_if_it_had_not_stopped(
-    make_plan, on_replicas, replicas
-):
-    def make():
-        plan = make_plan(on_replicas(replicas), model=noisy, steps_per_epoch=3)
-        seed_by_step(plan.model, plan.optimizer, 1)
-        return plan
-
-    whole, stopped, resumed = make(), make(), make()
-    loop.run(whole, Follower(whole, range(2)))
-    loop.run(stopped, Follower(stopped, range(1)))
-    resumed.model.set_weights(stopped.model.get_weights())
-    for mine, theirs in zip(resumed.optimizer.variables, stopped.optimizer.variables, strict=True):
-        mine.assign(theirs)
-    loop.run(resumed, Follower(resumed, range(1, 2)))
-
-    for mine, theirs in zip(resumed.model.get_weights(), whole.model.get_weights(), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
