@@ -15,8 +15,8 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef, Image
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, reading
-from beam_pipeline.sources.paths import joined, left_out
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import joined, name_of, parent
+from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.record_maker import ReadRows
 from beam_pipeline.sources.tables.roles import Roles

@@ -16,13 +16,11 @@ from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.paths import input_folder
-from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.paths import input_folder, parent
 from beam_pipeline.sources.registry import OWN, layout_named, layouts
-from beam_pipeline.sources.split_lists import SplitList, WithSplits
-from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.splits import SplitList, WithSplits
+from beam_pipeline.sources.tree import Ignored, Tree, shown
 from beam_pipeline.sources.unread import AccountForFiles, format_problem
 from tfrecord_dataset.options import all_options
 from tfrecord_dataset.shown_text import counted

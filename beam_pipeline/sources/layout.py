@@ -14,8 +14,7 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.tree import Ignored, Tree, shown
 from tfrecord_dataset.format.split_names import splits_of_files
 
 # Options of all layouts.

@@ -17,9 +17,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import (
     folder,
     media_kind,
@@ -28,13 +26,14 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.record_maker import ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tree import Tree, head, places
+from beam_pipeline.sources.tree import Ignored, Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted

@@ -19,16 +19,10 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames, Names
-from beam_pipeline.sources.paths import (
-    below,
-    left_out,
-    media_kind,
-    stem,
-    suffix,
-    uncompressed,
-)
+from beam_pipeline.sources.paths import below, media_kind, stem, suffix, uncompressed
+from beam_pipeline.sources.rejects import left_out
+from beam_pipeline.sources.tree import NOTHING, Ignored
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.store.listing import paths_in
 

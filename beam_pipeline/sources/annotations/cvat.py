@@ -15,8 +15,13 @@ from defusedxml.ElementTree import iterparse
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import DeclaredClasses
-from beam_pipeline.sources.annotations.image_files import AnnotationFile
-from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
+from beam_pipeline.sources.annotations.item_files import (
+    AnnotationFile,
+    Item,
+    ItemFiles,
+    label_of,
+    layout_of,
+)
 from beam_pipeline.sources.annotations.shapes import (
     Attribute,
     Attributes,
@@ -29,7 +34,7 @@ from beam_pipeline.sources.annotations.shapes import (
     sized,
     stated_size,
 )
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 _OWNERS = ("box", "polygon", "mask")  # shapes that get the points of their group
 

@@ -19,8 +19,7 @@ from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.points import MOST_NAMES, check_points, in_order, mirrored
 from beam_pipeline.outlines import Box, Ring
 from beam_pipeline.records import Mask, Objects, Value, composed
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed, not_kept
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 

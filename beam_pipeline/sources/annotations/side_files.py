@@ -20,8 +20,7 @@ from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, R
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import fast_pickle, pack, unpack
-from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, parse_lines
-from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names
 from beam_pipeline.sources.paths import (
@@ -31,17 +30,17 @@ from beam_pipeline.sources.paths import (
     input_folder,
     joined,
     media_kind,
+    name_of,
     place_of,
     shared_name,
     split_at,
     stem,
     suffix,
 )
-from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.fitting import OF_FILE
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from tfrecord_dataset.format.split_names import split_of_folders
 from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads
@@ -176,28 +175,6 @@ class SideFiles(abc.ABC):
         """The split of an image; None if no folder defines it."""
         path = pair.annotation or pair.image
         return self.split_of_folder(path) if known.in_splits else None
-
-
-class LineFiles(SideFiles):
-    """Text files with a line per object and fields separated by spaces or `separator`."""
-
-    suffix = "txt"
-    noun = "label file"
-    separator: ClassVar[str | None] = None
-
-    @abc.abstractmethod
-    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        """Add the object of a line.
-
-        Raises:
-            RecordError: The line is invalid.
-        """
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        shapes = Shapes()
-        text = storage.decoded(data, annotation)
-        parse_lines(text, functools.partial(self.add, shapes), self.separator)
-        return shapes.parsed()
 
 
 def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Iterator[Part]:

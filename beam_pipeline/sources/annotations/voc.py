@@ -23,8 +23,8 @@ from beam_pipeline.sources.annotations.shapes import (
     turned_corners,
 )
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, shared_name, split_at
+from beam_pipeline.sources.rejects import malformed
 
 # The third is from ILSVRC, the last two are from DIOR.
 _IMAGE_FOLDERS = ("jpegimages", "images", "data", "jpegimages-trainval", "jpegimages-test")

@@ -34,23 +34,23 @@ from beam_pipeline.sources.annotations.side_files import (
     TreeFacts,
     tree_facts,
 )
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
     input_folder,
+    is_inside,
     joined,
-    left_out,
+    last_parts,
+    name_of,
+    outside,
     split_at,
     stem,
     suffix,
 )
-from beam_pipeline.sources.references import is_inside, last_parts, name_of, outside
-from beam_pipeline.sources.tree import Tree, head
+from beam_pipeline.sources.rejects import left_out, malformed, not_kept
+from beam_pipeline.sources.tree import Ignored, Tree, head
 from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned

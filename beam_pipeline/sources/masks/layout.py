@@ -14,7 +14,6 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, FileRef, Map
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
@@ -32,11 +31,11 @@ from beam_pipeline.sources.paths import (
     folder,
     has_image_suffix,
     input_folder,
+    name_of,
     shared_name,
     suffix,
 )
-from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Ignored, Tree
 from tfrecord_dataset.format.split_names import split_of_folders
 
 _MAPS_LOOKED_INTO = 16

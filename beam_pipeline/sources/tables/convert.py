@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import naming
 from beam_pipeline.records import Array, ClassLabels, Deferred, FileRef, Value
 from beam_pipeline.schema.names import check_number
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.fitting import OF_FILE, fit
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, class_label, is_stated

@@ -12,7 +12,7 @@ import urllib.parse
 from collections.abc import Iterator
 
 from beam_pipeline.errors import DataError, RecordError, naming
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
 from beam_pipeline.sources.tables.columnar import declaration_of_bytes
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (

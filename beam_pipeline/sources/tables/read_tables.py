@@ -11,15 +11,13 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Consumed, Rejected
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.paths import below, folder, stem, suffix, uncompressed
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import below, folder, name_of, parent, stem, suffix, uncompressed
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
 from beam_pipeline.sources.tables.record_maker import ReadRows
 from beam_pipeline.sources.tables.table import Table, TableFile
+from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 

@@ -18,8 +18,7 @@ from beam_pipeline.rows import Rows, by_row, rows_of
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.boxes import (
     boxes_from_lists,
     boxes_from_rows,

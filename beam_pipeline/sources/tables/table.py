@@ -15,12 +15,11 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.names import check_number
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.names import there_are
+from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 

@@ -11,7 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.annotations.image_files import (
+from beam_pipeline.sources.annotations.item_files import (
     NEXT_TO_IMAGES,
     AnnotationFile,
     base_of,
@@ -19,9 +19,8 @@ from beam_pipeline.sources.annotations.image_files import (
 )
 from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.layout import Claim, Rank
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, stem, suffix, uncompressed
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import folder, name_of, parent, stem, suffix, uncompressed
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_name
 from tfrecord_dataset.store.urls import unsigned

@@ -36,9 +36,8 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     FileFacts,
 )
 from beam_pipeline.sources.annotations.shapes import around, as_object, sized, stated_size
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
+from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 

@@ -44,12 +44,12 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
     other_names,
     plain_id,
 )
-from beam_pipeline.sources.annotations.image_files import Images
+from beam_pipeline.sources.annotations.item_files import Images
 from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.gather import Entry, gathered
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 # One worker holds a bucket, which takes several times this size in memory.
 _BUCKET_BYTES = 8 << 20

@@ -16,7 +16,7 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
     by_image,
     elements_of,
 )
-from beam_pipeline.sources.annotations.image_files import split_of_file
+from beam_pipeline.sources.annotations.item_files import split_of_file
 
 
 @pytest.mark.parametrize(

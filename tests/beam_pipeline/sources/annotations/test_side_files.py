@@ -10,9 +10,9 @@ from eager_runner import yielded
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Record, composed
 from beam_pipeline.running.buckets import Buckets, gather
-from beam_pipeline.sources.annotations import labelme, side_files
-from beam_pipeline.sources.annotations.kitti import KittiFiles
-from beam_pipeline.sources.annotations.labelme import LabelMeFiles
+from beam_pipeline.sources.annotations import json_side_files, side_files
+from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles
+from beam_pipeline.sources.annotations.line_files import KittiFiles
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
 from beam_pipeline.sources.annotations.voc import VocFiles
 from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles
@@ -79,7 +79,7 @@ def test_texts_elsewhere_are_not_labels_of_kitti(make_tree):
 
 
 def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
-    monkeypatch.setattr(labelme, "MAX_BYTES", 400)
+    monkeypatch.setattr(json_side_files, "MAX_BYTES", 400)
 
     def made(**members):
         shape = {"label": "cat", "points": [[1, 2], [9, 3], [4, 8]], "shape_type": "polygon"}

@@ -19,8 +19,6 @@ from beam_pipeline.media import arrays
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5, values_of
 from beam_pipeline.records import Array, Consumed, FileRef, Rejected, Value
 from beam_pipeline.sources.folders.structure import main_structure, structures
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, joined, stem, suffix
 from beam_pipeline.sources.splits import without_split
@@ -36,7 +34,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, Tree, find_files
 from beam_pipeline.sources.unpacking import blocks_as_stored, unpacked, with_ranges
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.split_names import is_split

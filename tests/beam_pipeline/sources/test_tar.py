@@ -1,13 +1,74 @@
-"""Members with one name are one record; bad members lose only their record or the rest."""
+"""Members of a tar with one name are one record; bad members lose only their record or the rest."""
 
+import json
+import pickle
 import tarfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
+from eager_runner import yielded
+from file_bytes import tar_bytes
 
-from beam_pipeline.errors import DataError
+from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.files import storage
+from beam_pipeline.records import Deferred, Record, Rejected
+from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tar import parts
 from beam_pipeline.sources.tar import records as tar_records
 from beam_pipeline.sources.tar.parts import name_parts
+from beam_pipeline.sources.tar.read_tar import ReadTar
+
+Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
+Found = tuple[dict[str, Record], dict[str, Rejected]]
+
+
+def _write_tar(path: Path, members: Members) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pairs = members.items() if isinstance(members, Mapping) else members
+    encoded = (
+        (name, data if isinstance(data, bytes) else json.dumps(data).encode())
+        for name, data in pairs
+    )
+    path.write_bytes(tar_bytes([*encoded]))
+    return path
+
+
+@pytest.fixture(scope="session")
+def write_tar() -> Callable[[Path, Members], Path]:
+    """Write a tar of members by name; content other than bytes is written as JSON."""
+    return _write_tar
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
+    """Write tars, as members or bytes by path below the input; return the input."""
+
+    def run(tars: Mapping[str, Any]) -> str:
+        for name, members in tars.items():
+            path = tmp_path / "in" / name
+            if isinstance(members, bytes):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(members)
+            else:
+                _write_tar(path, members)
+        return str(tmp_path / "in")
+
+    return run
+
+
+@pytest.fixture
+def read(
+    write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found]
+) -> Callable[..., Found]:
+    """Run `ReadTar` on tars; return (records by key, rejects by source)."""
+
+    def run(tars: Mapping[str, Any], path: str = "", **options: Any) -> Found:
+        return by_name(yielded(ReadTar(f"{write(tars)}/{path}", **options)))
+
+    return run
+
 
 NAMES = """
 0.jpg -> 0 jpg
@@ -135,3 +196,60 @@ def test_names_with_dots_are_reported_before_they_fill_the_memory(read, monkeypa
     monkeypatch.setattr(tar_records, "_MAX_NAMES", 50)
     with pytest.raises(DataError, match=r"more than 50 extensions.*first dot"):
         read({"x.tar": {f"image.{n:04d}.jpg": b"1" for n in range(60)}})
+
+
+TEXT = "wörds and words\n" * 900
+MEMBERS = {
+    f"{number}.{extension}": content
+    for number in range(2)
+    for extension, content in {
+        "txt": b"\xef\xbb\xbf" + TEXT.encode() * (number + 1),
+        "cls": b"1",
+        "json": {
+            "age": number,
+            "caption": TEXT,
+            "vector": [each / 7 for each in range(199)],
+            "tags": ["ä", TEXT],
+            "deep": [{"a": [TEXT]}],
+        },
+        "list.json": [*range(900)],
+    }.items()
+}
+LONG = {"caption", "vector", "tags", "deep", "list."}
+SCHEMA = {
+    "txt": "text",
+    "caption": "text",
+    "vector": {"kind": "sequence", "dtype": "float32", "shape": [None]},
+    "tags": {"kind": "class_label", "shape": [None]},
+}
+
+
+@pytest.mark.parametrize("schema", [{}, SCHEMA])
+@pytest.mark.parametrize("label_column", ["", "txt"])
+def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_column):
+    options = {"schema": parse_schema(schema) if schema else (), "label_column": label_column}
+    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 40)
+    inline, _ = read({"a.tar": MEMBERS}, **options)
+    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 10)
+    small, _ = read({"a.tar": MEMBERS}, **options)
+
+    assert inline.keys() == small.keys() == {"a.tar/0", "a.tar/1"}
+    for key, record in inline.items():
+        features = pickle.loads(pickle.dumps(small[key])).features
+        deferred = {name for name, feature in features.items() if isinstance(feature, Deferred)}
+        assert deferred == ({*SCHEMA} if schema else LONG | {"label" if label_column else "txt"})
+        assert not any(isinstance(feature, Deferred) for feature in record.features.values())
+        assert record.features == {
+            name: feature.read(storage.read_bytes(feature.file)) if name in deferred else feature
+            for name, feature in features.items()
+        }
+        assert len(pickle.dumps(small[key])) < len(pickle.dumps(record)) / 5
+
+
+def test_a_member_that_is_another_than_before(read, monkeypatch):
+    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 10)
+    records, _ = read({"a.tar": MEMBERS})
+    features = records["a.tar/0"].features
+    for name, data in (("txt", b"\xff"), ("caption", b"{}"), ("caption", b"{")):
+        with pytest.raises(RecordError, match="malformed annotation"):
+            features[name].read(data)
