@@ -126,7 +126,6 @@ def _stored(name: str, column: Column, scratch: str) -> Column:
 
 
 def _cells(column: Column, start: int, stop: int) -> list[Value]:
-    """Return the values of rows of a column: numbers, texts, or arrays."""
     path, shape, size, dtype = column.path, column.shape[1:], column.row_bytes, column.dtype
     assert column.offset is not None  # it is unpacked
     begin, end = (column.offset + row * size for row in (start, stop))
@@ -248,7 +247,6 @@ def _names(group: _Group) -> Iterator[str]:
 
 
 def _tables(group: _Group, ignored: Collection[str]) -> list[ArrayTable]:
-    """Make the tables of a group of files; raise RecordError if one cannot be used."""
     if "" in group:
         return list(_tables_of_one(group[""], ignored))
     columns = {}

@@ -124,7 +124,6 @@ def is_images(path: str) -> bool:
 
 
 def _split_of(name: str) -> str | None:
-    """Return the split that the name of a file of images states."""
     before = name.lower().partition("images")[0].strip("-_. ")
     return "test" if "t10k" in before else split_in_name(before) or None
 
@@ -149,7 +148,6 @@ def _sizes(handle: Any, path: str, axes: int) -> tuple[int, ...]:
 
 
 def _images(path: str, head: bytes) -> Iterator[bytes]:
-    """Yield concatenated PGM files of the images."""
     with storage.decompressed(path) as handle:
         number, height, width = _sizes(handle, path, axes=3)
         size = height * width

@@ -54,7 +54,6 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
 
 
 def _check_allowed(config: BuildConfig) -> None:
-    """Raise ConfigError for a missing local folder of `--allow-outside`."""
     for folder in config.allow_outside:
         if not storage.is_remote(folder) and not storage.exists(folder):
             raise ConfigError(
@@ -78,7 +77,6 @@ def _check_ignored(config: BuildConfig) -> None:
 
 
 def _check_options(config: BuildConfig, layout: Layout) -> None:
-    """Raise ConfigError for an option that the layout does not use."""
     if layout.takes is None:
         return
     for field in dataclasses.fields(config):
@@ -154,7 +152,6 @@ def _tie(path: str, claims: Sequence[Claim]) -> Problem:
 
 
 def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> None:
-    """Raise ConfigError for a tree that no layout claims."""
     files = tree.files()
     if not files:
         raise ProblemError(Problem(code="no file", facts={"path": tree.input}))

@@ -5,13 +5,12 @@ this machine into a dataset, or request any address.
 """
 
 import functools
-import itertools
+import hashlib
 import posixpath
 import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -36,12 +35,7 @@ _KIND_OF_SUFFIX = (
     | dict.fromkeys(ARRAY_SUFFIXES, "array")
 )
 
-# Hundreds of paths per element, since a shuffle costs per element (docs/design.md).
-PATHS_PER_BATCH = 256
-
 _SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
-
-_T = TypeVar("_T")
 
 
 def suffix(path: str) -> str:
@@ -140,11 +134,10 @@ def input_folder(root: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def in_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """Divide `items` into lists, one per element of a collection."""
-    iterator = iter(items)
-    while batch := list(itertools.islice(iterator, PATHS_PER_BATCH)):
-        yield batch
+def hash_of(path: str) -> int:
+    """Return a 64-bit hash of a path."""
+    data = path.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
 def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) -> tuple[str, str]:
@@ -163,7 +156,10 @@ def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) ->
     """
     name = name.strip().replace("\\", "/")
     if name[:1] in "./" or "//" in name or "/." in name:
-        path = _normalized(folder, name)
+        path = storage.join(folder, name)
+        if storage.is_remote(path):
+            scheme, _, rest = path.partition("://")
+            path = f"{scheme}://{posixpath.normpath(rest)}"
         if not is_inside(path, (folder, root, *allowed)):
             raise RecordError(
                 "file outside the input", f"{name!r} {outside(path, root, parent(path))}"
@@ -208,14 +204,6 @@ def _in_form_on_disk(path: str) -> str:
     if len(set(forms)) == 1:  # in most scripts
         return path
     return next(filter(storage.exists, forms), path)
-
-
-def _normalized(folder: str, name: str) -> str:
-    path = storage.join(folder, name)
-    if storage.is_remote(path):
-        scheme, _, rest = path.partition("://")
-        path = f"{scheme}://{posixpath.normpath(rest)}"
-    return path
 
 
 def parent(path: str) -> str:

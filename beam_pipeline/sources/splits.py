@@ -7,7 +7,6 @@ read records hold all lines, at 13 bytes each.
 """
 
 import dataclasses
-import hashlib
 import itertools
 import posixpath
 import re
@@ -25,7 +24,15 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
 from beam_pipeline.rows import Rows
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.sources.paths import joined, last_parts, parent, split_at, stem, uncompressed
+from beam_pipeline.sources.paths import (
+    hash_of,
+    joined,
+    last_parts,
+    parent,
+    split_at,
+    stem,
+    uncompressed,
+)
 from beam_pipeline.sources.rejects import left_out
 from tfrecord_dataset.format.split_names import is_split, split_of_name, splits_of_shards
 from tfrecord_dataset.store.urls import unsigned
@@ -128,7 +135,7 @@ class Lines:
     def of(self, key: str) -> Sequence[int]:
         """Return the numbers of the lines that name the record with this key."""
         for name in _names_of(key):
-            wanted = _hash(name)
+            wanted = np.uint64(hash_of(name))
             start, end = (int(np.searchsorted(self.hashes, wanted, side)) for side in _SIDES)
             numbers: list[int] = self.numbers[start:end].tolist()
             if meant := [n for n in numbers if key.startswith(self.list_of(n).scope)]:
@@ -138,11 +145,6 @@ class Lines:
     def list_of(self, number: int) -> SplitList:
         """Return the list of a line."""
         return self.lists[int(np.searchsorted(self.starts, number, side="right")) - 1]
-
-
-def _hash(name: str) -> np.uint64:
-    digest = hashlib.blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest, "little"))
 
 
 def _names_of(key: str) -> Iterator[str]:
@@ -179,7 +181,7 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
 
 def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
     """Read the lines of lists; raise ConfigError if one cannot be read."""
-    hashes: list[np.uint64] = []
+    hashes: list[int] = []
     numbers: list[int] = []
     starts, count = [0], 0
     for each in lists:
@@ -190,7 +192,7 @@ def read_lists(lists: Sequence[SplitList], roots: Sequence[str]) -> Lines:
             names = _names_in(line, place, roots)
             if match and all(numbered):
                 names |= _names_in(match[1], place, roots)
-            hashes += map(_hash, names)
+            hashes += map(hash_of, names)
             numbers += [count] * len(names)
             count += 1
         starts.append(count)

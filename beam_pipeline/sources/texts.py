@@ -283,7 +283,6 @@ def _claim(path: str, what: str, reads: tuple[str, ...] = ()) -> Claim:
 
 
 def _chapters(tree: Tree) -> dict[str, str]:
-    """Find the suffix of LibriSpeech's audio files, by folder."""
     homes = {folder(path) for path in tree.files_with("txt") if path.endswith(_OF_CHAPTER)}
     files = ((home, name) for home in homes for name in reversed(tree.look(home).files))
     return {home: suffix(name) for home, name in files if media_kind(name) == "audio"}

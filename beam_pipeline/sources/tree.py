@@ -335,7 +335,6 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
 
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:
-    """Build the listings of folders from the relative paths of all files."""
     files: defaultdict[str, list[str]] = defaultdict(list)
     folders: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted(paths):

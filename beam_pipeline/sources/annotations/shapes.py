@@ -355,7 +355,6 @@ def _checked(label: Any) -> str:
 
 
 def _named(named: dict[str, Point], label: str, points: Sequence[Point]) -> dict[str, Point]:
-    """Add the points of a label to those of an object."""
     name = label = composed(label)
     number = 1
     for point in points:

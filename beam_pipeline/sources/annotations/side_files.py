@@ -26,7 +26,6 @@ from beam_pipeline.sources.listing import ListNames, buckets_of_names
 from beam_pipeline.sources.paths import (
     below,
     folder,
-    in_batches,
     input_folder,
     joined,
     media_kind,
@@ -49,6 +48,8 @@ from tfrecord_dataset.store.threads import run_in_threads
 MAX_BYTES = 16 << 20
 
 _READ_THREADS = 16
+# Hundreds of paths per element, since a shuffle costs per element (docs/design.md).
+_PATHS_PER_BATCH = 256
 _MANY_FILES = 10_000_000
 _Bucket = tuple[int, Iterable[bytes]]
 
@@ -307,7 +308,8 @@ def send_by_image(
 
     def find_name(annotation: str) -> tuple[str, Part | Rejected]:
         try:
-            named = files.named_image(_read(root, annotation, files))
+            file = FileRef(path=below(root, annotation))
+            named = files.named_image(storage.read_bytes(file, files.max_bytes))
         except RecordError as error:
             return "", Rejected.of(annotation, error)
         return shared_name(named), ("", annotation, named)
@@ -322,7 +324,9 @@ def pair_bucket(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator
     values = [*gather(bucket[1])]
     rejected = [value for value in values if isinstance(value, Rejected)]
     parts = (value for value in values if isinstance(value, tuple))
-    return map(pack, in_batches([*rejected, *judged(pair(parts, files), files, known)]))
+    found = [*rejected, *judged(pair(parts, files), files, known)]
+    starts = range(0, len(found), _PATHS_PER_BATCH)
+    return (pack(found[start : start + _PATHS_PER_BATCH]) for start in starts)
 
 
 def judged(parts: Iterable[Part], files: SideFiles, known: TreeFacts) -> Iterator[Pair | Rejected]:
@@ -370,7 +374,9 @@ def read_pair(pair: Pair, split: str | None, files: SideFiles, root: str) -> Rec
     """Make the record of an image with its annotation."""
     image, annotation = pair
     try:
-        data = _read(root, annotation, files) if annotation and files.max_bytes else b""
+        data = b""
+        if annotation and files.max_bytes:
+            data = storage.read_bytes(FileRef(path=below(root, annotation)), files.max_bytes)
         features, notes = files.parse(data, annotation)
     except RecordError as error:
         return Rejected.of(annotation, error)
@@ -382,10 +388,6 @@ def read_pair(pair: Pair, split: str | None, files: SideFiles, root: str) -> Rec
         source=annotation,
         notes=notes,
     )
-
-
-def _read(root: str, path: str, files: SideFiles) -> bytes:
-    return storage.read_bytes(FileRef(path=below(root, path)), files.max_bytes)
 
 
 def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:

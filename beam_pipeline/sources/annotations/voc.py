@@ -70,7 +70,6 @@ def _add(shapes: Shapes, name: str, item: Element) -> None:
 
 
 def _turned(box: Element) -> list[float]:
-    """x, y of the corners of a rotated box."""
     if box.find("cx") is None:
         return _read(box, _TURNED)
     x, y, width, height, angle = _read(box, ("cx", "cy", "w", "h", "angle"))  # from roLabelImg

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 from collections.abc import Iterator, Sequence
 
@@ -162,18 +163,13 @@ class ReadClassFolders(beam.PTransform):
         listed = pipeline | ListNames(root, ignored=self.ignored)  # bytes
         by_kind = (
             listed
-            | "LookAtFiles" >> beam.Map(look_into, pattern)  # StructureByKind
+            | "LookAtFiles" >> beam.Map(lambda batch: structures(unpack(batch), pattern))
             | "MergeLooks" >> Merge(merged)  # StructureByKind
             | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # StructureByKind
         )
         return listed | "MakeRecords" >> beam.FlatMap(
             records_of, root, pattern, AsSingleton(by_kind), is_whole=self.is_whole
         )  # Record | Rejected
-
-
-def look_into(batch: bytes, pattern: PathPattern | None) -> StructureByKind:
-    """Find the structure of the files of a batch."""
-    return structures(unpack(batch), pattern)
 
 
 def checked(
@@ -221,7 +217,6 @@ def records_of(
 def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
-    """Make the record of a file with the split and the class of its folder."""
     if place is None:
         raise RecordError(
             "no class folder",
@@ -245,19 +240,14 @@ def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
                 return features
     file = FileRef(path=path)
     if kind == "text":  # read when needed
-        return {kind: Deferred(file=file, read=decoded_text)}
+        read = functools.partial(storage.decoded, path="the text")
+        return {kind: Deferred(file=file, read=read)}
     return {kind: OF_FILE[kind](file=file)}
-
-
-def decoded_text(data: bytes) -> str:
-    """Decode the UTF-8 text of a file; raise RecordError if it is not UTF-8."""
-    return storage.decoded(data, "the text")
 
 
 def _matched_record(
     relative: str, path: str, kind: str, pattern: PathPattern, structure: Structure
 ) -> Record:
-    """Make the record of a file by matching its path with the pattern."""
     if (texts := pattern.match(relative)) is None:
         raise RecordError(
             "does not match the pattern",
@@ -331,7 +321,6 @@ def _is_of_many(tree: Tree, kind: str) -> bool:
 def _understood(
     tree: Tree, inner: Tree, structure: Structure, lists: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the summary."""
     number = f"{tree.at_least}{counted(structure.number, NOUNS[structure.kind])}"
     depth = structure.class_depth
     if depth is None:
@@ -361,7 +350,6 @@ def split_lists(tree: Tree, home: str) -> dict[str, str]:
 
 
 def _names_files(path: str, classes: Sequence[str]) -> bool:
-    """Whether a list begins with paths in class folders."""
     lines = head(path).decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
     folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
     return bool(folders) and all(not {*classes}.isdisjoint(folder) for folder in folders)

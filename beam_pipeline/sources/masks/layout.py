@@ -189,7 +189,6 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
 
 
 def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
-    """Return two folders with maps of the same image, if there are any."""
     first: dict[str, str] = {}
     for path in maps:
         other = folder(first.setdefault(names.image_keys(path)[-1], path))
@@ -231,12 +230,10 @@ class _Images:
 
 
 def _maps(tree: Tree, files: MaskFiles) -> list[str]:
-    """The maps of a tree by their names, sorted."""
     return sorted(filter(files.annotates, tree.files()))
 
 
 def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[MapSample]:
-    """Sample the pixels of the files that are images."""
     for path in paths:
         with contextlib.suppress(RecordError):  # rejected by name later
             data = storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES)

@@ -100,7 +100,6 @@ def _color_lines(line: re.Pattern[str], rows: Sequence[str]) -> Classes | None:
 
 
 def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:
-    """Make classes of (name, red, green, blue)."""
     if not all(_LEVEL.fullmatch(text) and int(text) < 256 for row in rows for text in row[1:]):
         return None
     colors = tuple((int(red), int(green), int(blue)) for _, red, green, blue in rows)

@@ -89,7 +89,6 @@ def values_of(part: Part) -> Iterator[tuple[str, Any]]:
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """Return the members of a JSON object; any other value is a single unnamed member."""
     return value if isinstance(value, dict) else {"": value}
 
 
@@ -155,7 +154,6 @@ def read_part(
 
 
 def _shortened(value: Any, form: str) -> Any:
-    """Replace the long values of a long member by LongValue."""
     if form == "text":
         return LongValue(kind_of_text(value))
     return {

@@ -182,7 +182,6 @@ def _kind(relative: str) -> str:
 
 
 def _without_unions(files: list[str]) -> list[str]:
-    """Drop the trainval file if there are files for both train and val."""
     splits = [(split_of_name(file) or "").lower() for file in files]
     is_union = {"train", "val"} <= {*splits}
     pairs = zip(files, splits, strict=True)

@@ -198,7 +198,6 @@ def _as_boxes(stated: Sequence[Any]) -> Sequence[Any]:
 
 
 def _are_polygons(segmentation: Any) -> bool:
-    """Whether a segmentation is a list of lists of numbers."""
     with contextlib.suppress(TypeError, OverflowError):
         are_lists = type(segmentation) is list and {*map(type, segmentation)} == {list}
         return are_lists and packed_ring(itertools.chain(*segmentation)) is not None
@@ -376,7 +375,6 @@ class _Gathering:
         return malformed(f"{self._image.key}: annotation {self._stated.ids[at]}: {detail}")
 
     def _check(self, values: Sequence[Any], fits: Callable[[Any], bool], detail: str) -> None:
-        """Raise an error for the first value that does not fit."""
         if not all(map(fits, values)):
             at = next(at for at, value in enumerate(values) if not fits(value))
             raise self._fault(at, detail.format(repr(values[at])[:200]))
@@ -391,7 +389,6 @@ class _Gathering:
         return masks
 
     def _polygons(self) -> Outlines:
-        """Return the polygons that have three or more corners."""
         polygons = self._stated.polygons
         if not polygons.coordinates:
             return polygons
@@ -540,7 +537,6 @@ def _are_triples(points: Any) -> bool:
 
 
 def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
-    """Captions of an image in file order, without blank ones."""
     for file, name in ((each.file, each.value) for each in said if each.kind == NAME):
         called = name_of(name.replace("\\", "/"))
         if composed(called) != composed(name_of(path)):

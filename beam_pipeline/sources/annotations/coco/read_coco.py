@@ -181,7 +181,6 @@ class _Reader:
             self.facts.find_maps()
 
     def _elements(self) -> Iterator[Element]:
-        """Yield file-level elements, once for the whole pipeline."""
         yield from self._rejects
         facts = self.facts
         if not facts.is_damaged and facts.names and facts.shows in (BOXES, CLASSES, PANOPTIC):
@@ -269,7 +268,6 @@ class _Reader:
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:
-    """Infer the content of a file from its first annotation."""
     if "segments_info" in annotation:
         return PANOPTIC
     of_objects = _OF_OBJECTS & annotation.keys()
