@@ -1,9 +1,6 @@
 """Rows of arrays in .npz, .npy and HDF5 files become records; damaged files are rejected."""
 
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -12,46 +9,39 @@ from cases.reading import elements_of, records_of, values_of
 from eager_runner import yielded
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.records import ClassLabel, Record, Rejected
+from beam_pipeline.records import ClassLabel
 from beam_pipeline.sources import arrays
 from beam_pipeline.sources.arrays import ReadArrays, find_tables, is_array
 from beam_pipeline.sources.tables.table import Scratch
 from beam_pipeline.sources.tree import find_files
 from tfrecord_dataset.format.feature import Feature
 
-Found = tuple[dict[str, Record], dict[str, Rejected]]
-
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
+def write(tmp_path):
     """Write arrays by file name, several arrays as an .npz; return the folder."""
 
-    def run(files: Mapping[str, Any]) -> str:
+    def run(files):
         root = tmp_path / "in"
         root.mkdir(exist_ok=True)
         for name, content in files.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
             if isinstance(content, bytes):
-                path.write_bytes(content)
+                (root / name).write_bytes(content)
             elif isinstance(content, dict):
-                np.savez(path, **content)
+                np.savez(root / name, **content)
             else:
-                np.save(path, content, allow_pickle=content.dtype.hasobject)
+                np.save(root / name, content)
         return str(root)
 
     return run
 
 
 @pytest.fixture
-def read(
-    write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found], tmp_path: Path
-) -> Callable[..., Found]:
+def read(write, by_name, tmp_path):
     """Run `ReadArrays`; return (records by key, rejects by source)."""
 
-    def run(files: Mapping[str, Any], path: str = "", **options: Any) -> Found:
-        source = ReadArrays(f"{write(files)}/{path}", str(tmp_path / "scratch"), **options)
-        return by_name(yielded(source))
+    def run(files, **options):
+        return by_name(yielded(ReadArrays(write(files), str(tmp_path / "scratch"), **options)))
 
     return run
 

@@ -3,9 +3,6 @@
 import json
 import pickle
 import tarfile
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 from eager_runner import yielded
@@ -13,59 +10,38 @@ from file_bytes import tar_bytes
 
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Deferred, Record, Rejected
+from beam_pipeline.records import Deferred
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tar import parts
 from beam_pipeline.sources.tar import records as tar_records
 from beam_pipeline.sources.tar.parts import name_parts
 from beam_pipeline.sources.tar.read_tar import ReadTar
 
-Members = Mapping[str, Any] | Iterable[tuple[str, Any]]
-Found = tuple[dict[str, Record], dict[str, Rejected]]
 
-
-def _write_tar(path: Path, members: Members) -> Path:
+def write_tar(path, members):
+    """Write a tar of (name, content); content other than bytes is written as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pairs = members.items() if isinstance(members, Mapping) else members
-    encoded = (
+    pairs = [
         (name, data if isinstance(data, bytes) else json.dumps(data).encode())
-        for name, data in pairs
-    )
-    path.write_bytes(tar_bytes([*encoded]))
+        for name, data in members.items()
+    ]
+    path.write_bytes(tar_bytes(pairs))
     return path
 
 
-@pytest.fixture(scope="session")
-def write_tar() -> Callable[[Path, Members], Path]:
-    """Write a tar of members by name; content other than bytes is written as JSON."""
-    return _write_tar
-
-
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[Mapping[str, Any]], str]:
-    """Write tars, as members or bytes by path below the input; return the input."""
+def read(by_name, tmp_path):
+    """Run `ReadTar` on tars, as members or bytes by path; return (records by key, rejects)."""
 
-    def run(tars: Mapping[str, Any]) -> str:
+    def run(tars, **options):
         for name, members in tars.items():
             path = tmp_path / "in" / name
             if isinstance(members, bytes):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(members)
             else:
-                _write_tar(path, members)
-        return str(tmp_path / "in")
-
-    return run
-
-
-@pytest.fixture
-def read(
-    write: Callable[[Mapping[str, Any]], str], by_name: Callable[..., Found]
-) -> Callable[..., Found]:
-    """Run `ReadTar` on tars; return (records by key, rejects by source)."""
-
-    def run(tars: Mapping[str, Any], path: str = "", **options: Any) -> Found:
-        return by_name(yielded(ReadTar(f"{write(tars)}/{path}", **options)))
+                write_tar(path, members)
+        return by_name(yielded(ReadTar(str(tmp_path / "in"), **options)))
 
     return run
 
@@ -86,15 +62,8 @@ def test_name_parts(row):
 
 
 def test_names_that_are_not_data():
-    names = [
-        ".0.jpg",
-        "a/._0.jpg",
-        "__meta__.json",
-        "__MACOSX/0.jpg",
-        ".git/config.txt",
-        "a/.b/c.t",
-    ]
-    assert [*filter(name_parts, names)] == []
+    names = ".0.jpg a/._0.jpg __meta__.json __MACOSX/0.jpg .git/config.txt a/.b/c.t"
+    assert [*filter(name_parts, names.split())] == []
 
 
 @pytest.mark.parametrize(
@@ -132,9 +101,7 @@ def test_features(read, members, expected):
 @pytest.mark.parametrize(
     ("contents", "expected"),
     [
-        pytest.param([1, 2], [1, 2], id="int"),
         pytest.param([1, 2.5], [1.0, 2.5], id="float"),
-        pytest.param([1, "x"], ["1", "x"], id="text"),
         pytest.param(["x", None], ["x", ""], id="missing text"),
         pytest.param(["x", [1]], ["x", "[1]"], id="list as text"),
         pytest.param([{"a": 1}, 2], ['{"a": 1}', "2"], id="object as text"),
@@ -149,20 +116,16 @@ def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
     assert [records[f"{n}.tar/0"].features["x"] for n in range(len(contents))] == expected
 
 
-def test_json_without_bound(read):
-    records, rejects = read({"x.tar": {"0.json": b"[" * 99_999, "1.json": {"n": 1}}})
+def test_bounds(read, monkeypatch):
+    monkeypatch.setattr(parts, "_MAX_READ_BYTES", 99_999)
+    members = {"0.json": b"[" * 99_999, "1.json": {"n": 1}, "2.json": b" " * 100_000}
+    records, rejects = read({"x.tar": members})
     assert list(records) == ["x.tar/1"]
     assert rejects["x.tar/0"].reason == "malformed annotation"
+    assert rejects["x.tar/2"].reason == "text too large"
 
 
-def test_a_text_that_is_too_large(read, monkeypatch):
-    monkeypatch.setattr(parts, "_MAX_READ_BYTES", 10)
-    records, rejects = read({"x.tar": {"0.txt": b"1" * 10, "1.txt": b"1" * 11}})
-    assert list(records) == ["x.tar/0"]
-    assert rejects["x.tar/1"].reason == "text too large"
-
-
-def test_a_link_costs_its_record_and_a_way_out_itself(read, tmp_path, write_tar):
+def test_a_link_costs_its_record_and_a_way_out_itself(read, tmp_path):
     path = write_tar(tmp_path / "in/x.tar", {"0.txt": b"0", "1.txt": b"1", "../2.txt": b"2"})
     with tarfile.open(path, "a") as archive:
         info = tarfile.TarInfo("1.cls")
@@ -176,7 +139,7 @@ def test_a_link_costs_its_record_and_a_way_out_itself(read, tmp_path, write_tar)
     }
 
 
-def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path, write_tar):
+def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path):
     whole = write_tar(tmp_path / "whole.tar", {f"{n}.txt": b"x" * 600 for n in range(4)})
     data = whole.read_bytes()
     records, rejects = read(
