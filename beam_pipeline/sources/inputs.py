@@ -29,9 +29,7 @@ from tfrecord_dataset.shown_text import counted
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
     """Claim the configured input with the named layout or the detected one.
 
-    Args:
-        config: The build's configuration.
-        scratch: The folder to unpack a compressed tar into; "" refuses it.
+    A compressed tar is unpacked into `scratch`; "" refuses it.
 
     Raises:
         ConfigError: The input is missing, or neither the named layout nor any other reads it.

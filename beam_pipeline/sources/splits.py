@@ -282,12 +282,8 @@ def _placed(record: Record, numbers: Iterable[int], lines: Lines) -> Record | Re
 def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[Element]:
     """Yield a reject for each line that names no record, up to a limit, and mark lists as read.
 
-    Args:
-        lines: The lines of all lists.
-        found: Numbers of lines that name a record, packed as int64 [n].
-
-    Raises:
-        ConfigError: No line of a list names a record.
+    `found` are numbers of lines that name a record, packed as int64 [n]. Raises ConfigError if no
+    line of a list names a record.
     """
     yield Consumed(paths=tuple(each.path for each in lines.lists))
     is_found = np.zeros(lines.starts[-1], bool)

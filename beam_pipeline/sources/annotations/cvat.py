@@ -112,9 +112,8 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
         else:
             yield "skeleton without a point in the image"
     elif shape.tag == "points":
-        seen = 2.0 - int(more["occluded"])
-        pairs = map(_pair, (shape.get("points") or "").split(";"))
-        shapes.loose_points(label, [(x, y, seen) for x, y in pairs], group, more)
+        corners = [each for pair in (shape.get("points") or "").split(";") for each in _pair(pair)]
+        shapes.loose_points(label, corners, group, more, 2.0 - int(more["occluded"]))
         is_part = group or shapes.are_landmarks
         yield from (f"{name} of a point" for name in more if is_part and name != "occluded")
     elif shape.tag != "tag":

@@ -67,9 +67,8 @@ class AnnotationFile(NamingFile):
     ) -> Self:
         """Make a file from its path below the dataset's folder, `root`.
 
-        Args:
-            places: Image folders below the dataset's or the file's; "{split}" is its split.
-            image_set: Name of the image folder if not the split's: "train2017".
+        `places` are image folders below the dataset's or the file's, where "{split}" is its split;
+        `image_set` names the image folder if the split does not: "train2017".
         """
         path = storage.join(root, relative)
         split = split_of_file(path, relative)
@@ -100,11 +99,7 @@ class Images:
         self._folder: str | None = None  # "" if none has the image
 
     def locate(self, name: str) -> tuple[str, str]:
-        """Return the key and the path of the image that the file calls `name`.
-
-        Raises:
-            RecordError: "file outside the input".
-        """
+        """Return the key and the path of the image called `name`; raise as `paths.locate`."""
         file = self._file
         if self._folder is None:
             self._folder = next((each for each in file.folders if self._has(each, name)), "")
@@ -207,19 +202,14 @@ class ItemFiles(abc.ABC):
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
         """Yield (place, item) from a file, such as ("task 3", …); classes come first.
 
-        Raises:
-            RecordError: The file cannot be read.
+        Raises RecordError if the file cannot be read.
         """
         for number, each in enumerate(items(file.path, self.list_name), start=1):
             yield f"{self.noun} {number}", each
 
     @abc.abstractmethod
     def item(self, stated: Any) -> Item:
-        """Parse an item.
-
-        Raises:
-            RecordError: The item is invalid.
-        """
+        """Parse an item; raise RecordError if it is invalid."""
 
     def may_be_one(self, path: str) -> bool:
         """Whether a file's name fits the format."""

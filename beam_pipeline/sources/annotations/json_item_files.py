@@ -177,8 +177,7 @@ def _add_region(shapes: Shapes, shape: Mapping[str, Any], said: Mapping[str, Any
     label = _class_of_region(said)
     shapes.left += [f"region {name}" for name in said if said[name] not in (label, "", None)]
     if kind == "point":
-        x, y = numbers_at(shape, "cx", "cy")
-        shapes.loose_points(label, [(x, y, 2.0)], None)
+        shapes.loose_points(label, numbers_at(shape, "cx", "cy"))
     elif kind == "rect":
         shapes.box(label, sized(*numbers_at(shape, "x", "y", "width", "height")))
     else:

@@ -107,8 +107,7 @@ def _add_shape(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | st
     if len(corners) < 2 * _FEWEST[kind]:
         raise malformed(f"{len(corners) // 2} points; a {kind} has {_FEWEST[kind]} or more")
     if kind == "point":
-        seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
-        shapes.loose_points(label, seen, group)
+        shapes.loose_points(label, corners, group)
     elif kind == "polygon":
         shapes.polygon(label, [corners])
     elif kind == "rotation":  # from X-AnyLabeling
@@ -184,8 +183,7 @@ def _add_object(shapes: Shapes, kind: str, label: str, one: dict[str, Any]) -> N
         exterior, holes = members(points, exterior=list, interior=list)
         corners = corners_of(exterior)
         if kind == "point":
-            seen = zip(corners[::2], corners[1::2], strict=True)
-            shapes.loose_points(label, [(x, y, 2.0) for x, y in seen], None)
+            shapes.loose_points(label, corners)
         elif kind == "polygon":
             shapes.left += ["hole of a polygon"] * len(holes)
             shapes.polygon(label, [corners])

@@ -114,7 +114,7 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
     label = labels[0] or ""
     if kind == "keypoint":
         x, y = numbers_at(value, "x", "y")
-        shapes.loose_points(label, [(x * across, y * down, 2.0)], _text(result, "parentID"))
+        shapes.loose_points(label, (x * across, y * down), _text(result, "parentID"))
         return
     if kind == "polygon":
         corners = corners_of(value.get("points"))

@@ -54,11 +54,7 @@ class LineFiles(SideFiles):
 
     @abc.abstractmethod
     def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        """Add the object of a line.
-
-        Raises:
-            RecordError: The line is invalid.
-        """
+        """Add the object of a line; raise RecordError if it is invalid."""
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
         shapes = Shapes()

@@ -123,8 +123,7 @@ class SideFiles(abc.ABC):
     def parse(self, data: bytes, annotation: str) -> Parsed:
         """The features of an image except the image itself, and notes of what is not kept.
 
-        Raises:
-            RecordError: The annotation is invalid.
+        Raises RecordError if the annotation is invalid.
         """
 
     def declared(self) -> Iterator[DeclaredClasses]:
@@ -161,11 +160,7 @@ class SideFiles(abc.ABC):
         return annotations
 
     def named_image(self, data: bytes) -> str:
-        """Name of the image stated in an annotation; "" for none.
-
-        Raises:
-            RecordError: The annotation is invalid.
-        """
+        """Name of the image stated in an annotation, "" for none; raise RecordError if invalid."""
         return ""
 
     def split_of_folder(self, path: str) -> str | None:
@@ -255,11 +250,7 @@ class ReadSideFiles(beam.PTransform):
 
     @classmethod
     def of(cls, path: str, files: SideFiles, ignored: Ignored = NOTHING) -> "ReadSideFiles":
-        """Make the source for the folder at a path.
-
-        Raises:
-            ConfigError: The folder does not exist.
-        """
+        """Make the source for the folder at a path; raise ConfigError if it does not exist."""
         root = input_folder(path)
         return cls(root, files, tree_facts(Tree(root, ignored), files)[0], ignored)
 
@@ -443,12 +434,7 @@ def side_file_layout(
 ) -> Layout:
     """Make the layout of annotations that are paired with images.
 
-    Args:
-        name: Value of `--layout`.
-        sign: Files that identify it, for errors.
-        files: Finds, pairs and parses the annotations.
-        begins: Pattern of the first bytes of annotations.
-        takes: Fields of `files` set by the options of the same names.
+    `begins` matches their first bytes; options set the fields of `files` that `takes` names.
     """
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:

@@ -127,14 +127,7 @@ def read_part(
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
 ) -> Part:
-    """Make the part of a member, with its value if small.
-
-    Args:
-        member: A member of a record.
-        extension: The member's extension.
-        read: Reads (offset, length) of the tar.
-        schema: The declared features.
-    """
+    """Make the part of a member, with its value if small; `read` reads (offset, length)."""
     form = form_of(extension, schema)
     value, problem = None, member.problem
     try:

@@ -65,8 +65,7 @@ def refuse_conversions(config: BuildConfig) -> None:
 def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     """Return `feature` with its key in the records, bare if it has no further keys.
 
-    Raises:
-        ConfigError: The records have no such key.
+    Raises ConfigError if the records have no such key.
     """
     with_key = feature_keys.with_key_of(feature, keys, (feature.name,))
     if with_key is not None:

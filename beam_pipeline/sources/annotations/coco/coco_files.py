@@ -193,6 +193,11 @@ def _image_set(relative: str) -> str:
     return _IMAGE_SET.sub("", stem(relative))
 
 
+def plain_id(value: Any) -> Any:
+    """Convert a whole-number id to int: some tools write 17.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class FileFacts:
     """File-level facts.
@@ -216,13 +221,9 @@ class FileFacts:
     is_damaged: bool = False
 
     def add_category(self, category: Any) -> None:
-        """Add an item of "categories".
-
-        Raises:
-            RecordError: "malformed annotation".
-        """
+        """Add an item of "categories"; raise RecordError if it is malformed."""
         number, name, points = map(as_object(category).get, ("id", "name", "keypoints"))
-        number = int(number) if isinstance(number, float) and number.is_integer() else number
+        number = plain_id(number)
         if not isinstance(number, int) or not isinstance(name, str):
             raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
         name = name.strip()
@@ -232,11 +233,7 @@ class FileFacts:
             self.keypoints[number] = tuple(map(str, points))
 
     def find_maps(self) -> None:
-        """Find the folder of panoptic maps.
-
-        Raises:
-            RecordError: There is no folder, or there are too many categories for maps.
-        """
+        """Find the folder of panoptic maps; raise RecordError if there is none."""
         if len(self.names) > IGNORED:
             raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
         name, path = stem(self.file.relative), self.file.path

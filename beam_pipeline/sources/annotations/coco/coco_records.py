@@ -34,6 +34,7 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     CLASSES,
     PANOPTIC,
     FileFacts,
+    plain_id,
 )
 from beam_pipeline.sources.annotations.shapes import around, as_object, sized, stated_size
 from beam_pipeline.sources.paths import name_of
@@ -211,11 +212,6 @@ def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in item.keys() - kept if item[name] not in _UNSAID))
 
 
-def plain_id(value: Any) -> Any:
-    """Convert a whole-number id to int: some tools write 17.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def elements_of(
     key: str,
     values: Sequence[Any],
@@ -230,9 +226,7 @@ def elements_of(
     Args:
         key: "<file>\\0<image id>".
         values: `ImageItem` and `Said`, in the order of their files.
-        annotations: Its object annotations.
         facts: File-level facts, by file name.
-        box_format: Format of the boxes.
         keeps_ids: Whether records keep the ids: no split has two files, whose ids could clash.
     """
     file, _, image_id = key.partition("\0")

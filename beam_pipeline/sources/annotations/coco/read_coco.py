@@ -31,6 +31,7 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     FileFacts,
     claim_coco,
     coco_files,
+    plain_id,
 )
 from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
@@ -42,7 +43,6 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
     by_image,
     elements_of,
     other_names,
-    plain_id,
 )
 from beam_pipeline.sources.annotations.item_files import Images
 from beam_pipeline.sources.annotations.shapes import as_object
