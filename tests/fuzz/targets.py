@@ -18,7 +18,7 @@ from inspecting import inspect_record, schema_of
 
 import beam_pipeline
 import trainer
-from beam_pipeline.cli.show import examples
+from beam_pipeline.cli.results import examples
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
@@ -31,7 +31,7 @@ from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.format.metadata import FileEntry
-from trainer.dataset import declaration
+from trainer.dataset import opening
 
 RULES = Rules()
 # (data, an empty folder) to the number of rejects.
@@ -123,7 +123,7 @@ def _schema(data: bytes, folder: Path) -> int:
     path = folder / "schema.json"
     path.write_bytes(data)
     refused = 0
-    for read in (read_schema, declaration.read_schema):
+    for read in (read_schema, opening.read_schema):
         try:
             read(str(path))
         except BeamTFRecordsError:

@@ -21,8 +21,8 @@ from beam_pipeline.records import (
     RawFile,
     Value,
 )
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile

@@ -22,7 +22,7 @@ from beam_pipeline.kinds.numbers import Rounding, rounding
 from beam_pipeline.records import Array, ClassLabel, ClassLabels, Value
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import is_deep
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 Scalar = type[int] | type[float] | type[str]
 

@@ -9,8 +9,8 @@ import pytest
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.running.remote import launch as launching
 from beam_pipeline.running.remote.clusters import JobState
-from tfrecord_dataset.json_file import sealed
 from beam_pipeline.running.remote.launch import Launch, _last_reason, quiet
+from tfrecord_dataset.json_file import sealed
 
 
 @dataclasses.dataclass
