@@ -1,6 +1,6 @@
 """Options that `build` and `plan` take as keywords, for editors and type checkers.
 
-Made of `BuildConfig` by tests/options_page.py.
+Made of `BuildConfig` by tests/generated_pages.py.
 """
 
 from collections.abc import Mapping, Sequence

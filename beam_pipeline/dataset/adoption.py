@@ -35,7 +35,7 @@ from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards,
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION, FileEntry, ShardEntry, named_path
-from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.format.split_names import check_all_shards
 from tfrecord_dataset.shown_text import counted
 
 # Problems named in an error; all are counted.

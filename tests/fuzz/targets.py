@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cases.reading import source_at
+from damages import edit
 from eager_runner import yielded
 from file_bytes import zip_bytes
 from inspecting import inspect_record, schema_of
-from sealing import edit
 
 import beam_pipeline
 import trainer

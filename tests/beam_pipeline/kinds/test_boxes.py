@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
+from inspecting import place
 from PIL import Image
-from place_one import place
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import (
