@@ -58,6 +58,13 @@ def deadly(worker_module):
     return worker_module("deadly_values", DEADLY)
 
 
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("text")
+    return path
+
+
 def record(path, key, read=None):
     file = FileRef(path=str(path))
     return Record(
@@ -78,12 +85,10 @@ def inspected(elements, max_seconds=60.0, packer=PACKER):
     return table.column("key").to_pylist(), {reject.source: reject for reject in rejects}
 
 
-def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly):
+def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, text, deadly):
     """libjpeg takes a second, in one call."""
     slow = tmp_path / "slow.jpg"
     slow.write_bytes(jpeg_of_scans(85))
-    text = tmp_path / "text"
-    text.write_text("text")
     elements = [
         record(text, "before", deadly.plain),
         record(slow, "slow"),
@@ -100,9 +105,7 @@ def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly)
 
 
 @pytest.mark.slow
-def test_only_what_ends_its_process_is_left_out(tmp_path, deadly):
-    text = tmp_path / "text"
-    text.write_text("text")
+def test_only_what_ends_its_process_is_left_out(text, deadly):
     names = ["plain", "crashes", "greedy", "exits", "endless", "plain"]
     elements = [
         record(text, f"{number} {name}", getattr(deadly, name)) for number, name in enumerate(names)
@@ -119,10 +122,8 @@ def test_only_what_ends_its_process_is_left_out(tmp_path, deadly):
     assert "exit code 3" in rejects["3 exits"].detail
 
 
-def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
+def test_too_much_memory_is_refused_without_a_crash(tmp_path, text, deadly):
     """Later records have the full limit, and packing has none."""
-    text = tmp_path / "text"
-    text.write_text("text")
     large = tmp_path / "large"
     large.write_bytes(bytes(70 << 20))  # allows sixteen times as much
     elements = [
@@ -136,9 +137,7 @@ def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
     assert "over 1,024 MiB in addition to its files" in rejects["greedy"].detail
 
 
-def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(tmp_path, deadly):
-    text = tmp_path / "text"
-    text.write_text("text")
+def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(text, deadly):
     batch = pack([record(text, "text", deadly.plain)])
 
     def here(max_seconds):

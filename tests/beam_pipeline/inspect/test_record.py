@@ -157,21 +157,14 @@ def test_about_how_many_bytes_it_takes(value, low, high):
     assert low <= size <= high
 
 
-@pytest.fixture(scope="module")
-def with_tokenizer(tmp_path_factory):
+def test_every_text_has_its_tokens(tmp_path):
     words = tokenizers.Tokenizer(
         tokenizers.models.WordLevel({"a": 5, "b": 7, "?": 0}, unk_token="?")
     )
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    path = tmp_path_factory.mktemp("tokens") / "words.json"
-    words.save(str(path))
-    return Rules(tokenizer=str(path))
-
-
-def test_every_text_has_its_tokens(with_tokenizer):
-    found = inspected(
-        with_tokenizer, caption="a b what", title="", n=3, label=ClassLabel("a")
-    ).features
+    words.save(str(tmp_path / "words.json"))
+    rules = Rules(tokenizer=str(tmp_path / "words.json"))
+    found = inspected(rules, caption="a b what", title="", n=3, label=ClassLabel("a")).features
     assert set(found) == {"caption", "caption/tokens", "title", "title/tokens", "n", "label"}
     ids = found["caption/tokens"]
     assert np.frombuffer(ids.data, "<i8").tolist() == [5, 7, 0]
