@@ -75,7 +75,7 @@ class CheckElements(beam.PTransform):
         if self.share:
             packed = packed | "Balance" >> self.share  # bytes
         inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer(self.config), self.config.threads, self.job
+            self.config.rules, Packer(self.config).pack, self.config.threads, self.job
         )  # Inspected
         return inspected, counts
 

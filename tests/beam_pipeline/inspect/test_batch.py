@@ -12,9 +12,9 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.batch import InspectBatch, Settings
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record, Rejected
-from beam_pipeline.running import parallel
+from beam_pipeline.running import parallel, pickling
 from beam_pipeline.running.isolation import Death
-from beam_pipeline.running.pickling import Constant, pack, unpack
+from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import MAX_RECORD_BYTES
 
 DEADLY = f"""
@@ -49,7 +49,7 @@ def sleeps(data):
 """
 
 CONFIG = BuildConfig(name="t")
-PACKER = Packer(CONFIG)
+PACK = Packer(CONFIG).pack
 
 
 @pytest.fixture
@@ -72,14 +72,14 @@ def record(path, key, read=None):
     )
 
 
-def settings(max_seconds, packer=PACKER):
-    return Constant(Settings(Rules(max_seconds=max_seconds), packer))
+def settings(max_seconds, pack=PACK):
+    return Constant(Settings(Rules(max_seconds=max_seconds), pack))
 
 
-def inspected(elements, max_seconds=60.0, packer=PACKER):
+def inspected(elements, max_seconds=60.0, pack=PACK):
     """Return (keys of records, rejects by source) of a batch in worker processes."""
-    work = InspectBatch(settings(max_seconds, packer), threads=1)
-    [packed] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
+    work = InspectBatch(settings(max_seconds, pack), threads=1)
+    [packed] = parallel.start_processes(1).ahead().map(work, [pickling.pack(elements)])
     table = columns.from_bytes([packed.records])
     rejects = unpack(packed.rejects) if packed.rejects else []
     return table.column("key").to_pylist(), {reject.source: reject for reject in rejects}
@@ -131,14 +131,14 @@ def test_too_much_memory_is_refused_without_a_crash(tmp_path, text, deadly):
         record(large, "allowed", deadly.greedy),
         record(text, "plain", deadly.plain),
     ]
-    keys, rejects = inspected(elements, packer=deadly.GreedyPacker(CONFIG))
+    keys, rejects = inspected(elements, pack=deadly.GreedyPacker(CONFIG).pack)
     assert keys == ["allowed", "plain"]
     assert rejects["greedy"].reason == "took too much memory"
     assert "over 1,024 MiB in addition to its files" in rejects["greedy"].detail
 
 
 def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(text, deadly):
-    batch = pack([record(text, "text", deadly.plain)])
+    batch = pickling.pack([record(text, "text", deadly.plain)])
 
     def here(max_seconds):
         return InspectBatch(settings(max_seconds), 1).here(batch)

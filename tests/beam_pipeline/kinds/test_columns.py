@@ -190,6 +190,12 @@ def test_plain_run_lengths_that_are_not_of_the_image(runs):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        ({"labels": ("cat", "dog")}, "malformed annotation: 1 boxes but 2 labels"),
+        ({"attributes": {"difficult": (1, 0)}}, "1 boxes but 2 values of 'difficult'"),
+        ({"keypoints": ((), ())}, "1 boxes but 2 sets of keypoints"),
+        ({"keypoints": ((1.0, 1.0),)}, "malformed annotation: keypoints that are not triples"),
+        ({"keypoints": ((float("nan"), 0.0, 1.0),)}, "impossible box: a keypoint"),
+        ({"keypoints": ((1e300, 0.0, 1.0),)}, "impossible box: a keypoint"),
         ({"polygons": ((), ())}, "1 boxes but 2 polygons"),
         ({"rotated": ((), ())}, "1 boxes but 2 rotated ones"),
         ({"rotated": ((1.0, 2.0),)}, "a rotated box of 2 numbers"),
