@@ -168,7 +168,7 @@ _KINDS = {int: "int64", float: "float32", bytes: "bytes"}
 
 
 def examples(key, *lists):
-    """Return records of Examples with one key; None is a list without kind, inference_cases.MISSING no key."""
+    """Return records of Examples with one key; None is a list without kind, MISSING no key."""
     return [
         Inspected(
             key=f"a.tfrecord:{number}",
