@@ -202,7 +202,7 @@ KINDS = {
     "scalar",
 }
 # Cells of tables become values of the declared kind, so these readers distinguish kinds.
-READERS_OF_CELLS = {"sources/tables/fitting.py", "sources/tables/convert.py"}
+READERS_OF_CELLS = {"sources/tables/convert.py"}
 
 
 def told_apart(path: Path) -> set[str]:

@@ -6,13 +6,12 @@ No Beam here: worker processes import this module.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline import kinds
+from beam_pipeline import kinds, tfrecord
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.describe import tfds
 from beam_pipeline.errors import DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.conformance import mismatches, schema_specs
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists
@@ -34,7 +33,7 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
     """
     number = end = 0
     try:
-        for offset, frame in frames.read_file(path, compressed):
+        for offset, frame in tfrecord.read_file(path, compressed):
             end = offset
             yield Frame(offset, len(frame), payload_of(frame))
             number, end = number + 1, offset + len(frame)

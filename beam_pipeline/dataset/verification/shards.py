@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
+from beam_pipeline import tfrecord
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.reading import ExampleChecker
 from beam_pipeline.describe import index
@@ -24,7 +25,6 @@ from beam_pipeline.inspect.stored_example import parse_example
 from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
@@ -151,7 +151,7 @@ class _ShardReader:
 
     def _read_records(self, stream: io.BufferedReader) -> None:
         name = self._shard.file.rpartition("/")[2]
-        for offset, frame in frames.read_open(stream, self._info.compressed, name):
+        for offset, frame in tfrecord.read_open(stream, self._info.compressed, name):
             if causes := self._causes(frame):
                 self._num_damaged += 1
                 if self._num_damaged <= _RECORDS_NAMED:

@@ -22,8 +22,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media import audio_formats, other_formats
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.cells import json_text
-from beam_pipeline.sources.tables.names import BOXES, lowered
+from beam_pipeline.sources.tables.columns import BOXES, lowered
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
@@ -34,6 +33,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
     files_of,
+    json_text,
 )
 from beam_pipeline.sources.tables.types import unsupported
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated

@@ -1,5 +1,6 @@
-"""Temporary folders are deleted by their process, or by the next one."""
+"""Temporary folders are deleted by their process, or by the next one; a dataset is locked."""
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -8,7 +9,8 @@ import tempfile
 
 import pytest
 
-from beam_pipeline.running.temporary import temporary_folder
+from beam_pipeline import errors
+from beam_pipeline.running.locked_folders import locked, temporary_folder
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def test_a_folder_goes_at_the_end(folder):
 def test_those_of_the_killed_go_and_no_others(folder):
     code = (
         "import os, pathlib\n"
-        "from beam_pipeline.running.temporary import temporary_folder\n"
+        "from beam_pipeline.running.locked_folders import temporary_folder\n"
         "with temporary_folder() as folder:\n"
         "    pathlib.Path(folder, 'file').write_text('1')\n"
         "    os._exit(0)"
@@ -59,3 +61,26 @@ def test_what_was_still_in_use_at_the_beginning_goes_at_the_end(folder):
         os.close(lock)
         assert left.exists()
     assert not left.exists()
+
+
+def test_one_build_at_a_time(tmp_path):
+    one, other = str(tmp_path / "pets/1.0.0"), str(tmp_path / "pets/1.0.1")
+    with locked(one, lock=one):
+        with (
+            pytest.raises(errors.ConfigError, match="another build is writing"),
+            locked(one, lock=one),
+        ):
+            pytest.fail("the output was taken")
+        with locked(other, lock=other):
+            pass
+    with locked(one, lock=one):
+        os.rmdir(one)  # as a commit does with its working directory
+        with locked(one, lock=one):
+            pass
+
+
+def test_only_a_held_lock_is_another_build(tmp_path):
+    """A fork without room for another process also raises BlockingIOError."""
+    no_room = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+    with pytest.raises(BlockingIOError), locked(str(tmp_path), lock=str(tmp_path)):
+        raise no_room

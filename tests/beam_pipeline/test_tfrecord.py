@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
+from beam_pipeline import tfrecord
 from beam_pipeline.errors import RecordError
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum, payload_of
 
 PAYLOADS = [b"one", b"", b"three" * 50_000, bytes(range(256))]
@@ -37,7 +37,7 @@ def test_frames_are_tensorflows(tensorflow_file):
 @pytest.mark.parametrize("compression", ["", "GZIP"])
 def test_a_file_is_read_as_it_was_written(tensorflow_file, compression):
     path = tensorflow_file(PAYLOADS, compression)
-    read = list(frames.read_file(str(path), compressed=bool(compression)))
+    read = list(tfrecord.read_file(str(path), compressed=bool(compression)))
 
     assert [payload_of(frame) for _, frame in read] == PAYLOADS
     lengths = [len(payload) + FRAME_BYTES for payload in PAYLOADS]
@@ -65,8 +65,8 @@ def test_a_file_that_ends_badly(tmp_path, data, message):
     path = tmp_path / "file"
     path.write_bytes(data)
     for read in (
-        lambda: frames.spans(io.BytesIO(data)),
-        lambda: frames.read_file(str(path), False),
+        lambda: tfrecord.spans(io.BytesIO(data)),
+        lambda: tfrecord.read_file(str(path), False),
     ):
         found = []
         with pytest.raises(RecordError, match=f"^{message}"):
@@ -84,7 +84,7 @@ def test_damaged_gzip(tmp_path):
         path.write_bytes(damaged)
         found = []
         with pytest.raises(RecordError, match=f"^{reason}: ") as raised:
-            found.extend(frames.read_file(str(path), compressed=True))
+            found.extend(tfrecord.read_file(str(path), compressed=True))
         assert f"record {len(found)}, at byte" in str(raised.value)
         assert len(found) > 1
 
@@ -107,6 +107,6 @@ def test_a_length_beyond_all_measure(tmp_path):
     path.write_bytes(header + b"a few bytes")
 
     with pytest.raises(RecordError, match="record too large"):
-        list(frames.read_file(str(path), compressed=False))
+        list(tfrecord.read_file(str(path), compressed=False))
     with pytest.raises(RecordError, match="truncated file"), open(path, "rb") as handle:
-        list(frames.spans(handle))
+        list(tfrecord.spans(handle))

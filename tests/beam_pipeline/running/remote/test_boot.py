@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 START = (
-    "import sys; from beam_pipeline.running.remote import warm_start; "
-    "sys.exit(warm_start.run('worker:work', sys.argv[1].split(), sys.argv[2:]))"
+    "import sys; from beam_pipeline.running.remote import boot; "
+    "sys.exit(boot.run('worker:work', sys.argv[1].split(), sys.argv[2:]))"
 )
 WORKER = """
 import json, os, sys, time
@@ -119,7 +119,7 @@ def test_a_process_with_threads_is_not_forked(start):
 
 def test_another_users_process_is_not_asked(start, warm):
     """Any user may listen on such an address."""
-    program = START.replace("sys.exit(", "warm_start.os.geteuid = lambda: 65534; sys.exit(")
+    program = START.replace("sys.exit(", "boot.os.geteuid = lambda: 65534; sys.exit(")
     done = subprocess.run(
         [sys.executable, "-c", program, "wave", "a"], stdout=subprocess.PIPE, text=True, check=True
     )

@@ -1,4 +1,7 @@
-"""Temporary folders that are deleted even if their process is killed."""
+"""Folders locked by this process: temporary ones, and the dataset that a build writes.
+
+The system releases a lock with its process, even a killed one.
+"""
 
 import contextlib
 import fcntl
@@ -8,6 +11,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from tfrecord_dataset import durable
+
 _PREFIX = "beam-tfrecords-"
 
 
@@ -15,8 +22,7 @@ _PREFIX = "beam-tfrecords-"
 def temporary_folder() -> Iterator[str]:
     """Make a new folder, deleted with its content at the end.
 
-    Also deletes the folders of killed processes: a lock, which the system releases with its
-    process, marks the ones in use.
+    Also deletes the folders of killed processes, which have lost their lock.
     """
     _delete_unused()
     folder, lock = _make()
@@ -50,3 +56,22 @@ def _delete_unused() -> None:
             if os.fstat(lock).st_uid == os.geteuid():
                 shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+
+
+@contextlib.contextmanager
+def locked(directory: str, lock: str) -> Iterator[None]:
+    """Lock a dataset for this process by a local folder; ConfigError if another has locked it.
+
+    The folder `lock` is created if missing; its holder may delete it. A remote dataset is not
+    locked.
+    """
+    if storage.is_remote(directory):
+        storage.make_dirs(lock)
+        yield
+        return
+    busy = ConfigError(
+        f"another build is writing {directory}; wait for it, or choose another --name, --version "
+        "or --output"
+    )
+    with durable.exclusive(lock, busy):
+        yield
