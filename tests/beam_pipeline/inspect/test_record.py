@@ -138,6 +138,14 @@ def test_a_refused_record_is_rejected(write):
     assert (rejected.source, rejected.reason) == ("list.csv:3", "not audio")
 
 
+def test_a_bad_value_leaves_out_its_own_record_only():
+    records = [Record(key=str(each), features={"x": each}) for each in (1, 2**63, 2)]
+    found = inspect_elements(records, Rules())
+    assert {getattr(each, "key", each.source): type(each).__name__ for each in found} == {
+        "1": "Inspected", str(2**63): "Rejected", "2": "Inspected",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high"),
     [

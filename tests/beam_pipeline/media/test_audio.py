@@ -205,6 +205,7 @@ DATA = chunk(b"data", SAMPLES)
         pytest.param(wav(form(align=4), DATA), "damaged audio", id="sample size"),
         pytest.param(wav(form(a_second=1), DATA), "damaged audio", id="bytes a second"),
         pytest.param(wav(form(codec=3), DATA), "damaged audio", id="16-bit float"),
+        (wav(form(codec=3, bits=32), chunk(b"data", b"\0\0\xc0\x7f")), "damaged audio"),  # NaN
         pytest.param(wav(form(codec=7, bits=8), DATA), "unsupported audio", id="µ-law"),
         pytest.param(wav(form(codec=0x55), DATA), "damaged audio", id="MP3 in WAV"),
     ],
