@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.difference import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open as open
-    from beam_pipeline.dataset.verification.whole_dataset import verify as verify
+    from beam_pipeline.dataset.verification import verify as verify
     from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
     from beam_pipeline.errors import ConfigError as ConfigError
     from beam_pipeline.errors import DataError as DataError
@@ -65,7 +65,7 @@ _NAMES = {
     "dataset.difference": "Difference diff",
     "report.page": "write_report",
     "dataset.opening": "Dataset open",
-    "dataset.verification.whole_dataset": "verify",
+    "dataset.verification": "verify",
     "schema.declaration": "Feature parse_schema read_schema",
     "records": (
         "Array Audio ClassLabel ClassLabels DeclaredClasses FileRef Image Map Objects RawFile "

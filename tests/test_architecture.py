@@ -54,7 +54,7 @@ LAYERS = {
         kinds
         schema
         running
-        inspect option_values layout_names
+        inspect option_values
         build_options build_arguments
         config
         problems
@@ -89,9 +89,8 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors tensors autograph progress startup
+        errors tensors progress startup order
         options
-        records
         views
         parsing
         augmentation
@@ -239,7 +238,6 @@ def test_only_kinds_tell_kinds_apart():
 
 # Other modules of the trainer that check a kind, which users declare or name.
 ASK_FOR_KINDS = {
-    "dataset/declaration.py",
     "dataset/opening.py",
     "tasks/choice.py",
     "tasks/table_columns.py",
