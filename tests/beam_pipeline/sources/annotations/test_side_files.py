@@ -54,13 +54,14 @@ def images_of_voc(number):
 def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held_of_each):
     held = []
     monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: Buckets(BUCKETS))
+    monkeypatch.setattr(side_files, "_PATHS_PER_BATCH", 7)
     monkeypatch.setattr(
         side_files, "gather", lambda batches: held.append(list(gather(batches))) or iter(held[-1])
     )
     root = make_tree(tree)
     elements = yielded(ReadSideFiles.of(root, files(root)))
     records = [element for element in elements if isinstance(element, Record)]
-    assert len({record.key for record in records}) == COUNT
+    assert len(records) == len({record.key for record in records}) == COUNT
     assert sum(map(len, held)) >= held_of_each * COUNT
     assert max(map(len, held)) < held_of_each * COUNT * 2 / BUCKETS
 
