@@ -15,7 +15,13 @@ from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles
 from beam_pipeline.sources.annotations.line_files import KittiFiles
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
 from beam_pipeline.sources.annotations.voc import VocFiles
-from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles, parse_labels, read_config
+from beam_pipeline.sources.annotations.yolo import (
+    YoloConfig,
+    YoloFiles,
+    class_names,
+    parse_labels,
+    read_config,
+)
 from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
 
@@ -126,3 +132,8 @@ def test_a_label_file_has_a_bound_of_boxes(monkeypatch):
     assert len(parse_labels(BOX * 10, YoloConfig()).boxes) == 10
     with pytest.raises(RecordError, match="more than 10 boxes of one image"):
         parse_labels(BOX * 11, YoloConfig())
+
+
+def test_classes_of_which_nothing_is_said():
+    assert class_names(None, "", "data.yaml") is None
+    assert class_names({"0": "a", "7": "b"}, "", "data.yaml") == {0: "a", 7: "b"}
