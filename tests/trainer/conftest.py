@@ -18,7 +18,7 @@ from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
 
 from tfrecord_dataset.format.declaration import features_from_json
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 __all__ = ["choose", "declare", "directory_of"]  # fixtures
 
@@ -166,7 +166,7 @@ def dataset(colors: Path) -> Any:
 @pytest.fixture(scope="session")
 def on_replicas() -> Callable[[int], tf.distribute.Strategy]:
     """A function from a number of replicas to a strategy on logical CPUs."""
-    from trainer.options.shared import parse_devices
+    from trainer.options import parse_devices
     from trainer.training.strategy import create_strategy
 
     return functools.cache(lambda count: create_strategy(parse_devices(f"cpu:{count}")))

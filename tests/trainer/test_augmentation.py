@@ -6,7 +6,7 @@ import tensorflow as tf
 from PIL import Image, ImageEnhance, ImageOps
 
 from trainer.augmentation import IN_PLACE, MOVING, PLACES_POLICIES, POLICIES
-from trainer.options.shared import AUGMENTATIONS, AUTO
+from trainer.options import AUGMENTATIONS, AUTO
 
 OPERATIONS = IN_PLACE | MOVING
 

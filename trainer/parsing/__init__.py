@@ -9,14 +9,13 @@ from typing import Any
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.autograph import converted
 from trainer.errors import ConfigError
 from trainer.parsing.audio import Audio
 from trainer.parsing.boxes import Boxes, FlatBoxes
 from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
 from trainer.parsing.images import Image, Map
 from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
-from trainer.tensors import Tensor
+from trainer.tensors import Tensor, converted
 from trainer.views import View, draw, whole
 from trainer.views.pixels import as_dtype
 

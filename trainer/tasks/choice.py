@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.options.shared import AUTO
+from trainer.options import AUTO
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
 from trainer.tasks.inputs import Input, input_type

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.shown_text import size_text
-from trainer.autograph import converted, unconverted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, free_memory
@@ -19,7 +18,7 @@ from trainer.tasks.inputs import Input
 from trainer.tasks.statistics import Statistic
 from trainer.tasks.targets import Target
 from trainer.tasks.task import Task
-from trainer.tensors import Tensor
+from trainer.tensors import Tensor, converted, unconverted
 
 _STATISTICS_BATCH_SIZE = 1024
 
