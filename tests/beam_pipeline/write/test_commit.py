@@ -29,11 +29,11 @@ from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.runner import local_runner
 from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import rejects
-from beam_pipeline.write.commit import check_counts, commit
+from beam_pipeline.write.commit import check_counts, commit, is_build_file
+from beam_pipeline.write.directories import working_dir, working_root
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.rejects import SortedRejects
-from beam_pipeline.write.sink import split_sink
-from beam_pipeline.write.working_directory import working_dir, working_root
+from beam_pipeline.write.stage import split_sink
 
 NUM_SHARDS = 24
 PLAN = Plan(
@@ -303,3 +303,37 @@ def test_what_does_not_add_up(shards, num_rejected, num_read):
         CountMismatchError, match=f"{num_read} records were read, but .*nothing was"
     ):
         check_counts(COUNTED, shards, num_rejected, num_read)
+
+
+SHARD = "pets-train.tfrecord-00000-of-00005"
+
+
+@pytest.mark.parametrize(
+    ("file", "goes"),
+    [
+        ("metadata.json", True),
+        (SHARD, True),
+        (f"index/{SHARD}.parquet", True),
+        (f"index/{SHARD}.idx", True),
+        (f"idx/{SHARD}.idx", True),
+        (f"{SHARD}.gz", True),
+        (f"index/{SHARD}.gz.parquet", True),
+        ("image.class.label.labels.txt", True),
+        ("label_map.pbtxt", True),
+        ("label_map.csv", True),
+        ("features.json", True),
+        ("report.html", True),
+        ("rejects.jsonl", True),
+        ("failed-rejects.jsonl", True),
+        (f"features.json.{'0a' * 16}.partial", True),
+        ("notes.txt", False),
+        (f"{SHARD}.bak", False),
+        (f"idx/old-{SHARD}.idx", False),
+        (SHARD.replace("pets", "cats"), False),
+        (f"mine/{SHARD}", False),
+        ("download.partial", False),
+    ],
+)
+def test_is_build_file(file, goes):
+    config = BuildConfig(output="/out", name="pets")
+    assert is_build_file(config, file) == goes

@@ -15,6 +15,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.write import commit
 from beam_pipeline.write.claim import exclusive
+from beam_pipeline.write.directories import shards_dir, working_dir
 from beam_pipeline.write.receipts import (
     Receipt,
     drop_unfinished,
@@ -22,7 +23,6 @@ from beam_pipeline.write.receipts import (
     receipt_path,
     write_receipt,
 )
-from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset.sealed_json import sealed
 
 FILES = {
