@@ -18,7 +18,7 @@ from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, composed
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from tfrecord_dataset.shown_text import reading_order
 
 # Reject reason of `--duplicates drop`.

@@ -13,7 +13,7 @@ from beam_pipeline.option_values import ONE_SPLIT
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import FILE as FILE
 from tfrecord_dataset.format.metadata import FORMAT_VERSION, FileEntry, ShardEntry
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 
 def metadata(

@@ -7,7 +7,7 @@ import time
 import apache_beam
 
 from beam_pipeline.config import BuildConfig
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 from tfrecord_dataset.shown_text import without_secrets
 
 FILE = "build.json"

@@ -6,7 +6,7 @@ from typing import Any
 from beam_pipeline import kinds
 from beam_pipeline.kinds.observed import Moments, Observed, of_feature
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.sealed_json import to_text
+from tfrecord_dataset.json_file import to_text
 
 FILE = "statistics.json"
 

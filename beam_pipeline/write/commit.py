@@ -44,8 +44,8 @@ from beam_pipeline.write.rejects import (
     write_failed_rejects,
     write_rejects,
 )
+from tfrecord_dataset.durable import replace_folder, restore_folder
 from tfrecord_dataset.format.metadata import FileEntry
-from tfrecord_dataset.replacement import replace_folder, restore_folder
 
 
 def _write_provenance(path: str, text: str) -> None:

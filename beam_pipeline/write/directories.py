@@ -12,7 +12,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import provenance
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
-from tfrecord_dataset.replacement import restore_folder
+from tfrecord_dataset.durable import restore_folder
 from tfrecord_dataset.store.listing import fixed_folder, pattern_regex
 
 _BUILDING = ".building"

@@ -28,7 +28,7 @@ from beam_pipeline.running.job import as_in_a_program
 from beam_pipeline.running.remote.clusters import Cluster, JobState
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.store_settings import send_settings
-from tfrecord_dataset import sealed_json
+from tfrecord_dataset import json_file
 from tfrecord_dataset.shown_text import one_line, without_secrets
 
 _LOOK_S = 1.0
@@ -68,7 +68,7 @@ class JobRecord:
 
     def write(self, path: str) -> None:
         """Write the record to disk."""
-        text = sealed_json.sealed(dataclasses.asdict(self))
+        text = json_file.sealed(dataclasses.asdict(self))
         storage.write_bytes(path, text.encode(), durable=True)
 
     @classmethod
@@ -76,7 +76,7 @@ class JobRecord:
         """Read a record; BeamTFRecordsError if it is damaged."""
         try:
             data = storage.read_bytes(FileRef(path=path), _MAX_RECORD_BYTES)
-            return sealed_json.unsealed(data, cls)
+            return json_file.unsealed(data, cls)
         except (ValueError, RecordError) as error:
             raise BeamTFRecordsError(
                 f"{path}, which names a running job, is damaged: {error}; check that the cluster "

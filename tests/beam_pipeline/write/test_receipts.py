@@ -23,7 +23,7 @@ from beam_pipeline.write.receipts import (
     receipt_path,
     write_receipt,
 )
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 FILES = {
     "pets-train": "train/00000-a",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+from damages import edit
 from file_bytes import parquet_bytes
-from sealing import edit
 
 import beam_pipeline
 from tfrecord_dataset.format.frames import framed

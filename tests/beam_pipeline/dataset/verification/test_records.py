@@ -4,12 +4,12 @@ import re
 
 import pytest
 import tensorflow as tf
-from sealing import edit
+from damages import edit
 
 import beam_pipeline
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.reading import read_frames
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 
 def shard(dataset, number=0):
