@@ -1,6 +1,5 @@
 """Splits, positions and shards, as pure functions."""
 
-import hashlib
 import random
 from collections import Counter
 
@@ -244,21 +243,6 @@ def test_class_of(features, name):
     assert class_of(Inspected(key="k", features=features)) == name
 
 
-def stated_record(key, split):
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    features = {"label": ClassLabel("a")}
-    return Inspected(key=key, split=split, features=features, content_digest=digest)
-
-
-def test_a_remainder_divides_the_train_of_the_input():
-    records = [stated_record(f"{n}", "train") for n in range(20)] + [stated_record("t", "test")]
-    config = BuildConfig(name="t", split={"validation": 0.2})
-    assert config.fractions == {"train": 0.8, "validation": 0.2}
-    statistics = Packer(config).pack(records).statistics
-    assert statistics.states_splits == "divided"
-    assert len(statistics.strata.hashes["a"]) == 20
-
-
 def build_of(tmp_path, rows, **options):
     table = tmp_path / "table.csv"
     table.write_text("\n".join(["kind,size,split", *rows]) + "\n")
@@ -300,10 +284,9 @@ def test_the_fingerprint_without_stratification_is_that_of_plain_splits():
 
 
 def test_statistics_of_parts_add_up():
-    parts = [
-        Packer(BuildConfig(name="t", split=FRACTIONS)).pack([stated_record(k, None)]) for k in "abc"
-    ]
+    packer = Packer(BuildConfig(name="t", split=FRACTIONS))
     merged = Statistics()
-    for part in parts:
-        merged.merge(part.statistics)
+    for key in "abc":
+        element = record(key, f"{ord(key):064x}", label=ClassLabel("a"))
+        merged.merge(packer.pack([element]).statistics)
     assert len(merged.strata.hashes["a"]) == 3
