@@ -9,7 +9,6 @@ from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.kind import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.kind import Policy
-from beam_pipeline.layout_names import AUTO, layout_names
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema
@@ -115,10 +114,12 @@ class BuildOptions(Options):
     layout: Annotated[
         str,
         BuildOption(
-            "how the input is laid out (default: detect it)", metavar="LAYOUT", choices=layout_names
+            "how the input is laid out (default: detect it)",
+            metavar="LAYOUT",
+            choices=values.layout_names,
         ),
         _INPUT,
-    ] = AUTO
+    ] = values.AUTO
     split: Annotated[
         Mapping[str, float],
         BuildOption(

@@ -9,7 +9,7 @@ import os
 import tempfile
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import provenance
+from beam_pipeline.describe import metadata
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from tfrecord_dataset.durable import restore_folder
@@ -56,7 +56,7 @@ def job_dir(config: BuildConfig) -> str:
 
 def dataset_mark(config: BuildConfig) -> str:
     """Identity of the existing dataset among builds; "" if there is none."""
-    path = storage.join(config.dataset_dir, provenance.FILE)
+    path = storage.join(config.dataset_dir, metadata.BUILD_FILE)
     return storage.sha256_of(path) if storage.exists(path) else ""
 
 

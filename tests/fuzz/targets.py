@@ -18,7 +18,7 @@ from inspecting import inspect_record, schema_of
 
 import beam_pipeline
 import trainer
-from beam_pipeline.cli.show import examples
+from beam_pipeline.cli.results import examples
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage

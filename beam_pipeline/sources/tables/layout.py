@@ -10,7 +10,7 @@ from typing import Any
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.layout_names import AUTO
+from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading, source_layout, splits_shown
 from beam_pipeline.sources.paths import (
@@ -21,10 +21,10 @@ from beam_pipeline.sources.paths import (
     is_submission,
     joined,
     media_kind,
+    name_of,
     suffix,
     uncompressed,
 )
-from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list
