@@ -310,7 +310,8 @@ def test_only_files_of_builds_are_replaced():
         *("metadata.json", SHARD, f"index/{SHARD}.parquet", f"index/{SHARD}.idx"),
         *(f"idx/{SHARD}.idx", f"{SHARD}.gz", f"index/{SHARD}.gz.parquet"),
         *("image.class.label.labels.txt", "label_map.pbtxt", "label_map.csv", "features.json"),
-        *("report.html", "rejects.jsonl", "failed-rejects.jsonl"),
+        *("report.html", "report.json", "statistics.json", "croissant.json", "build.json"),
+        *("rejects.jsonl", "failed-rejects.jsonl"),
         f"features.json.{'0a' * 16}.partial",
     ]
     users = [
