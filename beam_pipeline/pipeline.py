@@ -37,10 +37,8 @@ from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.claim import exclusive, is_committed, ways_out
 from beam_pipeline.write.commit import Commit
-from beam_pipeline.write.overlap import check_apart
-from beam_pipeline.write.receipts import drop_unfinished
-from beam_pipeline.write.stage import WriteShards
-from beam_pipeline.write.working_directory import (
+from beam_pipeline.write.directories import (
+    check_apart,
     dataset_mark,
     delete_working_dirs,
     job_dir,
@@ -48,6 +46,8 @@ from beam_pipeline.write.working_directory import (
     scratch_dir,
     spill_folder,
 )
+from beam_pipeline.write.receipts import drop_unfinished
+from beam_pipeline.write.stage import WriteShards
 from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.options import takes_options
 
