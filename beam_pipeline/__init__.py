@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from beam_pipeline.errors import ConfigError as ConfigError
     from beam_pipeline.errors import DataError as DataError
     from beam_pipeline.media.audio import AudioOptions as AudioOptions
-    from beam_pipeline.media.image_options import ImageOptions as ImageOptions
+    from beam_pipeline.media.images import ImageOptions as ImageOptions
     from beam_pipeline.pipeline import WriteDataset as WriteDataset
     from beam_pipeline.pipeline import build as build
     from beam_pipeline.pipeline import plan as plan
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "config": "BuildConfig",
-    "media.image_options": "ImageOptions",
+    "media.images": "ImageOptions",
     "media.audio": "AudioOptions",
     "pipeline": "WriteDataset build plan",
     "dataset.adoption": "adopt",

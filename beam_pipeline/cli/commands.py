@@ -44,10 +44,9 @@ from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import failed_rejects_path
 from beam_pipeline.write.working_directory import scratch_dir
-from tfrecord_dataset import standard_streams, users_code
+from tfrecord_dataset import foreign_errors, standard_streams
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls
-from tfrecord_dataset.memory_limits import shortage
 from tfrecord_dataset.shown_text import counted, one_line, printable
 
 
@@ -90,7 +89,7 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     """Return (message, exit code) of an error that a user can fix; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
         return f"error: {error}", error.exit_code
-    if short := shortage(error):
+    if short := foreign_errors.shortage(error):
         return f"error: {short}", 1
     again = "run the same command again"
     if command == "build":
@@ -101,7 +100,7 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
         case OSError() as cause:
             where = f": {cause.filename}" if cause.filename else ""
             return f"error: {cause.strerror}{where}; fix that and {again}", 1
-    if place := users_code.place_of(error, registered_packages()):
+    if place := foreign_errors.place_of(error, registered_packages()):
         return f"error in your code: {place}; --debug prints the full traceback", 1
     return None
 

@@ -26,15 +26,15 @@ from beam_pipeline.running.job import watched
 from beam_pipeline.running.lock import exclusive
 from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.running.temporary import temporary_folder
+from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.schema.names import check_names
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION, FileEntry, ShardEntry, named_path
-from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.format.split_names import check_all_shards
 from tfrecord_dataset.shown_text import counted
 
 # Problems named in an error; all are counted.

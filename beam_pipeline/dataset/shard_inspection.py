@@ -18,11 +18,11 @@ from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import inspect_example
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Expectation, FileRef, Inspected
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.tfrecord.record_files import RecordFile
 from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.feature import Feature

@@ -28,8 +28,7 @@ from beam_pipeline.running.job import watched
 from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.sources.tfrecord.record_files import has_record_name, kind_of_file
 from tfrecord_dataset.format.metadata import ShardEntry
-from tfrecord_dataset.json_file import parse_object
-from tfrecord_dataset.sealed_json import check_seal
+from tfrecord_dataset.json_file import check_seal, parse_object
 from tfrecord_dataset.store.urls import is_web
 
 _REJECTS = "rejects.jsonl"

@@ -20,7 +20,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import FILE as FILE
 from tfrecord_dataset.format.metadata import FORMAT_VERSION, FileEntry, ShardEntry
 from tfrecord_dataset.format.metadata import STATISTICS_FILE as STATISTICS_FILE
-from tfrecord_dataset.sealed_json import sealed, to_text
+from tfrecord_dataset.json_file import sealed, to_text
 from tfrecord_dataset.shown_text import without_secrets
 
 BUILD_FILE = "build.json"

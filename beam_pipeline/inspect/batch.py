@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_elements, rejected
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
 from beam_pipeline.rows import Rows
 from beam_pipeline.running.isolation import Death, run_isolated

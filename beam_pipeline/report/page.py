@@ -28,8 +28,7 @@ from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION, named_path
 from tfrecord_dataset.page import rendered
-from tfrecord_dataset.records.contents import Contents
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Contents, Split
 from tfrecord_dataset.shown_text import printable, shown
 
 HTML, JSON = "report.html", "report.json"

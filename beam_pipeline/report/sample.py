@@ -14,9 +14,8 @@ from beam_pipeline.records import FileRef
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.feature_keys import specs_to_read
-from tfrecord_dataset.records.contents import Contents
+from tfrecord_dataset.records.contents import Contents, Split
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.values import numpy_values
 
 # Neighbouring records, read together.

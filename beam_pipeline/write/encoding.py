@@ -18,8 +18,7 @@ from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import changed, hash_change, with_values
-from beam_pipeline.kinds.kind import Stored
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules, Stored
 from beam_pipeline.records import FileRef, Inspected, file_of
 from beam_pipeline.rows import values_by_feature
 from beam_pipeline.running.isolation import Death, run_isolated

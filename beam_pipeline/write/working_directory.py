@@ -8,7 +8,7 @@ import hashlib
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import metadata
 from beam_pipeline.files import storage
-from tfrecord_dataset.replacement import restore_folder
+from tfrecord_dataset.durable import restore_folder
 
 _BUILDING = ".building"
 _NEW_DATASET = "dataset"

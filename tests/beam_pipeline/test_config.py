@@ -12,7 +12,7 @@ import beam_pipeline
 from beam_pipeline import option_values
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.pipeline import checked_arguments
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.image_size import ImageSize

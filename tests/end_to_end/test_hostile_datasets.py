@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sealing import edit
+from damages import edit
 
 import beam_pipeline
 import trainer

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import DECLARE, Sample
-from tfrecord_dataset.records.bare_files import Schema
-from tfrecord_dataset.records.opening import is_directory, named_paths, open_paths
+from tfrecord_dataset.records.opening import Schema, is_directory, named_paths, open_paths
 from tfrecord_dataset.store import storage
 from trainer.dataset import Dataset
 from trainer.dataset.declaration import (

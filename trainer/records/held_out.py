@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Split
 from trainer.errors import ConfigError
 
 

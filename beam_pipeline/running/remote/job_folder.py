@@ -16,7 +16,7 @@ from beam_pipeline import errors
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.runner import Job
-from tfrecord_dataset import json_file, sealed_json
+from tfrecord_dataset import json_file
 
 _MAX_BYTES = 1 << 20
 
@@ -35,14 +35,14 @@ class JobRecord:
 
     def write(self, path: str) -> None:
         """Write the record to disk."""
-        text = sealed_json.sealed(dataclasses.asdict(self))
+        text = json_file.sealed(dataclasses.asdict(self))
         storage.write_bytes(path, text.encode(), durable=True)
 
     @classmethod
     def read(cls, path: str) -> Self:
         """Read a record; BeamTFRecordsError if it is damaged."""
         try:
-            return sealed_json.unsealed(storage.read_bytes(FileRef(path=path), _MAX_BYTES), cls)
+            return json_file.unsealed(storage.read_bytes(FileRef(path=path), _MAX_BYTES), cls)
         except (ValueError, errors.RecordError) as error:
             raise errors.BeamTFRecordsError(
                 f"{path}, which names a running job, is damaged: {error}; check that the cluster "

@@ -32,7 +32,7 @@ from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import payload_of
-from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.format.split_names import check_all_shards
 from tfrecord_dataset.json_file import MAX_BYTES
 
 # First records to inspect: in total, and per file.

@@ -17,8 +17,8 @@ import pyarrow.parquet
 import pytest
 import soundfile
 import tensorflow as tf
+from damages import edit
 from file_bytes import parquet_bytes
-from sealing import edit
 
 import beam_pipeline
 from beam_pipeline import pipeline
@@ -38,7 +38,7 @@ from beam_pipeline.records import (
     Rejected,
 )
 from tfrecord_dataset.format.frames import framed
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 SHARD = "zoo-train.tfrecord-00000-of-00002"
 ROWS = f"index/{SHARD}.parquet"

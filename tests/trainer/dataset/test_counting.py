@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 import trainer
-from tfrecord_dataset.records.bare_files import open_shards
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Split
+from tfrecord_dataset.records.opening import open_shards
 from trainer.errors import DatasetDamagedError
 
 

@@ -8,7 +8,7 @@ from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableErr
 from beam_pipeline.running.remote import launch as launching
 from beam_pipeline.running.remote.clusters import JobState
 from beam_pipeline.running.remote.launch import Launch, _last_reason
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 
 @dataclasses.dataclass

@@ -1,9 +1,11 @@
-"""Makes docs/options.md and the types of Python keywords from the commands' options.
+"""Makes docs/options.md, docs/trees.md and the types of Python keywords.
 
-`PYTHONPATH=. python tests/options_page.py` writes them.
+`PYTHONPATH=. python tests/generated_pages.py` writes them: from the commands' options, and from
+tests/cases/zoo/outcomes.tsv, which of 420 well-known trees a build reads.
 """
 
 import dataclasses
+import textwrap
 import typing
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -15,12 +17,14 @@ from trainer import commands as trainer
 from trainer.options.train import TrainConfig
 
 _ROOT = Path(__file__).parent.parent
-PAGE = _ROOT / "docs" / "options.md"
+OPTIONS = _ROOT / "docs" / "options.md"
+TREES = _ROOT / "docs" / "trees.md"
+_OUTCOMES = _ROOT / "tests" / "cases" / "zoo" / "outcomes.tsv"
 # Arguments of `trainer.train` itself; mypy refuses duplicates.
 _OF_TRAIN = ("data", "output", "model", "augment", "optimizer", "schedule")
 _TRAIN_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
 
-Made of `TrainConfig` by tests/options_page.py.
+Made of `TrainConfig` by tests/generated_pages.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,14 +37,14 @@ class TrainArguments(TypedDict, total=False):
 '''
 _BUILD_HEAD = '''"""Options that `build` and `plan` take as keywords, for editors and type checkers.
 
-Made of `BuildConfig` by tests/options_page.py.
+Made of `BuildConfig` by tests/generated_pages.py.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.format.feature import Feature
 
 
@@ -57,10 +61,25 @@ _WIDER = {
     "typing.": "",
     "'": '"',
 }
-
-
 # Longer value names are cut in the table.
 _WIDEST = 80
+_TREES_HEAD = """# Well-known datasets
+
+Tests build a small tree of each of these names, as its authors or Kaggle distribute it.
+"""
+# Text and outcomes by heading.
+_PARTS = {
+    "Read as they are": ("", ("read as before", "read now")),
+    "Read with a recipe": (
+        "`build` stops with a question; an option or a [recipe](recipe.md) answers it.",
+        ("read by a recipe",),
+    ),
+    "Refused": (
+        "A step comes first, such as a [conversion](from/convert.md); the message names it.",
+        ("refused",),
+    ),
+}
+_WIDTH = 185
 
 
 def as_table(owner: type) -> str:
@@ -84,8 +103,8 @@ def as_table(owner: type) -> str:
     return table
 
 
-def page() -> str:
-    """Render the page."""
+def options_page() -> str:
+    """Render docs/options.md."""
     parts = [
         "# Options",
         "All options of the commands, as `--help` shows them; `plan` has those of `build`. "
@@ -149,7 +168,23 @@ def _typed(owner: type, left_out: Collection[str]) -> str:
     return "".join(lines)
 
 
+def trees_page() -> str:
+    """Render docs/trees.md: names by outcome."""
+    rows = [line.split("\t") for line in _OUTCOMES.read_text("utf-8").splitlines()]
+    parts = [_TREES_HEAD]
+    for heading, (text, outcomes) in _PARTS.items():
+        names = [name for name, outcome, _ in rows if outcome in outcomes]
+        listed = textwrap.fill(
+            ", ".join(names), _WIDTH, break_long_words=False, break_on_hyphens=False
+        )
+        parts.append(f"## {heading} ({len(names)})\n")
+        parts.append(f"{text}\n" if text else "")
+        parts.append(f"{listed}\n")
+    return "\n".join(filter(None, parts))
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    OPTIONS.write_text(options_page())
+    TREES.write_text(trees_page())
     for path, text in arguments().items():
         path.write_text(text)

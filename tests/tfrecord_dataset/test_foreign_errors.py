@@ -1,13 +1,14 @@
-"""Detection of errors in the user's code."""
+"""Messages about errors in the user's code, and about a lack of memory."""
 
 import importlib
 import json
+import resource
 import sys
 
 import pytest
 
 from tfrecord_dataset.errors import did_you_mean
-from tfrecord_dataset.users_code import place_of
+from tfrecord_dataset.foreign_errors import place_of, shortage
 
 OWN = '''"""A user's module."""
 
@@ -110,3 +111,26 @@ def test_the_cause_is_place_of(own):
     error.__cause__, cause.__cause__ = cause, error  # a cycle, as Beam makes it
 
     assert place_of(error) == "own_functions.py, line 7, in fails: KeyError: 'x'"
+
+
+LOADER = ImportError("lib.so: failed to map segment from shared object")
+
+
+@pytest.mark.parametrize(
+    ("error", "limited", "message"),
+    [
+        pytest.param(MemoryError(), "", "not enough memory; end", id="no limit"),
+        pytest.param(MemoryError(), "RLIMIT_AS", "raise ulimit -v", id="address space"),
+        pytest.param(LOADER, "RLIMIT_DATA", "raise ulimit -d", id="a library"),
+        pytest.param(LOADER, "", None, id="a library without a limit"),
+        pytest.param(ImportError("no such name"), "RLIMIT_AS", None, id="another error"),
+    ],
+)
+def test_shortage(monkeypatch, error, limited, message):
+    def getrlimit(kind):
+        is_limited = limited and kind == getattr(resource, limited)
+        return (1 << 30 if is_limited else resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    monkeypatch.setattr(resource, "getrlimit", getrlimit)
+    found = shortage(error)
+    assert message in found if message else found is None

@@ -1,6 +1,7 @@
-"""Locates errors in the user's own code: functions of options, layouts of other packages."""
+"""Explains errors that these packages did not raise: in the user's own code, or of memory."""
 
 import os
+import resource
 import traceback
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -78,3 +79,26 @@ def _is_users(frame: _Frame, packages: Collection[str]) -> bool:
     is_compiled = not path.is_absolute() or path.name.startswith("__autograph_generated_file")
     is_others = frame.file.startswith((*_OURS, _LIBRARY)) or _INSTALLED & set(path.parts)
     return not is_compiled and not is_others
+
+
+_OPTIONS = {"ulimit -v": resource.RLIMIT_AS, "ulimit -d": resource.RLIMIT_DATA}
+# Messages of the dynamic loader, Python's importer and protobuf for a refused allocation.
+_REFUSED = ("failed to map segment", "cannot allocate memory", "without exception set", "of memory")
+
+
+def shortage(error: BaseException) -> str | None:
+    """Return the message for an error that a lack of memory caused; None for others.
+
+    Errors other than MemoryError count only while this process's memory is limited.
+    """
+    limited = [
+        option
+        for option, kind in _OPTIONS.items()
+        if resource.getrlimit(kind)[0] != resource.RLIM_INFINITY
+    ]
+    is_refused = bool(limited) and any(text in str(error).lower() for text in _REFUSED)
+    if not (isinstance(error, MemoryError) or is_refused):
+        return None
+    if limited:
+        return f"not enough address space for this process; raise {' and '.join(limited)}"
+    return "not enough memory; end other programs, or use a machine with more"

@@ -7,8 +7,8 @@ from inspecting import inspect_record
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError
-from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.kinds.kind import Rules
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.media.maps import read_numbers
 from beam_pipeline.records import FileRef, Image, Map, Record
 from beam_pipeline.schema.inference import infer
