@@ -69,12 +69,10 @@ LAYERS = {
         __init__ __main__
     """,
     "beam_pipeline.sources": """
-        paths malformed left_behind
-        ignored
-        splits references unpacking json_items
+        paths rejects
+        splits unpacking json_items
         archives tree
-        input_files
-        listing gather split_lists
+        listing gather
         unread
         layout
         tables
@@ -82,16 +80,14 @@ LAYERS = {
         folders
         masks
         texts
-        karpathy
         tar arrays idx tfrecord
         registry
         inputs
         __init__
     """,
     "trainer": """
-        errors tensors autograph progress startup
+        errors tensors progress startup order
         options
-        records
         views
         parsing
         augmentation
@@ -239,7 +235,6 @@ def test_only_kinds_tell_kinds_apart():
 
 # Other modules of the trainer that check a kind, which users declare or name.
 ASK_FOR_KINDS = {
-    "dataset/declaration.py",
     "dataset/opening.py",
     "tasks/choice.py",
     "tasks/table_columns.py",

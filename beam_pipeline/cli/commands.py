@@ -36,8 +36,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_reading, plan
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
+from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.store_settings import use_options
-from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.sources.registry import registered_packages

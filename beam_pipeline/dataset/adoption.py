@@ -23,12 +23,11 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.job import watched
-from beam_pipeline.running.lock import exclusive
+from beam_pipeline.running.locked_folders import locked, temporary_folder
 from beam_pipeline.running.parallel import map_shards
-from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
 from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
@@ -98,7 +97,7 @@ def adopt(
         schema=tuple(with_key_of(feature, expected) for feature in schema),
     )
     with (
-        exclusive(directory, lock=directory),
+        locked(directory, lock=directory),
         watched(PipelineOptions([])) as job,
         temporary_folder() as folder,
     ):

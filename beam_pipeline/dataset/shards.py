@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow
 import pyarrow.parquet
 
-from beam_pipeline import kinds
+from beam_pipeline import kinds, tfrecord
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.describe import index, tfds
 from beam_pipeline.errors import DatasetDamagedError, RecordError
@@ -25,7 +25,6 @@ from beam_pipeline.kinds.wording import shortened
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.conformance import mismatches, schema_specs
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists
@@ -56,7 +55,7 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
     """
     number = end = 0
     try:
-        for offset, frame in frames.read_file(path, compressed):
+        for offset, frame in tfrecord.read_file(path, compressed):
             end = offset
             yield Frame(offset, len(frame), payload_of(frame))
             number, end = number + 1, offset + len(frame)
@@ -228,7 +227,7 @@ class _ShardReader:
 
     def _read_records(self, stream: io.BufferedReader) -> None:
         name = self._shard.file.rpartition("/")[2]
-        for offset, frame in frames.read_open(stream, self._info.compressed, name):
+        for offset, frame in tfrecord.read_open(stream, self._info.compressed, name):
             if causes := self._causes(frame):
                 self._num_damaged += 1
                 if self._num_damaged <= _RECORDS_NAMED:

@@ -19,9 +19,8 @@ from beam_pipeline.describe import croissant, description, metadata
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
-from beam_pipeline.running.counters import counter
-from beam_pipeline.running.remote.job_folder import errors_handed_over
-from beam_pipeline.running.runner import Job
+from beam_pipeline.running.failures import errors_handed_over
+from beam_pipeline.running.runner import Job, counter
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.final_files import is_committed, make_dataset
