@@ -325,14 +325,14 @@ def check_output(config: BuildConfig) -> None:
     check_apart(config)
     if os.path.isfile(config.output):
         raise errors.ConfigError(f"--output {config.output} is a file; give a folder")
-    if not storage.is_remote(config.dataset_dir) and (
+    is_remote = storage.is_remote(config.dataset_dir)
+    if not is_remote and (
         os.path.islink(config.dataset_dir) or os.path.ismount(config.dataset_dir)
     ):
         raise errors.ConfigError(
             f"{config.dataset_dir} is a link or another disk, and a finished dataset replaces the "
             "directory; set --output to a path there instead"
         )
-    is_remote = storage.is_remote(config.dataset_dir)
     if is_remote and config.overwrite:
         raise errors.ConfigError(
             f"--overwrite is for local folders, and no dataset on a store is changed: "
