@@ -253,11 +253,6 @@ def arguments_of(owner: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def flag_of(owner: type, name: str) -> str:
-    """Return the flag of a class's option."""
-    return fields_of(owner)[name].flag
-
-
 def checked(owner: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Check values of a class's options by name, and convert them to their types.
 

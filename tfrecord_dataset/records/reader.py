@@ -50,7 +50,6 @@ class RecordReader:
         return records
 
     def _damaged(self, number: int) -> DatasetDamagedError:
-        """Return the error for a record whose frame is misplaced or damaged."""
         (shard,), _, _ = self._index.locate(np.array([number]))
         with contextlib.suppress(DatasetDamagedError):  # succeeds if the headers are intact
             if walk(self._index.shards, int(shard)) != self._index.bounds_of(shard).tolist():
@@ -118,7 +117,6 @@ def _read_part(
 
 
 def _objects(values: list[bytes]) -> Any:
-    """Make an array of objects, [n]."""
     array = np.empty(len(values), object)
     array[:] = values
     return array

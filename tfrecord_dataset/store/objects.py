@@ -227,7 +227,7 @@ def read(url: str) -> bytes:
             raise DatasetDamagedError(
                 f"{url} has more than the {MAX_BYTES:,} bytes that such a file may have; restore it"
             )
-        return requests.content(response)
+        return bytes(response.bytes())
 
 
 def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
@@ -246,7 +246,7 @@ def read_range(file: RemoteFile, offset: int, length: int) -> bytes:
         with explained(file.url), requests.opened(file.url, options) as response:
             if _file(file.url, response.meta, file.sha256) != file:
                 raise changed(file.url)
-            data = requests.content(response)
+            data = bytes(response.bytes())
     except FileNotFoundError as error:
         raise changed(file.url) from error
     if len(data) != length:

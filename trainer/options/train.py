@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from tfrecord_dataset.options import Group, fields_of, flag_of
+from tfrecord_dataset.options import Group, fields_of
 from tfrecord_dataset.shown_text import without_secrets
 from trainer.options.shared import DeviceNames, InputConfig, OwnModel, RunOption
 
@@ -228,7 +228,7 @@ def _as_json(value: Any) -> Any:
 
 def option(name: str) -> str:
     """Return the option of a field: `--batch-size` for `batch_size`."""
-    return flag_of(TrainConfig, name)
+    return fields_of(TrainConfig)[name].flag
 
 
 def options_that(quality: str) -> tuple[str, ...]:
