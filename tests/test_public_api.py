@@ -14,6 +14,7 @@ import pytest
 import beam_pipeline
 import tfrecord_dataset
 import trainer
+from tfrecord_dataset.errors import ConfigError
 
 _CELLS = Path(__file__).parent.parent / "examples/data/cells"
 _PACKAGES = (beam_pipeline, tfrecord_dataset, trainer)
@@ -105,3 +106,12 @@ def test_the_help_of_python_is_readable(name):
     assert len(text) < 12_000
     assert max(map(len, text.splitlines())) <= 110
     assert re.search(r"^[ |]+seed: ", text, re.M)
+
+
+@pytest.mark.parametrize("package", [beam_pipeline, tfrecord_dataset, trainer])
+@pytest.mark.parametrize("value", [5, None, b"data/cells", "", [], [3]])
+def test_what_is_not_a_path_is_refused_in_words(package, value):
+    with pytest.raises(
+        ConfigError, match="is not a path; give the path of a dataset's folder or files"
+    ):
+        package.open(value)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from damages import make_folder
 
 from tfrecord_dataset.store import cache as store_cache
 from tfrecord_dataset.store import clients, objects, pinned_files
@@ -130,11 +131,6 @@ def test_a_killed_download_is_never_whole_and_goes(stored, cache):
     assert fetched(cache, files[0]) == content(0)
 
 
-def replace_by_folder(path):
-    path.unlink()
-    (path / "a").mkdir(parents=True)
-
-
 def replace_by_link(path):
     path.unlink()
     path.symlink_to("/etc/hostname")
@@ -159,7 +155,7 @@ def test_what_is_not_a_copy_is_fetched_again(stored, cache, damage):
 def test_what_cannot_be_replaced_is_named(stored, cache):
     files, _ = stored
     path = cache.fetch(files[0])
-    replace_by_folder(Path(path))
+    make_folder(Path(path))
     with pytest.raises(TrainerError, match=f"{path} in the cache folder cannot be written"):
         cache.fetch(files[0])
 
