@@ -86,7 +86,7 @@ class RecordReader:
                 payloads, is_whole[places] = _read_part(
                     read, starts[begin:end], ends[begin:end], is_far[begin : end - 1]
                 )
-            records[places] = _objects(payloads)
+            records[places] = np.array(payloads, object)
 
         if len(parts) == 2:
             read_part(*parts)
@@ -114,9 +114,3 @@ def _read_part(
     moved = moved[np.concatenate([[0], np.cumsum(is_far)])]
     content = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     return unframed(content, starts + moved, ends + moved)
-
-
-def _objects(values: list[bytes]) -> Any:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array
