@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.difference import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open as open
-    from beam_pipeline.dataset.verification.whole_dataset import verify as verify
+    from beam_pipeline.dataset.verification import verify as verify
     from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
     from beam_pipeline.errors import ConfigError as ConfigError
     from beam_pipeline.errors import DataError as DataError
     from beam_pipeline.media.audio import AudioOptions as AudioOptions
-    from beam_pipeline.media.image_options import ImageOptions as ImageOptions
+    from beam_pipeline.media.images import ImageOptions as ImageOptions
     from beam_pipeline.pipeline import WriteDataset as WriteDataset
     from beam_pipeline.pipeline import build as build
     from beam_pipeline.pipeline import plan as plan
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from beam_pipeline.report.page import write_report as write_report
     from beam_pipeline.schema.declaration import parse_schema as parse_schema
     from beam_pipeline.schema.declaration import read_schema as read_schema
-    from beam_pipeline.sources.arrays.read_arrays import ReadArrays as ReadArrays
+    from beam_pipeline.sources.arrays import ReadArrays as ReadArrays
     from beam_pipeline.sources.folders.read_folders import ReadClassFolders as ReadClassFolders
     from beam_pipeline.sources.layout import Claim as Claim
     from beam_pipeline.sources.layout import Layout as Layout
@@ -58,21 +58,21 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "config": "BuildConfig",
-    "media.image_options": "ImageOptions",
+    "media.images": "ImageOptions",
     "media.audio": "AudioOptions",
     "pipeline": "WriteDataset build plan",
     "dataset.adoption": "adopt",
     "dataset.difference": "Difference diff",
     "report.page": "write_report",
     "dataset.opening": "Dataset open",
-    "dataset.verification.whole_dataset": "verify",
+    "dataset.verification": "verify",
     "schema.declaration": "Feature parse_schema read_schema",
     "records": (
         "Array Audio ClassLabel ClassLabels DeclaredClasses FileRef Image Map Objects RawFile "
         "Record Rejected Consumed"
     ),
     "sources.layout": "Claim Layout Rank claim_of_files",
-    "sources.arrays.read_arrays": "ReadArrays",
+    "sources.arrays": "ReadArrays",
     "sources.folders.read_folders": "ReadClassFolders",
     "sources.tables.csv": "ReadCsv",
     "sources.tables.json": "ReadJsonl",

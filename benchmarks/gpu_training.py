@@ -26,7 +26,7 @@ import keras
 import tensorflow as tf
 
 import trainer
-from trainer.options.shared import parse_devices
+from trainer.options import parse_devices
 from trainer.options.train import TrainConfig
 from trainer.tasks import choose_task
 from trainer.tasks.reading import training_batches

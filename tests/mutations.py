@@ -1,6 +1,6 @@
 """Changes the code at random, and runs the tests that should notice each change.
 
-    python tests/mutations.py beam_pipeline/assign trainer/records --number 200 --seed 1
+    python tests/mutations.py beam_pipeline/assign trainer/order.py --number 200 --seed 1
 
 Works in a copy of the tracked files. The tests with a module's name run first, then those of its
 folder, then those of its package and tests/end_to_end. Survivors are printed as a diff: they are

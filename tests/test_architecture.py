@@ -54,7 +54,7 @@ LAYERS = {
         kinds
         schema
         running
-        inspect option_values layout_names
+        inspect option_values
         build_options build_arguments
         config
         problems
@@ -69,12 +69,10 @@ LAYERS = {
         __init__ __main__
     """,
     "beam_pipeline.sources": """
-        paths malformed left_behind
-        ignored
-        splits references unpacking json_items
+        paths rejects
+        splits unpacking json_items
         archives tree
-        input_files
-        listing gather split_lists
+        listing gather
         unread
         layout
         tables
@@ -82,16 +80,14 @@ LAYERS = {
         folders
         masks
         texts
-        karpathy
         tar arrays idx tfrecord
         registry
         inputs
         __init__
     """,
     "trainer": """
-        errors tensors autograph progress startup
+        errors tensors progress startup order
         options
-        records
         views
         parsing
         augmentation
@@ -202,7 +198,7 @@ KINDS = {
     "scalar",
 }
 # Cells of tables become values of the declared kind, so these readers distinguish kinds.
-READERS_OF_CELLS = {"sources/tables/fitting.py", "sources/tables/convert.py"}
+READERS_OF_CELLS = {"sources/tables/convert.py"}
 
 
 def told_apart(path: Path) -> set[str]:
@@ -239,7 +235,6 @@ def test_only_kinds_tell_kinds_apart():
 
 # Other modules of the trainer that check a kind, which users declare or name.
 ASK_FOR_KINDS = {
-    "dataset/declaration.py",
     "dataset/opening.py",
     "tasks/choice.py",
     "tasks/table_columns.py",

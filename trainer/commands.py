@@ -32,8 +32,7 @@ from trainer.options.commands import (
     ShowBatchConfig,
     TuneConfig,
 )
-from trainer.options.train import TrainConfig
-from trainer.runs.continuing import new_config
+from trainer.options.train import TrainConfig, new_config
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -151,7 +150,7 @@ COMMANDS = {
         "path.",
     ),
     "show-batch": Described(
-        function="trainer.runs.run_page:show_batch",
+        function="trainer.runs.recorder:show_batch",
         options=ShowBatchConfig,
         summary="draw the first batch of a training",
         description="Draws the first batch as the model sees it, augmented, with boxes or maps on "

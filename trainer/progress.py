@@ -1,8 +1,11 @@
-"""Progress and messages of the commands, on stderr."""
+"""Progress, speed and messages of the commands, on stderr."""
 
+import collections
+import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import tqdm
 
@@ -65,3 +68,121 @@ def as_text(values: Mapping[str, float]) -> str:
         f"{name} {number_text(value) if abs(value) >= 1000 else format(value, '.4f')}"
         for name, value in values.items()
     )
+
+
+_RECENT_S = 10.0
+# Share of waiting above which a remedy is suggested.
+_MUCH = 0.1
+
+
+class Part(NamedTuple):
+    """Speed of consecutive steps; the waiting time is NaN if not measured."""
+
+    steps: float = 0
+    seconds: float = 0.0
+    waiting_s: float = 0.0
+
+    def since(self, before: "Part") -> "Part":
+        """The steps after the first ones."""
+        return Part(*(now - then for now, then in zip(self, before, strict=True)))
+
+    @property
+    def steps_per_s(self) -> float:
+        """Steps per second, 0 before the first step."""
+        return self.steps / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def waiting(self) -> float | None:
+        """Share of the time spent waiting for batches, in 0..1."""
+        if math.isnan(self.waiting_s) or self.seconds <= 0:
+            return None
+        return min(1.0, self.waiting_s / self.seconds)
+
+
+class Pace:
+    """Speed meter of a training; ignores its first call, which compiles.
+
+    The unit is the name of the records: "images" or "records".
+    """
+
+    def __init__(
+        self, batch_size: int, unit: str, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.total = Part()
+        self._batch_size = batch_size
+        self._unit = unit
+        self._now_s = now_s
+        self._then_s = now_s()
+        self._is_warm = False
+        self._ending_s = 0.0
+        # Totals before each of the latest calls.
+        self._before: collections.deque[Part] = collections.deque()
+
+    def start(self) -> None:
+        """Start the clock for the next steps, after the end of an epoch."""
+        now_s = self._now_s()
+        if self._is_warm:
+            self._ending_s = now_s - self._then_s
+        self._then_s = now_s
+
+    def add(self, steps: int, waiting_s: float | None) -> None:
+        """Count steps since `start`, or since the last call."""
+        now_s = self._now_s()
+        seconds, self._then_s = now_s - self._then_s, now_s
+        if not self._is_warm:
+            self._is_warm = True
+            return
+        self._before.append(self.total)
+        waiting_s = self.total.waiting_s + (math.nan if waiting_s is None else waiting_s)
+        self.total = Part(self.total.steps + steps, self.total.seconds + seconds, waiting_s)
+        while len(self._before) > 1 and self.total.seconds - self._before[1].seconds > _RECENT_S:
+            self._before.popleft()
+
+    @property
+    def recent(self) -> Part:
+        """Speed over the last seconds."""
+        return self.total.since(self._before[0]) if self._before else Part()
+
+    def scalars(self) -> dict[str, float]:
+        """Figures of the last seconds by name, for TensorBoard."""
+        part = self.recent
+        figures = {f"{self._unit}_per_s": part.steps_per_s * self._batch_size}
+        if part.waiting is not None:
+            figures["waiting_for_input"] = part.waiting
+        return figures if part.steps else {}
+
+    def seconds_for(self, steps: int, epochs: int = 0) -> float | None:
+        """Estimate the duration of further steps and ends of epochs."""
+        part = self.recent
+        return steps / part.steps_per_s + epochs * self._ending_s if part.steps_per_s else None
+
+    def facts(self, learning_rate: float, left_s: float | None) -> str:
+        """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, if known."""
+        part = self.recent
+        facts = {
+            f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s": part.steps,
+            f"waiting {part.waiting or 0:.0%}": part.steps and part.waiting is not None,
+            f"learning rate {learning_rate:.3g}": True,
+            f"{time_text(left_s or 0)} left": left_s is not None,
+        }
+        return ", ".join(fact for fact, is_known in facts.items() if is_known)
+
+    def summary(self) -> str:
+        """Summarise the training; empty if it had no steps."""
+        part = self.total
+        if not part.steps:
+            return ""
+        text = f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s in training"
+        if part.waiting is None:
+            return text
+        text = f"{text}, {part.waiting:.0%} of the time waiting for input"
+        if part.waiting > _MUCH:
+            text += "; run `beam-tfrecords-train tune` to find the bottleneck of the input"
+        return text
+
+
+def time_text(seconds: float) -> str:
+    """Format as `2:05`, or `1:02:05` with hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

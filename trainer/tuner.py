@@ -10,13 +10,13 @@ from typing import Any
 import tensorflow as tf
 
 from trainer import parsing
-from trainer.autograph import unconverted
 from trainer.input_pipeline.arguments import select
 from trainer.input_pipeline.record_source import Reading, Records
 from trainer.options.commands import TuneConfig
 from trainer.progress import Progress
 from trainer.runs.choices import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
+from trainer.tensors import unconverted
 
 _SEED = 0
 # Side of stored images for random crops, relative to the result's.
@@ -32,6 +32,7 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
+@unconverted
 def tune(config: TuneConfig) -> dict[str, Any]:
     """Measure the input of a training.
 
@@ -47,7 +48,7 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     progress.say(
         f"measuring {source.split!r} of {source.dataset.path}, {config.seconds:g} s a stage"
     )
-    ladder = _ladder(source, config.seconds)
+    ladder = {stage: _rate(source, made, config.seconds) for stage, made in _stages(source)}
     for line in as_lines(ladder):
         progress.say(line)
     stage, share, rest = find_bound(ladder)
@@ -65,12 +66,6 @@ def tune(config: TuneConfig) -> dict[str, Any]:
         "bounds": stage,
         "remedy": remedy,
     }
-
-
-@unconverted
-def _ladder(source: TrainingInput, seconds: float) -> dict[str, float]:
-    """Records a second by stage."""
-    return {stage: _rate(source, batches, seconds) for stage, batches in _stages(source)}
 
 
 def seconds_by_stage(ladder: Mapping[str, float]) -> dict[str, float]:

@@ -8,8 +8,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Preview
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, statistics_of
-from beam_pipeline.describe.metadata import facts_of_records, main_classes
-from beam_pipeline.describe.statistics import statistics_by_split
+from beam_pipeline.describe.metadata import facts_of_records, main_classes, statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import brief, count_classes, similar

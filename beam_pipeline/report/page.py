@@ -22,7 +22,7 @@ from beam_pipeline.kinds.wording import brief
 from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
-from beam_pipeline.report.gallery import gallery, side_by_side
+from beam_pipeline.report.pictures import gallery, side_by_side
 from beam_pipeline.report.sample import Sampled, first_records, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature

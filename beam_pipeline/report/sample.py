@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow
 
-from beam_pipeline.dataset.reading import read_frames
+from beam_pipeline.dataset.shards import read_frames
 from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef

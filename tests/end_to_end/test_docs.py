@@ -14,8 +14,13 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from end_to_end.pages import commands
 
-from beam_pipeline.cli.beam_arguments import Parser, split_arguments
-from beam_pipeline.cli.options import COMMANDS, add_command_options, command_parser
+from beam_pipeline.cli.options import (
+    COMMANDS,
+    Parser,
+    add_command_options,
+    command_parser,
+    split_arguments,
+)
 from tfrecord_dataset.options import fields_of
 from trainer import commands as trainer_main
 

@@ -12,7 +12,7 @@ from damages import edit
 
 import beam_pipeline
 import trainer
-from beam_pipeline.cli.show import examples
+from beam_pipeline.cli.results import examples
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 

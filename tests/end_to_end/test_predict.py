@@ -88,6 +88,10 @@ def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
     right = [line["source"].split("/")[0] == line["prediction"] for line in lines]
     assert np.mean(right) == pytest.approx(accuracy)
 
+    done = command_here("trainer", "predict", data, "--run", run, "--min-score", "0.5")
+    assert done.returncode == 2
+    assert "--min-score does not suit the model's task, classification" in done.stderr
+
 
 def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_here, tmp_path):
     """In rows and drawings; COCO's file has all boxes, with the same drawings."""
@@ -110,13 +114,6 @@ def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_h
     drawn = [tmp_path / name / f"000001-{image.stem}.png" for name in ("rows", "coco")]
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
     assert (np.asarray(Image.open(drawn[0])) != np.asarray(Image.open(image).convert("RGB"))).any()
-
-
-def test_a_score_for_a_task_without_scores(cells, command_here):
-    data, run = cells
-    done = command_here("trainer", "predict", data, "--run", run, "--min-score", "0.5")
-    assert done.returncode == 2
-    assert "--min-score does not suit the model's task, classification" in done.stderr
 
 
 def test_cocos_results_evaluate_to_what_evaluate_says(trained, command_here, tmp_path):

@@ -18,14 +18,14 @@ from inspecting import inspect_record, schema_of
 
 import beam_pipeline
 import trainer
-from beam_pipeline.cli.show import examples
+from beam_pipeline.cli.results import examples
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value
+from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.declaration import read_schema
-from beam_pipeline.schema.names import check_names
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus
 from fuzz.mutation import (

@@ -166,7 +166,7 @@ def dataset(colors: Path) -> Any:
 @pytest.fixture(scope="session")
 def on_replicas() -> Callable[[int], tf.distribute.Strategy]:
     """A function from a number of replicas to a strategy on logical CPUs."""
-    from trainer.options.shared import parse_devices
+    from trainer.options import parse_devices
     from trainer.training.strategy import create_strategy
 
     return functools.cache(lambda count: create_strategy(parse_devices(f"cpu:{count}")))

@@ -1,6 +1,9 @@
-"""`trainer.train`, and users' own parts of a training."""
+"""`trainer.train`: options that it and the command reject, and users' own parts."""
 
+import functools
+import inspect
 import json
+import re
 
 import keras
 import numpy as np
@@ -9,6 +12,7 @@ import tensorflow as tf
 from run_files import weights_of
 
 import trainer
+from tfrecord_dataset.options import fields_of
 from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
@@ -68,18 +72,10 @@ class Steps(keras.callbacks.Callback):
 
 
 @pytest.mark.slow
-def test_objects_of_python(colors, tmp_path, capsys):
-    def model(task):
-        (image,) = task.inputs.values()
-        inputs = keras.Input(image.shape, dtype=image.dtype)
-        return keras.Model(
-            inputs,
-            keras.layers.Dense(task.num_outputs)(keras.layers.GlobalAveragePooling2D()(inputs)),
-        )
-
+def test_objects_of_python(colors, tmp_path, own_module, capsys):
     steps = Steps()
     parts = {
-        "model": model,
+        "model": find_function(f"{own_module}:model"),
         "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None),
         "metrics": {"largest": lambda target, outputs: tf.reduce_max(outputs, axis=-1)},
         "optimizer": keras.optimizers.Lion(1e-2),
@@ -158,3 +154,53 @@ def test_an_optimizer_takes_the_learning_rate():
 def test_paths():
     assert path_of(path_of) == "trainer.tasks.models:path_of"
     assert path_of(keras.optimizers.SGD()) == "an object of keras.src.optimizers.sgd.SGD"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs (--epochs): 0"),
+        ({"epochs": 1.5}, "epochs (--epochs): 1.5 is not a whole number; give one, such as 10"),
+        ({"batch_size": "8"}, "batch_size (--batch-size): '8' is not a whole number"),
+        ({"learning_rate": float("nan")}, "learning_rate (--learning-rate): nan"),
+        ({"clip_norm": -1.0}, "clip_norm (--clip-norm): -1.0"),
+        ({"seed": 2**32}, "seed (--seed): 4294967296 is out of bounds"),
+        ({"ema": 1}, "ema (--ema): 1 is out of bounds"),
+        ({"task": "clas"}, "unknown task (--task) 'clas'"),
+        ({"cache": "memroy"}, "unknown cache (--cache) 'memroy' (did you mean 'memory'"),
+        ({"precision": "float16"}, "unknown precision (--precision) 'float16'"),
+        ({"image_size": "64"}, "image_size (--image-size): '64' is not a size: give a side in"),
+        ({"inputs": "image"}, "inputs (--inputs): 'image' is not a list of names"),
+        ({"deterministic": "yes"}, "deterministic (--deterministic): 'yes' is neither True nor"),
+        ({"target": 3}, "target (--target): 3 is not a text"),
+        ({"pad": {"a": 0}}, "pad (--pad): {'a': 0} is out of bounds"),
+        ({"pad": 3}, "pad (--pad): 3 does not give whole numbers by name"),
+        ({"bacth_size": 8}, "unknown option bacth_size (did you mean 'batch_size'?)"),
+        ({"model_fn": "m:f", "model": "VGG16"}, "--model-fn cannot be combined with --model or"),
+        ({"resume": True, "overwrite": True}, "--resume continues a run, but --overwrite"),
+        ({"head_epochs": 1}, "--head-epochs is for pretrained weights"),
+    ],
+)
+def test_wrong_options(options, message):
+    with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+        trainer.train("no data", "no run", **options)
+
+
+def test_what_stands_for_the_same():
+    config = functools.partial(TrainConfig, data="D", output="R")
+    given = config(image_size=32, inputs=["a"], learning_rate=1, epochs=np.int64(3))
+
+    assert given == config(image_size=(32, 32), inputs=("a",), learning_rate=1.0, epochs=3)
+    assert given.to_json()["image_size"] == [32, 32]
+
+
+def test_the_signature_has_every_option():
+    names = inspect.signature(trainer.train).parameters
+
+    assert list(names)[:5] == ["data", "output", "model", "loss", "metrics"]
+    assert names["batch_size"].default == TrainConfig.batch_size
+    assert set(fields_of(TrainConfig)) <= set(names)
+    assert (
+        "batch_size: records per step, over all replicas (default: 8 to 256, by their number)"
+        in trainer.train.__doc__
+    )

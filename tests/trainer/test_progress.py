@@ -1,8 +1,8 @@
-"""Progress messages of commands."""
+"""Bars, lines and training speed on stderr."""
 
 import pytest
 
-from trainer.progress import Progress, as_text
+from trainer.progress import Pace, Progress, as_text, time_text
 
 
 def test_values_as_text():
@@ -27,3 +27,65 @@ def test_lines_come_every_few_seconds_on_stderr(monkeypatch, capsys, quiet):
     assert captured.out == ""
     lines = [] if quiet else ["epoch 1/2: step 20/30, loss 1.0000", "done"]
     assert captured.err.splitlines() == [*lines, "warning: a checkpoint is damaged"]
+
+
+def paced(*events, unit="images"):
+    """Return the pace after calls of (seconds, steps, seconds of waiting), with batches of 10.
+
+    A number is the duration of an epoch's end.
+    """
+    clock = [0.0]
+    pace = Pace(10, unit, lambda: clock[0])
+    pace.start()
+    for event in events:
+        if isinstance(event, float):
+            clock[0] += event
+            pace.start()
+            continue
+        seconds, steps, waiting_s = event
+        clock[0] += seconds
+        pace.add(steps, waiting_s)
+    return pace
+
+
+def test_the_first_call_compiles_and_does_not_count():
+    pace = paced((30.0, 8, 1.0))
+    assert (pace.total.steps, pace.summary(), pace.scalars()) == (0, "", {})
+    assert pace.facts(0.001, None) == "learning rate 0.001"
+
+
+def test_facts_are_of_the_last_seconds():
+    pace = paced((30.0, 8, 0.0), *[(1.0, 1, 0.0)] * 20, *[(0.1, 1, 0.05)] * 200)
+
+    assert pace.facts(1e-4, 65.0) == "100 images/s, waiting 50%, learning rate 0.0001, 1:05 left"
+    assert pace.scalars() == pytest.approx({"images_per_s": 100, "waiting_for_input": 0.5})
+    assert pace.seconds_for(20) == pytest.approx(2.0)
+    assert pace.total.steps == 220
+
+
+def test_ends_of_epochs_count_in_what_is_left_and_not_in_the_pace():
+    pace = paced((9.0, 1, 0.0), 100.0, (2.0, 20, 0.0), 9.0, (2.0, 20, 0.0), 3.0)
+
+    assert pace.total.steps_per_s == 10.0
+    assert pace.seconds_for(40, 2) == pytest.approx(4.0 + 2 * 3.0)
+
+
+@pytest.mark.parametrize(
+    ("waiting_s", "expected"),
+    [
+        (None, "20 records/s in training"),
+        (0.0, "20 records/s in training, 0% of the time waiting for input"),
+        (
+            0.25,
+            "20 records/s in training, 50% of the time waiting for input; run "
+            "`beam-tfrecords-train tune` to find the bottleneck of the input",
+        ),
+    ],
+)
+def test_the_summary(waiting_s, expected):
+    assert paced((9.0, 1, waiting_s), (0.5, 1, waiting_s), unit="records").summary() == expected
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (65, "1:05"), (3725, "1:02:05")])
+def test_times(seconds, text):
+    assert time_text(seconds) == text

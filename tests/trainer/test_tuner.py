@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from trainer.tuner import as_lines, find_bound, seconds_by_stage
+from trainer.tuner import as_lines, find_bound
 
 LADDER = {"read": 10_000, "parse": 5_000, "decode": 500, "batch": 400}
 
@@ -27,12 +27,6 @@ def test_the_bound(ladder, stage, share, rate):
     assert found == stage
     assert of_time == pytest.approx(share, abs=0.005)
     assert rest == pytest.approx(rate, abs=1)
-
-
-def test_a_stage_takes_no_less_than_nothing():
-    seconds = seconds_by_stage({"read": 100, "parse": 120, "batch": 50})
-
-    assert seconds == pytest.approx({"read": 0.01, "parse": 0.0, "batch": 0.01})
 
 
 def test_lines():

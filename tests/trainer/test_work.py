@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fresh_python import printed
 
-from trainer.input_pipeline import interleave
+from trainer.input_pipeline import record_source
 
 BATCH_SIZE = 8
 
@@ -53,7 +53,7 @@ def test_stages(guard, dataset):
 def test_a_byte_of_a_shard_is_read_once_and_by_no_python(dataset, monkeypatch):
     """One run per megabyte, not per record."""
     planned = []
-    runs_of = interleave.runs_of
+    runs_of = record_source.runs_of
 
     def counted(index, numbers):
         planned.append(runs_of(index, numbers))
@@ -61,7 +61,7 @@ def test_a_byte_of_a_shard_is_read_once_and_by_no_python(dataset, monkeypatch):
 
     for _ in dataset.batches("train", batch_size=BATCH_SIZE, features=["number"]):
         pass  # reads the index
-    monkeypatch.setattr(interleave, "runs_of", counted)
+    monkeypatch.setattr(record_source, "runs_of", counted)
     monkeypatch.setattr(os, "pread", pytest.fail)
 
     batches = dataset.batches("train", batch_size=BATCH_SIZE, features=["number"], shuffle=True)

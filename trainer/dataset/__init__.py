@@ -2,26 +2,53 @@
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.records.contents import Contents
+from tfrecord_dataset.records.contents import Contents, Split
 from trainer import input_pipeline, parsing
-from trainer.autograph import converted
-from trainer.dataset.batches import Batches
-from trainer.errors import UnknownNameError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, KeptImages, resolve
-from trainer.input_pipeline import arguments, padding
-from trainer.input_pipeline.elements import arranger
+from trainer.input_pipeline import arguments, arranger, padding
 from trainer.input_pipeline.record_source import Reading
 from trainer.input_pipeline.tensorflow_errors import explain
-from trainer.records.held_out import draw, identities
+from trainer.tensors import converted
 from trainer.views import Views
+
+
+class Batches(Protocol):
+    """A `tf.data.Dataset` for type checkers; accepted by `Model.fit`, and iterable."""
+
+    @property
+    def element_spec(self) -> Any:
+        """Types and shapes of an element: a tensor's spec, or a dict or tuple of specs."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """Iterate over the elements as NumPy arrays."""
+
+    def take(self, count: int) -> "Batches":
+        """Return the first elements."""
+
+    def map(self, function: Callable[..., Any], **options: Any) -> "Batches":
+        """Apply a function to the elements."""
+
+    def enumerate(self, start: int = 0) -> "Batches":
+        """Return the elements as pairs with their numbers."""
+
+    def prefetch(self, buffer_size: int) -> "Batches":
+        """Prepare some elements in advance."""
+
+    def cardinality(self) -> Any:
+        """Number of elements, int64 []: -1 for endless, -2 for unknown."""
+
 
 _DEFAULT_BATCH_SIZE = 32
 # Keys of statistics.json that also apply to a part of a split.
@@ -318,3 +345,53 @@ class Dataset(Contents):
                 raise explain(error, self.remedy) from error
 
         return read()
+
+
+def draw(identities: Sequence[bytes], share: float) -> Any:
+    """Return the numbers of the records to hold out, ascending, int64 [n], close to `share`.
+
+    Equal identities stay together. The choice depends only on the identities: if records are added,
+    all others keep their side, except a few at the edge.
+
+    Args:
+        identities: Identities of the records by number: a group, or a digest of the content.
+        share: Share of the records, between 0 and 1.
+
+    Raises:
+        ConfigError: All records are in one group.
+    """
+    distinct, group = np.unique(np.array(identities, object), return_inverse=True)
+    if len(distinct) < 2:
+        raise ConfigError(
+            "--validation-share cannot divide the train split, as its records are one group; "
+            "choose another split with --validation-split, or none"
+        )
+    hashes = [hashlib.blake2b(each, digest_size=8).digest() for each in distinct.tolist()]
+    order = np.argsort(np.array(hashes, object), kind="stable")
+    sizes = np.cumsum(np.bincount(group)[order])[:-1]  # leaves one group to train on
+    count = 1 + int(np.argmin(np.abs(sizes - share * len(identities))))
+    return np.flatnonzero(np.isin(group, order[:count])).astype(np.int64)
+
+
+def identities(split: Split, group_by: str) -> list[bytes]:
+    """Return the identities of a split's records, by record number.
+
+    They are the groups by which the dataset was split, else the digests of images and audio in the
+    index, else the checksums of the records.
+
+    Args:
+        split: A split with all of its records.
+        group_by: Column, or level of the key, as in `build --group-by`; "" for none.
+
+    Raises:
+        ConfigError: The index has no groups.
+    """
+    if (known := split.row_identities(group_by)) is not None:
+        return known
+    if group_by:
+        raise ConfigError(
+            f"--validation-share: the dataset keeps groups of {group_by!r} together, but its index "
+            "does not contain them; choose another split with --validation-split, or none"
+        )
+    index = split.index()
+    return [checksum for shard in range(len(split.files)) for checksum in index.checksums(shard)]

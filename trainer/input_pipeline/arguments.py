@@ -9,7 +9,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.records.order import Share
+from trainer.order import Share
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
 

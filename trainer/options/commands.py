@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from tfrecord_dataset.options import Group, Option, Options
-from trainer.options.shared import (
+from trainer.options import (
     MOST_RECORDS_PER_STEP,
     AllowMissingShards,
     CacheBytes,

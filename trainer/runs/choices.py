@@ -18,15 +18,14 @@ from tfrecord_dataset.store.urls import unsigned
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError
+from trainer.options import AUTO, InputConfig
 from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
-from trainer.options.shared import AUTO, InputConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
-from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
-from trainer.tasks.reading import BatchChanges, training_batches, with_statistics
+from trainer.tasks.reading import BatchChanges, class_weights, training_batches, with_statistics
 from trainer.tasks.table_columns import Column, sample_columns
 
 # Number of records whose targets are sampled to choose the image size.
@@ -265,11 +264,7 @@ def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -
             f"a batch of {config.global_batch} is larger than the {num_records} training records; "
             "some occur twice in a batch"
         )
-    return _steps_per_epoch(config, num_records, config.global_batch)
-
-
-def _steps_per_epoch(config: TrainConfig, num_records: int, size: int) -> int:
-    return config.steps_per_epoch or max(1, num_records // size)
+    return config.steps_per_epoch or max(1, num_records // config.global_batch)
 
 
 def batch_size(num_records: int, num_replicas: int = 1) -> int:
@@ -302,7 +297,7 @@ def with_plan(
     if config.epochs is None:
         is_table = all(each.group == "numbers" for each in task.inputs.values())
         num_steps = _STEPS_OF_TABLES if is_table else task.goal.num_steps
-        per_epoch = _steps_per_epoch(config, num_records, size)
+        per_epoch = config.steps_per_epoch or max(1, num_records // size)
         epochs = min(max(math.ceil(num_steps / per_epoch), _FEWEST_EPOCHS), _MOST_EPOCHS)
         patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
         chosen |= {

@@ -13,24 +13,21 @@ from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, describe
-from trainer.options.shared import parse_devices
-from trainer.options.train import TrainConfig
+from trainer.options import parse_devices
+from trainer.options.train import TrainConfig, check_same, continued_config, new_config
+from trainer.order import window_size
 from trainer.parsing import Augment
 from trainer.progress import Progress
-from trainer.records.order import window_size
 from trainer.runs import choices
 from trainer.runs.choices import TrainingInput
-from trainer.runs.continuing import check_same, continued_config, new_config
 from trainer.runs.directory import Row, RunConfig, RunDirectory
 from trainer.tasks import data_checks, models
 from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import check_memory_of_batch
 from trainer.tasks.task_json import check_same_records
-from trainer.training import batch_normalization, fine_tuning
+from trainer.training import layers, optimizers
 from trainer.training.loop import Plan
-from trainer.training.optimizers import check_optimizer, create_optimizer
-from trainer.training.random_numbers import seed_by_step
 from trainer.training.strategy import Workers, check_global_batch, create_strategy
 
 LossFn = Callable[[Any, Any], Any]
@@ -77,8 +74,28 @@ class Prepared(TrainingInput):
     steps_per_epoch: int
     data: Mapping[str, Any]  # identity of the training data
     window: int
-    caches: tuple[ImageCache, ImageCache]  # of training and validation images
     progress: Progress
+
+    @functools.cached_property
+    def caches(self) -> tuple[ImageCache, ImageCache]:
+        """Caches of training and validation images."""
+        config, task, dataset = self.config, self.task, self.dataset
+        images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
+        size, views = task.decoding.image_size, task.augmentation.views
+        num_records = dataset.num_records(self.split)
+        if config.cache == "memory":
+            check_images("--cache memory", task.inputs.values())
+        num_steps = (config.epochs or 0) * self.steps_per_epoch
+        is_seen_again = num_steps * config.global_batch > num_records
+        cache = dataset.image_cache(
+            self.split, config.cache, images, views, size, is_seen_again=is_seen_again
+        )
+        if cache.place == "none" or size is None:
+            return cache, cache
+        self.progress.say(describe(cache, num_records, images, size))
+        if self.validation_split is None:
+            return cache, cache
+        return cache, dataset.image_cache(self.validation_split, "auto", images, None, size)
 
 
 def prepare(
@@ -141,7 +158,7 @@ def prepare(
     if own.augment is not None:
         check_images(f"augment={models.path_of(own.augment)}", task.inputs.values())
     check_memory_of_batch(task, config.global_batch // workers.count)
-    prepared = Prepared(
+    return Prepared(
         run=run,
         config=config,
         previous=previous,
@@ -156,32 +173,9 @@ def prepare(
         data=data,
         task=task,
         window=window,
-        caches=(ImageCache("none"), ImageCache("none")),
         changes=choices.batch_changes(config, task, dataset, split, previous),
         progress=progress,
     )
-    return dataclasses.replace(prepared, caches=_caches(prepared))
-
-
-def _caches(prepared: Prepared) -> tuple[ImageCache, ImageCache]:
-    """Return the caches of training and validation images."""
-    config, task, dataset = prepared.config, prepared.task, prepared.dataset
-    images = parsing.keepable([dataset.features[each.name] for each in task.inputs.values()])
-    size, views = task.decoding.image_size, task.augmentation.views
-    num_records = dataset.num_records(prepared.split)
-    if config.cache == "memory":
-        check_images("--cache memory", task.inputs.values())
-    num_steps = (config.epochs or 0) * prepared.steps_per_epoch
-    is_seen_again = num_steps * config.global_batch > num_records
-    cache = dataset.image_cache(
-        prepared.split, config.cache, images, views, size, is_seen_again=is_seen_again
-    )
-    if cache.place == "none" or size is None:
-        return cache, cache
-    prepared.progress.say(describe(cache, num_records, images, size))
-    if prepared.validation_split is None:
-        return cache, cache
-    return cache, dataset.image_cache(prepared.validation_split, "auto", images, None, size)
 
 
 def build(prepared: Prepared) -> Plan:
@@ -196,19 +190,19 @@ def build(prepared: Prepared) -> Plan:
             model = task.model(config.model.lower())
         else:
             model = models.model_from_function(task, own.model, config.model_fn)
-        schedule = own.schedule or fine_tuning.schedule(config, prepared.steps_per_epoch)
+        schedule = own.schedule or optimizers.schedule(config, prepared.steps_per_epoch)
         optimizer = make_optimizer(own, config, schedule)
         if config.precision == "mixed_float16":
             optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
         optimizer.build(model.trainable_variables)
     num_replicas = prepared.strategy.num_replicas_in_sync
-    if num_replicas > 1 and batch_normalization.is_apart(model):
+    if num_replicas > 1 and layers.is_apart(model):
         records = config.global_batch // num_replicas
         prepared.progress.say(
             f"batch normalisation runs over the {records} records of each replica; for all "
             "records give a model whose layers have synchronized=True"
         )
-    seed_by_step(model, optimizer, config.seed)
+    layers.seed_by_step(model, optimizer, config.seed)
     own_input = {"augment": own.augment, "window": prepared.window, "cache": prepared.caches[0]}
     return Plan(
         task=task,
@@ -218,8 +212,8 @@ def build(prepared: Prepared) -> Plan:
         batches=functools.partial(prepared.batches, **own_input),
         batch_size=config.global_batch,
         steps_per_epoch=prepared.steps_per_epoch,
-        backbones=fine_tuning.backbones(model) if config.weights else [],
-        head_steps=fine_tuning.head_steps(config, prepared.steps_per_epoch),
+        backbones=optimizers.backbones(model) if config.weights else [],
+        head_steps=optimizers.head_steps(config, prepared.steps_per_epoch),
         times_input=not is_op_determinism_enabled(),  # set for the whole process
     )
 
@@ -236,7 +230,7 @@ def make_optimizer(
             combined with options that it sets itself.
     """
     if own.optimizer is None:
-        return create_optimizer(
+        return optimizers.create_optimizer(
             config.optimizer,
             learning_rate,
             config.clip_norm,
@@ -256,5 +250,5 @@ def make_optimizer(
             f"optimizer {models.path_of(own.optimizer)} returned "
             f"{type(optimizer).__name__}; return a keras.optimizers.Optimizer"
         )
-    check_optimizer(optimizer)
+    optimizers.check_optimizer(optimizer)
     return optimizer

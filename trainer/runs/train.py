@@ -14,14 +14,12 @@ from trainer.report.history import best_by, value_of
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare
-from trainer.runs.recorder import Recorder
-from trainer.runs.run_page import RunPage
+from trainer.runs.recorder import Recorder, RunPage
 from trainer.tasks.task_json import task_to_json
 from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints
-from trainer.training.fine_tuning import change_of_cosine
 from trainer.training.loop import Plan
-from trainer.training.optimizers import averaged, inner_optimizer
+from trainer.training.optimizers import averaged, change_of_cosine, inner_optimizer
 from trainer.training.strategy import read_workers
 
 

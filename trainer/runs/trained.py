@@ -19,14 +19,14 @@ from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
+from trainer.options import parse_devices
 from trainer.options.commands import EvaluateConfig
-from trainer.options.shared import parse_devices
 from trainer.progress import Progress, as_text
 from trainer.report.history import best_of
 from trainer.report.page import html_of_predictions
 from trainer.runs.choices import of_run, open_given
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
-from trainer.runs.run_page import say_comparison, sections_of
+from trainer.runs.recorder import say_comparison, sections_of
 from trainer.tasks import Task, models
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import keras_inputs

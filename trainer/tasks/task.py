@@ -8,12 +8,11 @@ import keras
 import tensorflow as tf
 
 from trainer.augmentation import Augmentation
-from trainer.autograph import converted, unconverted
 from trainer.errors import ConfigError
 from trainer.parsing import Decoding, Tensors
 from trainer.tasks.inputs import Audio, Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
-from trainer.tensors import positive
+from trainer.tensors import converted, positive, unconverted
 from trainer.views import Views
 
 

@@ -1,13 +1,97 @@
-"""Atomic checkpoints of a run's weights, optimizer and position."""
+"""Atomic checkpoints of a run's weights, optimizer and position.
 
-from collections.abc import Callable, Sequence
+A checkpoint is a folder `step-<steps>`, written under a temporary name, checksums last, and renamed
+once it is on disk. A folder with wrong checksums is not used.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset import durable
+from tfrecord_dataset.json_file import JsonError, read_object, typed
+from tfrecord_dataset.regular_files import sha256_of
 from trainer.errors import CheckpointError, RunDamagedError
-from trainer.training import checkpoint_files
+
+_CHECKSUMS = "checksums.json"
+_STATE = "state"
+_OF_STEP = re.compile(r"step-(0|[1-9]\d{0,17})", re.ASCII)
+_UNFINISHED = ".unfinished-"
+
+
+def steps_in(directory: Path) -> list[int]:
+    """Steps of the checkpoints, intact or damaged, newest first."""
+    matches = (_OF_STEP.fullmatch(entry.name) for entry in directory.glob("step-*"))
+    return sorted((int(each[1]) for each in matches if each), reverse=True)
+
+
+@contextlib.contextmanager
+def writing(directory: Path, step: int) -> Iterator[str]:
+    """Yield the path prefix of a new checkpoint, which becomes valid after the context."""
+    delete_unfinished(directory)
+    durable.make_folders(os.fspath(directory))
+    new = directory / f"{_UNFINISHED}{step}"
+    new.mkdir()
+    yield os.fspath(new / _STATE)
+    checksums = {file.name: sha256_of(file) for file in sorted(new.iterdir())}
+    (new / _CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n")
+    durable.sync_tree(os.fspath(new))
+    delete(directory, step)  # damaged, since training did not continue from it
+    durable.rename(os.fspath(new), os.fspath(_folder(directory, step)))
+
+
+def damage(directory: Path, step: int) -> str | None:
+    """Describe the damage to a checkpoint's files; None if they are intact."""
+    folder = _folder(directory, step)
+    try:
+        checksums = typed(read_object(folder / _CHECKSUMS), dict[str, str])
+        names = {file.name for file in folder.iterdir()} - {_CHECKSUMS}
+        for name in sorted({f"{_STATE}.index"} | names | checksums.keys()):
+            if name not in names:
+                return f"{name} is missing"
+            if sha256_of(folder / name) != checksums.get(name):
+                return f"{name} does not have the checksum in {_CHECKSUMS}"
+    except FileNotFoundError:
+        return f"{_CHECKSUMS} is missing"
+    except JsonError as error:
+        return f"{_CHECKSUMS}: {error}"
+    except OSError as error:
+        return f"{Path(error.filename or folder).name} cannot be read: {error.strerror}"
+    return None
+
+
+def delete(directory: Path, step: int) -> None:
+    """Delete a checkpoint's folder, renamed first so that no partial one remains."""
+    folder = _folder(directory, step)
+    if folder.exists():
+        gone = directory / f"{_UNFINISHED}{step}-gone"
+        os.replace(folder, gone)
+        _remove(gone)
+
+
+def delete_unfinished(directory: Path) -> None:
+    """Delete the leftovers of a killed run's saves and deletions."""
+    for entry in [*directory.glob(f"{_UNFINISHED}*")]:
+        _remove(entry)
+
+
+def _folder(directory: Path, step: int) -> Path:
+    return directory / f"step-{step}"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 _NUM_KEPT = 3
 
@@ -44,13 +128,13 @@ class Checkpoints:
             return
         self._step.assign(step)
         self._sums.assign(sums)
-        with checkpoint_files.writing(self._directory, step) as prefix:
+        with writing(self._directory, step) as prefix:
             self._checkpoint.write(prefix)
-        steps = checkpoint_files.steps_in(self._directory)
+        steps = steps_in(self._directory)
         kept = [each for each in steps if each <= step][:_NUM_KEPT]
         for each in steps:
             if each not in kept:  # later steps are damaged and will be saved again
-                checkpoint_files.delete(self._directory, each)
+                delete(self._directory, each)
 
     def restore(self) -> tuple[int, list[float]]:
         """Restore the newest intact checkpoint.
@@ -63,10 +147,10 @@ class Checkpoints:
             RunDamagedError: All checkpoints are damaged.
         """
         if self._writes:
-            checkpoint_files.delete_unfinished(self._directory)
+            delete_unfinished(self._directory)
         damaged: list[str] = []
-        for step in checkpoint_files.steps_in(self._directory):
-            reason = checkpoint_files.damage(self._directory, step) or self._read(step)
+        for step in steps_in(self._directory):
+            reason = damage(self._directory, step) or self._read(step)
             if reason is None:
                 if damaged:
                     self._say(f"damaged: {'; '.join(damaged)}; continuing from step {step}")
@@ -81,7 +165,7 @@ class Checkpoints:
 
     def _read(self, step: int) -> str | None:
         """Restore a checkpoint; return why its files cannot be read, or None."""
-        prefix = checkpoint_files.prefix(self._directory, step)
+        prefix = os.fspath(_folder(self._directory, step) / _STATE)
         try:
             self._checkpoint.read(prefix).assert_consumed()
         except (AssertionError, ValueError) as error:

@@ -15,7 +15,7 @@ from trainer.input_pipeline import with_mask
 from trainer.tasks.figures import Accumulator
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task import Task
-from trainer.training.batch_normalization import equaliser
+from trainer.training.layers import equaliser
 from trainer.training.loop import example_sums, metric_names
 from trainer.training.strategy import distributed, has_other_workers
 

@@ -9,11 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.autograph import unconverted
 from trainer.errors import ConfigError
 from trainer.tasks.task import Task
-from trainer.training.fine_tuning import frozen
-from trainer.training.optimizers import inner_optimizer
+from trainer.tensors import unconverted
+from trainer.training.optimizers import frozen, inner_optimizer
 from trainer.training.strategy import distributed, has_other_workers
 
 

@@ -1,14 +1,21 @@
-"""Keras's optimizers with clipping after the sum over replicas."""
+"""Keras's optimizers, learning rates by step, and fine-tuning of pretrained weights.
+
+Gradients are clipped after the sum over replicas. Fine-tuning trains first only the new head, then
+the whole model: at the usual rate, the first gradients of a random head damage the pretrained
+weights.
+"""
 
 import contextlib
+import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from trainer.errors import ConfigError
+from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 
 OPTIMIZERS: Mapping[str, type[keras.optimizers.Optimizer]] = {
     "adam": keras.optimizers.Adam,
@@ -126,13 +133,13 @@ def learning_rate_schedule(
     return WarmUp(learning_rate, warmup_steps, num_steps if name == "cosine" else None)
 
 
+@dataclasses.dataclass(eq=False)
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
     """A linear warm-up from 0, then constant, or half a cosine if the last step is given."""
 
-    def __init__(self, learning_rate: float, warmup_steps: int, num_steps: int | None) -> None:
-        self.learning_rate = learning_rate
-        self.warmup_steps = warmup_steps
-        self.num_steps = num_steps
+    learning_rate: float
+    warmup_steps: int
+    num_steps: int | None
 
     def __call__(self, step: Any) -> Any:
         step = tf.cast(step, tf.float32)
@@ -146,25 +153,16 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         return tf.minimum(rate, self.learning_rate * (step + 1.0) / self.warmup_steps)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "warmup_steps": self.warmup_steps,
-            "num_steps": self.num_steps,
-        }
+        return dict(vars(self))
 
 
+@dataclasses.dataclass(eq=False)
 class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
     """A constant rate for the first steps, then another schedule from its start."""
 
-    def __init__(
-        self,
-        learning_rate: float,
-        head_steps: int,
-        then: float | keras.optimizers.schedules.LearningRateSchedule,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.head_steps = head_steps
-        self.then = then
+    learning_rate: float
+    head_steps: int
+    then: float | keras.optimizers.schedules.LearningRateSchedule
 
     def __call__(self, step: Any) -> Any:
         step = tf.cast(step, tf.float32)
@@ -174,8 +172,74 @@ class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
         return tf.where(step < self.head_steps, tf.constant(self.learning_rate), after)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "head_steps": self.head_steps,
-            "then": self.then,
-        }
+        return dict(vars(self))
+
+
+# See docs/training.md for measurements.
+HEAD_EPOCHS = 2
+RATE_SHARE = 0.1
+# Adam's averages of squares start at zero for the newly trained layers; until they converge, its
+# steps are up to six times as long.
+WARM_UP_STEPS = 200
+
+
+def head_steps(config: TrainConfig, steps_per_epoch: int) -> int:
+    """Number of steps that train only the head; 0 without pretrained weights."""
+    if config.weights is None:
+        return 0
+    epochs = HEAD_EPOCHS if config.head_epochs is None else config.head_epochs
+    return epochs * steps_per_epoch
+
+
+def schedule(
+    config: TrainConfig, steps_per_epoch: int
+) -> float | keras.optimizers.schedules.LearningRateSchedule:
+    """Return the learning rate of the head, then of the whole model with a warm-up."""
+    name, warm_up = config.schedule or "constant", config.warmup_steps or 0
+    peak = config.learning_rate or USUAL_LEARNING_RATE
+    first, last = head_steps(config, steps_per_epoch), (config.epochs or 0) * steps_per_epoch
+    if config.weights is None:
+        return learning_rate_schedule(name, peak, warm_up, last)
+    if first >= last:
+        return peak
+    rate = RATE_SHARE * peak
+    if first and not warm_up:
+        warm_up = min(WARM_UP_STEPS, steps_per_epoch - 1)  # independent of the epochs
+    then = learning_rate_schedule(name, rate, warm_up, last - first)
+    return HeadFirst(peak, first, then) if first else then
+
+
+def change_of_cosine(
+    config: TrainConfig, previous: TrainConfig, steps_per_epoch: int, step: int
+) -> Iterator[str]:
+    """Yield a message if a new number of epochs changes a continued run's cosine."""
+    now, before = (_rate_at(each, steps_per_epoch, step) for each in (config, previous))
+    if config.schedule == "cosine" and not math.isclose(now, before, rel_tol=1e-6):
+        yield (
+            f"the cosine now ends with epoch {config.epochs}: the learning rate continues at "
+            f"{now:.3g}, instead of {before:.3g}, and falls to 0"
+        )
+
+
+def _rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
+    rate = schedule(config, steps_per_epoch)
+    return rate if isinstance(rate, float) else float(rate(step))
+
+
+def backbones(model: keras.Model) -> list[keras.Model]:
+    """Return the parts of a built-in model with pretrained weights."""
+    return [layer for layer in model.layers if isinstance(layer, keras.Model)]
+
+
+@contextlib.contextmanager
+def frozen(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
+    """Freeze layers in this context, including the statistics of their batch normalisation."""
+    parts = (each for layer in layers for each in layer._flatten_layers())
+    chosen = [each for each in parts if each.trainable and not each._layers]
+    for each in chosen:
+        each.trainable = False
+    try:
+        yield
+    finally:
+        for each in chosen:
+            each.trainable = True

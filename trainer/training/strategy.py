@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError
-from trainer.options.shared import Devices
+from trainer.options import Devices
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

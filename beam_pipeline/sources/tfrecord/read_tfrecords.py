@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
+from beam_pipeline import tfrecord
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -15,19 +16,17 @@ from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Share
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Rank, claim_of_files, source_layout
-from beam_pipeline.sources.paths import folder, joined, left_out, suffix
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import folder, joined, name_of, suffix
+from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tfrecord.record_files import (
     RecordFile,
     find_record_files,
     has_record_name,
     kind_of_file,
 )
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
@@ -66,8 +65,7 @@ def refuse_conversions(config: BuildConfig) -> None:
 def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     """Return `feature` with its key in the records, bare if it has no further keys.
 
-    Raises:
-        ConfigError: The records have no such key.
+    Raises ConfigError if the records have no such key.
     """
     with_key = feature_keys.with_key_of(feature, keys, (feature.name,))
     if with_key is not None:
@@ -134,7 +132,7 @@ def list_records(
     try:
         path, damage = _with_ranges(file, scratch)
         with storage.opened(path) as handle:
-            spans = frames.spans_before(handle, damage) if damage else frames.spans(handle)
+            spans = tfrecord.spans_before(handle, damage) if damage else tfrecord.spans(handle)
             for number, (offset, length) in enumerate(spans):
                 yield Record(
                     key=f"{file.relative}:{number}",
@@ -170,7 +168,7 @@ def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:
 
 def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
     with contextlib.suppress(RecordError):  # the listing reports it
-        records = frames.read_file(file.path, file.compressed)
+        records = tfrecord.read_file(file.path, file.compressed)
         for number, (_, frame) in enumerate(itertools.islice(records, _FIRST_OF_A_FILE)):
             with contextlib.suppress(RecordError):
                 yield f"{file.relative}:{number}", payload_of(frame)

@@ -20,8 +20,7 @@ from beam_pipeline.kinds.boxes import (
     FORMATS,
 )
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import encode_image, inspect_image
+from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize
 

@@ -1,6 +1,7 @@
-"""Bare TFRecord files: splits, compression, and inspection of the first records."""
+"""Bare TFRecord files: splits, compression, inspection of the first records, and counting."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -9,6 +10,7 @@ import trainer
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.records.contents import Split
 from tfrecord_dataset.records.opening import first_records, is_gzip, names_below, open_shards
+from trainer.errors import DatasetDamagedError
 
 
 @pytest.mark.parametrize(
@@ -72,13 +74,6 @@ def test_is_gzip(head, expected):
     assert is_gzip(head) is expected
 
 
-def write_numbered(path, count, num_bytes=1):
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for number in range(count):
-            writer.write(bytes([number % 256]) * num_bytes)
-    return str(path)
-
-
 @pytest.mark.parametrize(
     ("num_files", "num_records", "num_bytes", "expected"),
     [
@@ -91,8 +86,7 @@ def write_numbered(path, count, num_bytes=1):
 )
 def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_bytes, expected):
     files = [
-        write_numbered(tmp_path / f"{number:02}", num_records, num_bytes)
-        for number in range(num_files)
+        write(tmp_path / f"{number:02}", [num_bytes] * num_records) for number in range(num_files)
     ]
 
     split = Split(name="train", shards=open_shards(files))
@@ -104,3 +98,38 @@ def test_the_look_at_the_first_records(tmp_path, num_files, num_records, num_byt
     statistics = {where.rpartition(" ")[2] for where, _ in looked_at}
     assert statistics <= set(files)
     assert len(statistics) == min(num_files, 16)
+
+
+def write(path, sizes, compression=""):
+    with tf.io.TFRecordWriter(str(path), compression) as writer:
+        for size in sizes:
+            writer.write(bytes(size))
+    return str(path)
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_records_are_counted(tmp_path, compression):
+    files = [
+        write(tmp_path / "a", [0, 1, 9_000, 20_000], compression),
+        write(tmp_path / "empty", [], compression),
+        write(tmp_path / "b", [5] * 100, compression),
+    ]
+    assert Split(name="a", shards=open_shards(files)).counted == 104
+
+
+@pytest.mark.parametrize("cut", [1, 9, 40])
+def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
+    path = tmp_path / "a"
+    path.write_bytes(gzip.compress(Path(write(tmp_path / "plain", [9] * 99)).read_bytes())[:-cut])
+    with pytest.raises(DatasetDamagedError, match=r"a ends within its record \d+"):
+        assert not Split(name="a", shards=open_shards([str(path)])).counted
+
+
+def test_batches_of_bare_files_have_a_known_number(tmp_path, write_records):
+    write_records(tmp_path / "a.tfrecord", [{"n": number} for number in range(10)])
+    dataset = trainer.open(
+        str(tmp_path / "a.tfrecord"), features={"n": {"kind": "scalar", "dtype": "int64"}}
+    )
+    assert dataset.batches(batch_size=4).cardinality() == 3
+    assert dataset.batches(batch_size=4, drop_remainder=True).cardinality() == 2
+    assert dataset.batches(batch_size=4, repeat=True).cardinality() == tf.data.INFINITE_CARDINALITY

@@ -9,8 +9,8 @@ import pytest
 from tiers import first_quick
 
 import trainer
-from trainer.input_pipeline import interleave, record_source
-from trainer.input_pipeline.interleave import runs_of
+from trainer.input_pipeline import record_source
+from trainer.input_pipeline.record_source import runs_of
 
 
 def numbers(batches):
@@ -80,7 +80,7 @@ def planned(monkeypatch):
         counts.append(len(numbers))
         return runs_of(index, numbers)
 
-    monkeypatch.setattr(interleave, "runs_of", counted)
+    monkeypatch.setattr(record_source, "runs_of", counted)
     return counts
 
 

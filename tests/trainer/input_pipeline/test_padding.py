@@ -1,4 +1,4 @@
-"""Lengths in batches: padded, cut and ragged, against NumPy by hand.
+"""Lengths in batches: their arguments, and padded, cut and ragged outputs against NumPy by hand.
 
 Columns that need no decoding are padded batch by batch, others record by record: each case is
 read both ways, the second with an additional image.
@@ -10,6 +10,109 @@ import tensorflow as tf
 from tiers import first_quick
 
 import trainer
+from tfrecord_dataset.format.declaration import features_from_json
+from trainer.errors import ConfigError
+from trainer.input_pipeline import padding
+from trainer.parsing import Decoding, outputs
+
+ALL = {
+    "image": {"kind": "image"},
+    "tokens": {"kind": "sequence", "dtype": "int64"},
+    "words": {"kind": "sequence", "dtype": "string"},
+    "audio": {"kind": "audio", "shape": [8000, 1]},
+    "tags": {"kind": "class_label", "shape": [None]},
+    "boxes": {"kind": "boxes", "classes": ["a"], "attributes": {"area": "float32"}},
+    "age": {"kind": "scalar", "dtype": "int64"},
+}
+
+
+def of(*names):
+    features = features_from_json({name: ALL[name] for name in names or ALL})
+    return outputs(list(features.values()), Decoding())
+
+
+@pytest.mark.parametrize(
+    ("pad", "expected"),
+    [
+        (None, {}),
+        ({"tokens": 9}, {"tokens": 9}),
+        ({"boxes": 3}, {"boxes": 3, "box_labels": 3, "box_area": 3}),
+        ({"box_area": 5, "boxes": 3}, {"boxes": 3, "box_labels": 3, "box_area": 5}),
+        ({"audio": 100}, {"audio": 100}),
+    ],
+)
+def test_lengths_by_output(pad, expected):
+    assert padding.pad_lengths(pad, of()) == expected
+
+
+USUAL = {
+    "tokens": 0,
+    "words": b"",
+    "audio": 0.0,
+    "tags": -1,
+    "boxes": -1.0,
+    "box_labels": -1,
+    "box_area": -1.0,
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "changed"),
+    [
+        (None, {}),
+        ({"tokens": 7, "audio": 0.5, "words": "-"}, {"tokens": 7, "audio": 0.5, "words": b"-"}),
+        ({"tokens": np.int32(7)}, {"tokens": 7}),
+    ],
+)
+def test_padding(value, changed):
+    made = padding.padding_values(value, of())
+
+    assert {name: each.numpy() for name, each in made.items()} == USUAL | changed
+
+
+@pytest.mark.parametrize(
+    ("ragged", "expected"),
+    [
+        (False, set()),
+        (True, set(USUAL)),
+        (["tokens"], {"tokens"}),
+        ("boxes", {"boxes", "box_labels", "box_area"}),
+    ],
+)
+def test_ragged_names(ragged, expected):
+    assert padding.ragged_names(ragged, of()) == expected
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "message"),
+    [
+        (padding.pad_lengths, {"token": 9}, "unknown .*did you mean 'tokens'"),
+        (padding.pad_lengths, {"age": 9}, r"pad names 'age'.*\[\] is fixed; leave it out"),
+        (padding.pad_lengths, {"tokens": 0}, "'tokens': 0. is not a length"),
+        (padding.pad_lengths, {"tokens": "128"}, "'128'. is not a length"),
+        (padding.pad_lengths, 128, 'pad={"sequence": 128}'),
+        (padding.padding_values, {"token": 7}, "unknown .*'tokens'"),
+        (padding.padding_values, {"age": 7}, "padding_value names 'age'"),
+        (padding.padding_values, {"tokens": 0.5}, "0.5 does not fit 'tokens'.*int64"),
+        (padding.padding_values, {"words": 1}, "1 does not fit 'words'.*string"),
+        (padding.padding_values, {"tokens": "x"}, "'x' does not fit 'tokens'"),
+        (padding.padding_values, {"tokens": 2**70}, "fit 'tokens' of type int64"),
+        (padding.padding_values, {"audio": 10**400}, "of type float32"),
+        (padding.padding_values, {"tokens": float("nan")}, "nan does not fit"),
+        (padding.ragged_names, ["age"], "ragged names 'age'"),
+    ],
+)
+def test_wrong_arguments(function, value, message):
+    with pytest.raises(ConfigError, match=message):
+        function(value, of())
+
+
+def test_arguments_that_do_not_go_together():
+    with pytest.raises(ConfigError, match="'tokens' cannot be both padded and ragged"):
+        padding.Batching(size=2, lengths={"tokens": 3}, ragged=frozenset({"tokens"}))
+    with pytest.raises(ConfigError, match="add pad="):
+        padding.Batching(size=2, truncate=True)
+
 
 LENGTHS = [3, 0, 5, 1, 2, 8, 3, 1, 4]
 TOKENS = [list(range(1, length + 1)) for length in LENGTHS]

@@ -80,58 +80,40 @@ PNG = tf.io.encode_png(tf.zeros([9, 9, 3], tf.uint8)).numpy()
 JPEG = tf.io.encode_jpeg(tf.zeros([99, 99, 3], tf.uint8)).numpy()
 
 
-@pytest.mark.parametrize(
-    ("damaged", "expected"),
-    first_quick(
-        [
-            pytest.param(JPEG[:100], "Invalid JPEG data", id="JPEG"),
-            pytest.param(b"an image", "Unknown image file format", id="no image"),
-            pytest.param(PNG[:50] + bytes(50), "Invalid PNG data, size 100", id="PNG"),
-            pytest.param(b"", "Input is empty;", id="empty"),
-            pytest.param(b"BM" + bytes(9), "Incomplete bmp content", id="BMP"),
-            pytest.param(b"GIF89a", "Invalid GIF data", id="GIF"),
-        ],
-        2,
-    ),
-)
-@pytest.mark.parametrize("name", first_quick(["image", "image/encoded"]))
-def test_an_image_that_cannot_be_decoded(tmp_path, write_records, damaged, expected, name):
-    write_records(tmp_path / "a.tfrecord", [{name: PNG}, {name: damaged}])
-    dataset = trainer.open(tmp_path / "a.tfrecord", features={name: {"kind": "image"}})
-
-    for image_size in (None, 8):
-        error = explain(error_of(dataset.batches(batch_size=None, image_size=image_size)))
-
-        assert isinstance(error, trainer.DatasetDamagedError)
-        message = str(error)
-        assert message.startswith(
-            f"{name!r} of a record is not an image that TensorFlow can read: "
-        )
-        assert expected in message
-        assert message.endswith("build` rejects damaged images and lists them")
-        assert "\n" not in message
-
-
+IMAGE, ENCODED = {"kind": "image"}, "image/encoded"
+MASKS = {"kind": "boxes", "geometry": ["mask"]}
 BOX = {f"x/bbox/{side}": [0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
 
 
 @pytest.mark.parametrize(
-    ("declared", "record"),
-    [
-        pytest.param({"kind": "map"}, {"x": b"no PNG"}, id="map"),
-        pytest.param({"kind": "image", "dtype": "uint16"}, {"x": b"no PNG"}, id="16 bits"),
-        pytest.param(
-            {"kind": "boxes", "geometry": ["mask"]}, BOX | {"x/mask": [b"no PNG"]}, id="mask"
-        ),
-    ],
+    ("name", "declared", "record", "reason"),
+    first_quick(
+        [
+            pytest.param("x", IMAGE, {"x": JPEG[:100]}, "Invalid JPEG data", id="JPEG"),
+            pytest.param("x", MASKS, BOX | {"x/mask": [b"no PNG"]}, "", id="mask"),
+            pytest.param(
+                ENCODED, IMAGE, {ENCODED: b"text"}, "Unknown image file format", id="text"
+            ),
+            pytest.param("x", IMAGE, {"x": PNG[:50] + bytes(50)}, "Invalid PNG data", id="PNG"),
+            pytest.param("x", IMAGE, {"x": b""}, "Input is empty;", id="empty"),
+            pytest.param("x", {"kind": "map"}, {"x": b"no PNG"}, "", id="map"),
+            pytest.param("x", IMAGE | {"dtype": "uint16"}, {"x": b"no PNG"}, "", id="16 bits"),
+        ],
+        3,
+    ),
 )
-def test_a_png_that_cannot_be_decoded(tmp_path, write_records, declared, record):
+def test_an_image_that_cannot_be_decoded(tmp_path, write_records, name, declared, record, reason):
     write_records(tmp_path / "a.tfrecord", [record])
-    dataset = trainer.open(tmp_path / "a.tfrecord", features={"x": declared})
+    dataset = trainer.open(tmp_path / "a.tfrecord", features={name: declared})
 
     for image_size in (None, 8):
         error = explain(error_of(dataset.batches(batch_size=None, image_size=image_size)))
-        assert str(error).startswith("'x' of a record is not an image that TensorFlow can read: ")
+        assert isinstance(error, trainer.DatasetDamagedError)
+        assert re.fullmatch(
+            f"'{name}' of a record is not an image that TensorFlow can read: .*{reason}.*build` "
+            "rejects damaged images and lists them",
+            str(error),
+        )
 
 
 def test_own_checks_keep_their_message(tmp_path, write_records):

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.commands import as_json, main
-from trainer.runs.run_page import report_of
+from trainer.runs.recorder import report_of
 
 STEPS = "--batch-size 8 --epochs 2 --steps-per-epoch 5 --learning-rate 0.01 --optimizer sgd"
 
@@ -37,6 +37,11 @@ def finished(colors, tmp_path_factory):
     return run, done
 
 
+def rows_of(run):
+    with (run / "history.csv").open() as handle:
+        return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(handle)]
+
+
 @pytest.mark.slow
 def test_train_leaves_a_run(finished):
     run, _ = finished
@@ -56,15 +61,14 @@ def test_train_leaves_a_run(finished):
     assert written["options"]["seed"] == 4
     assert written["classes"] == ["blue", "green", "red"]
 
-    with (run / "history.csv").open() as handle:
-        rows = list(csv.DictReader(handle))
+    rows = rows_of(run)
     assert list(rows[0]) == [
         *("epoch", "step", "loss", "accuracy", "val_loss", "val_accuracy", "val_auc"),
         "val_baseline_accuracy",
     ]
     assert "trivial guess" in page
-    assert [row["epoch"] for row in rows] == ["1", "2"]
-    assert float(rows[1]["loss"]) < float(rows[0]["loss"])
+    assert [row["epoch"] for row in rows] == [1, 2]
+    assert rows[1]["loss"] < rows[0]["loss"]
 
 
 @pytest.mark.slow
@@ -72,9 +76,7 @@ def test_train_prints_the_best_metrics_and_says_the_rest_on_stderr(finished):
     run, done = finished
 
     (line,) = done.stdout.splitlines()
-    with (run / "history.csv").open() as handle:
-        rows = [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(handle)]
-    best = max(rows, key=lambda row: (row["val_accuracy"], -row["val_loss"]))
+    best = max(rows_of(run), key=lambda row: (row["val_accuracy"], -row["val_loss"]))
     assert json.loads(line) == best
     assert f"best: epoch {best['epoch']:g}, accuracy" in done.stderr
     assert "\nalways guessing " in done.stderr
@@ -112,23 +114,14 @@ def test_a_model_that_does_not_beat_a_guess_is_warned_of(colors, tmp_path, capsy
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_json_only_if_asked(finished, colors, capsys, monkeypatch):
-    run, _ = finished
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    arguments = ["evaluate", "--data", str(colors), "--run", str(run)]
-
-    assert main(arguments) == 0
-    assert capsys.readouterr().out == ""
-    assert main([*arguments, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["num_records"] == 7
-
-
-@pytest.mark.slow
-def test_evaluate_prints_the_metrics_of_a_split(finished, colors, capsys):
+def test_evaluate_prints_the_metrics_of_a_split(finished, colors, tmp_path, capsys, monkeypatch):
     run, done = finished
     arguments = ["evaluate", "--data", str(colors), "--run", str(run), "--devices", "cpu:2"]
+    page = tmp_path / "validation.html"
 
-    assert main([*arguments, "--split", "validation"]) == 0
+    assert main([*arguments, "--split", "validation", "--report", str(page)]) == 0
+    assert "Split validation." in page.read_text()
+    assert 'id="curves"' not in page.read_text()
     result = json.loads(capsys.readouterr().out)
     last = json.loads(done.stdout)
     assert result["num_records"] == 13
@@ -136,6 +129,13 @@ def test_evaluate_prints_the_metrics_of_a_split(finished, colors, capsys):
 
     assert main([*arguments, "--which", "last", "--batch-size", "4"]) == 0
     assert json.loads(capsys.readouterr().out)["num_records"] == 7  # of the test split
+
+    # A terminal shows JSON only if asked.
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == ""
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["num_records"] == 7
 
 
 @pytest.mark.slow
@@ -193,17 +193,6 @@ def test_the_step_that_diverges_is_named(colors, tmp_path, capsys):
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the loss of step 2 (epoch 1) is ")
     assert line.endswith("; lower --learning-rate, or clip with --clip-norm 1")
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_full_is_exit_1(colors, tmp_path, capsys):
-    run = tmp_path / "run"
-    run.mkdir()
-    (run / "history.csv.partial").symlink_to("/dev/full")
-
-    assert main(options(colors, run, "--epochs", "1")) == 1
-
-    assert "error: No space left on device" in capsys.readouterr().err
 
 
 def test_metrics_that_are_not_finite_are_still_json():

@@ -13,7 +13,7 @@ import tensorflow as tf
 from trainer.exporting import export
 from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import check_model_file
-from trainer.training import checkpoint_files
+from trainer.training import checkpoint
 
 TRAIN = (
     *("--batch-size", "4", "--epochs", "2", "--checkpoint-every-steps", "2", "--inputs", "a"),
@@ -43,9 +43,9 @@ def check_run(disk, root, *, finished):
         return
     run.read_config()
     run.read_task()
-    steps = checkpoint_files.steps_in(run.checkpoints)
+    steps = checkpoint.steps_in(run.checkpoints)
     for step in steps[:3]:  # an older one may be partly deleted
-        assert checkpoint_files.damage(run.checkpoints, step) is None, disk
+        assert checkpoint.damage(run.checkpoints, step) is None, disk
     rows = run.read_history()
     assert all(row["step"] <= steps[0] for row in rows), disk
     for file in (run.model, run.last_model):
@@ -64,7 +64,7 @@ def test_a_training(table, tmp_path):
     newest, disks = 0, []
     for disk in recording.disks():
         check_run(disk, tmp_path / "after", finished=disk.is_last)
-        steps = checkpoint_files.steps_in(tmp_path / "after/run/checkpoints")
+        steps = checkpoint.steps_in(tmp_path / "after/run/checkpoints")
         assert max([0, *steps]) >= newest - 2, disk  # the previous one stays until the next exists
         newest = max([newest, *steps])
         disks.append(disk)

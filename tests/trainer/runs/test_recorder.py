@@ -1,7 +1,8 @@
-"""Work between steps: checkpoints, validation, history, callbacks."""
+"""Work between steps: checkpoints, validation, history, report, callbacks."""
 
 import os
 import signal
+import types
 
 import keras
 import numpy as np
@@ -12,6 +13,7 @@ from tiers import first_quick
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
 from trainer.report.history import Best
+from trainer.runs import recorder
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recorder import Recorder
 from trainer.training.checkpoint import Checkpoints
@@ -114,6 +116,7 @@ def test_the_best_by_a_metric(make_recorder):
 
     assert (keras.models.load_model(run.model).get_weights()[0] == 3 * 4).all()
     assert len(run.read_history()) == 5
+    assert make_recorder([9.0], epochs=6, early_stopping=2, best=best)[1].is_done
 
 
 def test_events_come_at_their_steps(make_recorder):
@@ -151,16 +154,6 @@ def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
 
     assert [row["epoch"] for row in run.read_history()] == [1, 2, 3]
     assert run.read_history()[0]["val_loss"] == 1.0
-
-
-def test_early_stopping(make_recorder):
-    run, recorder = make_recorder([1.0, 2.0, 0.5, 0.6, 0.7, 0.1], epochs=6, early_stopping=2)
-
-    follow(recorder)
-
-    assert len(run.read_history()) == 5
-    _, again = make_recorder([9.0], epochs=6, early_stopping=2)
-    assert again.is_done
 
 
 def test_callbacks_are_called_as_by_fit(make_recorder):
@@ -206,3 +199,21 @@ def test_a_signal_saves_the_run(make_recorder):
 
     assert make_recorder()[1].step == 2
     assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation(monkeypatch):
+    clock, drawn, history = [0], [], []
+
+    def write(page, rows):
+        drawn.append(len(rows))
+        clock[0] += 1
+
+    monkeypatch.setattr(recorder.RunPage, "_write", write)
+    monkeypatch.setattr(recorder, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
+    page = recorder.RunPage(None, None)
+    with page.completed():
+        for _ in range(30):
+            clock[0] += 1
+            history.append({})
+            page.draw(history)
+    assert drawn == [1, 20, 30]

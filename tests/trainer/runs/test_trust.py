@@ -7,8 +7,7 @@ from run_files import COMMANDS, seal, unsealed
 from tiers import first_quick
 
 from trainer.errors import UntrustedRunError
-from trainer.options.train import TrainConfig
-from trainer.runs.continuing import check_named
+from trainer.options.train import TrainConfig, check_named
 
 RUN = {"data": "D", "output": "R"}
 MODULE = """

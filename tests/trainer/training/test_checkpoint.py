@@ -9,7 +9,7 @@ from damages import DAMAGES, flip
 from tiers import first_quick
 
 from trainer.errors import CheckpointError, RunDamagedError
-from trainer.training import checkpoint_files
+from trainer.training import checkpoint
 from trainer.training.checkpoint import Checkpoints
 
 DATA = "state.data-00000-of-00001"
@@ -35,10 +35,10 @@ def values(model, optimizer):
 
 @pytest.fixture
 def saved(tmp_path, one_replica):
-    """A folder with checkpoints of steps 8, 16 and 24, with the step as value of variables."""
+    """A folder with the last checkpoints, of steps 8, 16 and 24, which are variables' values."""
     model, optimizer = build(one_replica)
     checkpoints = Checkpoints(tmp_path, model, optimizer)
-    for step in (8, 16, 24):
+    for step in (4, 8, 16, 24):
         fill(model, optimizer, step)
         checkpoints.save(step, [step / 3])
     return tmp_path
@@ -68,23 +68,15 @@ def test_two_replicas_restore_on_one(tmp_path, two_replicas, one_replica):
     assert values(other, other_optimizer) == values(model, optimizer)
 
 
-def test_the_last_few_are_kept(tmp_path, one_replica):
-    checkpoints = Checkpoints(tmp_path, *build(one_replica))
-    for step in (8, 16, 20, 24):
-        checkpoints.save(step, [0.0])
-
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["step-16", "step-20", "step-24"]
-
-
 def test_none_is_deleted_before_the_new_one_is_on_disk(saved, one_replica, monkeypatch):
     def fail(path):
         raise OSError(28, "No space left on device", path)
 
-    monkeypatch.setattr(checkpoint_files.durable, "sync_tree", fail)
+    monkeypatch.setattr(checkpoint.durable, "sync_tree", fail)
     with pytest.raises(OSError, match="No space"):
         Checkpoints(saved, *build(one_replica)).save(32, [0.0])
 
-    assert checkpoint_files.steps_in(saved) == [24, 16, 8]
+    assert checkpoint.steps_in(saved) == [24, 16, 8]
     assert restored(saved, one_replica) == (24, [8.0])
 
 
@@ -108,7 +100,7 @@ def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     checkpoints = Checkpoints(saved, model, optimizer)
     fill(model, optimizer, 20)
     checkpoints.save(20, [0.0])  # the damaged one is now obsolete
-    assert checkpoint_files.steps_in(saved) == [20, 16, 8]
+    assert checkpoint.steps_in(saved) == [20, 16, 8]
     assert restored(saved, one_replica)[0] == 20
 
 
@@ -118,7 +110,7 @@ def test_all_are_damaged(saved, one_replica):
 
     with pytest.raises(RunDamagedError, match=r"no intact checkpoint: .*step-24 .*step-16 .*-8"):
         restored(saved, one_replica)
-    assert checkpoint_files.steps_in(saved) == [24, 16, 8]
+    assert checkpoint.steps_in(saved) == [24, 16, 8]
 
 
 def test_a_file_too_many_is_damage(saved, one_replica):

@@ -1,0 +1,129 @@
+"""Defaults that a run derives from its data, and the records to validate on."""
+
+import csv
+import json
+
+import pytest
+
+from trainer.options.train import TrainConfig
+from trainer.runs import choices
+
+
+@pytest.mark.parametrize(
+    ("num_records", "multiple", "size"),
+    [
+        pytest.param(1, 1, 8, id="few records"),
+        pytest.param(157, 1, 8, id="twenty steps of an epoch need fewer"),
+        pytest.param(400, 1, 16, id="twenty steps"),
+        pytest.param(20_000, 1, 32, id="usual"),
+        pytest.param(100_000, 1, 64, id="many records"),
+        pytest.param(10**8, 1, 256, id="most"),
+        pytest.param(157, 3, 9, id="three replicas"),
+    ],
+)
+def test_batch_size(num_records, multiple, size):
+    assert choices.batch_size(num_records, multiple) == size
+
+
+def completed(task, num_records=1000, *, is_validated=True, **options):
+    config = TrainConfig(data="", output="", **options)
+    return choices.with_plan(config, task, num_records, num_replicas=1, is_validated=is_validated)
+
+
+TABLE, IMAGE = "x=float label", "image label"
+
+
+@pytest.mark.parametrize(
+    ("feature", "num_records", "epochs"),
+    [
+        pytest.param(IMAGE, 640, 100, id="a small dataset, as often as is useful"),
+        pytest.param(IMAGE, 3200, 20, id="2,000 steps"),
+        pytest.param(TABLE, 3200, 40, id="4,000 steps of a table"),
+        pytest.param(IMAGE, 10**6, 10, id="a large one"),
+    ],
+)
+def test_epochs(choose, feature, num_records, epochs):
+    assert completed(choose(feature)[0], num_records).epochs == epochs
+
+
+def test_the_plan_in_a_line(choose):
+    config = completed(choose(IMAGE)[0], 3200)
+    assert choices.describe_plan(config, 100) == (
+        "plan: 2,000 steps in 20 epochs, batches of 32, cosine learning rate 0.001 after 100 steps "
+        "of warm-up, ends after 5 validations without a better accuracy"
+    )
+
+
+GIVEN = {
+    **{"batch_size": 5, "schedule": "constant", "warmup_steps": 0, "early_stopping": 1},
+    "best_by": "loss",
+}
+EPOCHS = {"epochs": 3, "schedule": "constant", "warmup_steps": 0, "early_stopping": None}
+
+
+@pytest.mark.parametrize(
+    ("feature", "options", "expected"),
+    [
+        (IMAGE, {"is_validated": False}, {"early_stopping": None, "best_by": "loss"}),
+        (IMAGE, GIVEN, GIVEN),
+        (IMAGE, {"epochs": 3}, EPOCHS),
+        ("image boxes", {}, {"learning_rate": 0.002}),
+        ("image boxes", {"weights": "imagenet"}, {"learning_rate": 0.001}),
+        ("image boxes", {"epochs": 3}, {"learning_rate": 0.001}),
+        ("image boxes", {"learning_rate": 0.1}, {"learning_rate": 0.1}),
+    ],
+)
+def test_the_rest_of_the_plan(choose, feature, options, expected):
+    config = completed(choose(feature)[0], **options)
+    assert {name: getattr(config, name) for name in expected} == expected
+
+
+@pytest.fixture
+def table(directory_of):
+    return directory_of("table")
+
+
+OPTIONS = ("--batch-size", 8, "--seed", 1, "--devices", "cpu")
+
+
+def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
+    run = tmp_path / "run"
+    code, out, err = start("train", "--data", table, "--output", run, "--epochs", 2, *OPTIONS)
+    assert code == 0
+    assert "validation: 10 % of train, 4 records, by their hashes" in err
+    stated = json.loads((run / "config.json").read_text())["options"]
+    assert (stated["validation_share"], stated["validation_split"]) == (0.1, None)
+    best = json.loads(out)["epoch"]
+    with (run / "history.csv").open() as file:
+        losses = {int(row["epoch"]): float(row["val_loss"]) for row in csv.DictReader(file)}
+    on_share = ("evaluate", "--data", table, "--run", run, "--split", "validation", "--which")
+    for which, epoch in (("best", best), ("last", 2)):
+        found = json.loads(start(*on_share, which)[1])
+        assert found["num_records"] == 4
+        assert found["loss"] == pytest.approx(losses[epoch])
+    assert json.loads(start("evaluate", "--data", table, "--run", run)[1])["num_records"] == 13
+
+
+def test_a_run_goes_on_with_the_same_share(start, table, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    share = ("--validation-share", 0.25)
+    start("train", "--data", table, "--output", whole, "--epochs", 3, *share, *OPTIONS)
+    start("train", "--data", table, "--output", parts, "--epochs", 1, *share, *OPTIONS)
+    code, _, err = start("train", "--output", parts, "--resume", "--epochs", 3)
+    assert code == 0, err
+    assert (parts / "history.csv").read_text() == (whole / "history.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--validation-split", "none"), 0, ""),
+        (("--validation-share", 0), 0, ""),
+        (("--validation-split", "test", "--validation-share", 0.1), 2, "give one"),
+    ],
+)
+def test_another_choice(start, table, tmp_path, options, code, message):
+    words = ("train", "--data", table, "--output", tmp_path / "run", "--epochs", 1, *OPTIONS)
+    found, _, err = start(*words, *options)
+    assert (found, "by their hashes" in err) == (code, False)
+    assert message in err

@@ -1,1 +1,0 @@
-"""Order of records in training, and shares held out for validation."""
