@@ -39,7 +39,7 @@ from fuzz.mutation import (
 )
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.format.metadata import FileEntry
-from trainer.dataset import declaration
+from trainer.dataset import opening
 
 RULES = Rules()
 # (data, an empty folder) to the number of rejects.
@@ -131,7 +131,7 @@ def _schema(data: bytes, folder: Path) -> int:
     path = folder / "schema.json"
     path.write_bytes(data)
     refused = 0
-    for read in (read_schema, declaration.read_schema):
+    for read in (read_schema, opening.read_schema):
         try:
             read(str(path))
         except BeamTFRecordsError:

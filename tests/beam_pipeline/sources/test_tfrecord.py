@@ -8,7 +8,6 @@ import zlib
 import numpy as np
 import pytest
 import yaml
-from beam_pipeline.media.image_options import ImageOptions
 from eager_runner import yielded
 
 import beam_pipeline
@@ -16,6 +15,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.layout import Rank
