@@ -188,7 +188,7 @@ def _read_all(url: str, at_most: int) -> bytes:
     with requests.opened(url) as content:
         if content.meta["size"] > at_most:
             raise too_large(url, at_most)
-        return requests.content(content)
+        return bytes(content.bytes())
 
 
 class Ranges:
