@@ -13,8 +13,7 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Option, Options
+from tfrecord_dataset.options import Group, Option, Options, parse_bytes
 
 _INPUT, _CHECKS, _AUDIO = Group("input"), Group("checks"), Group("stored audio and text")
 _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")

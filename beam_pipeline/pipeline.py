@@ -37,10 +37,8 @@ from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.claim import exclusive, is_committed, ways_out
 from beam_pipeline.write.commit import Commit
-from beam_pipeline.write.overlap import check_apart
-from beam_pipeline.write.receipts import drop_unfinished
-from beam_pipeline.write.stage import WriteShards
-from beam_pipeline.write.working_directory import (
+from beam_pipeline.write.directories import (
+    check_apart,
     dataset_mark,
     delete_working_dirs,
     job_dir,
@@ -48,6 +46,8 @@ from beam_pipeline.write.working_directory import (
     scratch_dir,
     spill_folder,
 )
+from beam_pipeline.write.receipts import drop_unfinished
+from beam_pipeline.write.stage import WriteShards
 from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.options import takes_options
 
@@ -75,7 +75,7 @@ class CheckElements(beam.PTransform):
         if self.share:
             packed = packed | "Balance" >> self.share  # bytes
         inspected = packed | "Inspect" >> InspectMedia(
-            self.config.rules, Packer(self.config), self.config.threads, self.job
+            self.config.rules, Packer(self.config).pack, self.config.threads, self.job
         )  # Inspected
         return inspected, counts
 
@@ -325,14 +325,14 @@ def check_output(config: BuildConfig) -> None:
     check_apart(config)
     if os.path.isfile(config.output):
         raise errors.ConfigError(f"--output {config.output} is a file; give a folder")
-    if not storage.is_remote(config.dataset_dir) and (
+    is_remote = storage.is_remote(config.dataset_dir)
+    if not is_remote and (
         os.path.islink(config.dataset_dir) or os.path.ismount(config.dataset_dir)
     ):
         raise errors.ConfigError(
             f"{config.dataset_dir} is a link or another disk, and a finished dataset replaces the "
             "directory; set --output to a path there instead"
         )
-    is_remote = storage.is_remote(config.dataset_dir)
     if is_remote and config.overwrite:
         raise errors.ConfigError(
             f"--overwrite is for local folders, and no dataset on a store is changed: "

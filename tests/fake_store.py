@@ -62,7 +62,7 @@ class FakeStore:
         latency_s: Time until each response.
         query: Query of the last request.
         signed: Signature of the last request; empty if it had none.
-        blocks, uploads: Content of Azure's blocks and of multipart uploads.
+        blocks, uploads: Content of Azure's blocks and of unfinished multipart uploads.
         out: Set once an outage has begun.
         turned_away: Number of requests during outages, without refused ones.
     """
@@ -250,10 +250,6 @@ class FakeStore:
         finally:
             with self.lock:
                 self._at_once -= 1
-
-    def unfinished_uploads(self) -> int:
-        """Number of multipart uploads that were neither finished nor aborted."""
-        return len(self.uploads)
 
 
 class _Server(http.server.ThreadingHTTPServer):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from file_bytes import array_bytes, image_bytes, zip_bytes
+from file_bytes import array_bytes, exif_of, image_bytes, zip_bytes
 from PIL import Image
 
 from beam_pipeline.media.audio import AudioOptions
@@ -55,9 +55,7 @@ def jpeg_of_scans(number: int) -> bytes:
 
 def turned(data: bytes) -> bytes:
     """Add an EXIF rotation by 90 degrees to a JPEG."""
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    body = exif.tobytes()
+    body = exif_of(6).tobytes()
     segment = b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body
     return data[:2] + segment + data[2:]
 

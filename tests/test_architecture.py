@@ -17,7 +17,7 @@ LAYERS = {
         errors durable image_size
         extras regular_files seekable standard_streams interrupts
         foreign_errors
-        json_file option_values
+        json_file
         options
         command_line
         store

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import functools
 import importlib.metadata
 import os
 import sys
@@ -17,7 +18,7 @@ from tfrecord_dataset.errors import (
 from tfrecord_dataset.options import Field, all_options
 
 DISTRIBUTION = "beam-tfrecords"
-_HELP_WIDTH = 100
+_help_on_long_lines = functools.partial(argparse.HelpFormatter, max_help_position=32, width=100)
 # Attribute of an action with its text when `help` omits it.
 _TEXT = "text_of_help"
 
@@ -45,9 +46,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(
-            *args, **{"allow_abbrev": False, "formatter_class": _HelpFormatter, **kwargs}
-        )
+        usual = {"allow_abbrev": False, "formatter_class": _help_on_long_lines}
+        super().__init__(*args, **{**usual, **kwargs})
 
     def read_command(
         self,
@@ -89,13 +89,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message} (see `{self.prog} --help`)")
-
-
-class _HelpFormatter(argparse.HelpFormatter):
-    """Help formatter that puts long flags and their texts on one line."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=32, width=_HELP_WIDTH)
 
 
 def _unknown(
@@ -165,7 +158,6 @@ class _PrintCompletion(argparse.Action):
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Parser]:
-    """A parser's subparsers by name."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return action.choices
@@ -189,14 +181,14 @@ def add_options(
         title: parser.add_argument_group(title) for title in headings
     }
     group: argparse._ActionsContainer = parser
-    for name, field in all_options(owner).items():
+    fields = all_options(owner)
+    for name, field in fields.items():
         if field.group:
             if field.group not in groups:
                 groups[field.group] = parser.add_argument_group(field.group)
             group = groups[field.group]
         if not field.option.recipe_only:
             _add_option(group, name, field, is_hidden=name in hidden)
-    fields = all_options(owner)
     if any(field.option.is_rare for field in fields.values()):
         positional = [name for name, field in fields.items() if field.option.is_positional]
         parser.usage = " ".join(["%(prog)s [options]", *positional])

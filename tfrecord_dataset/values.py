@@ -63,7 +63,7 @@ def numpy_values(
         array = value if spec.kind == "bytes" else _DTYPES[spec.kind](value)
     else:
         shape = feature.shape if spec.length is not None else (-1, *feature.shape[1:])
-        array = _array(values, spec.kind).reshape([size or 0 for size in shape])
+        array = np.array(values, _DTYPES[spec.kind]).reshape([size or 0 for size in shape])
     if feature.kind == "class_label" and feature.label_offset:
         array = np.where(array < 0, array, array - feature.label_offset)[()]
     return {feature.name: array}
@@ -75,15 +75,6 @@ def _list(feature: Feature, key: str, spec: ListSpec, lists: Lists) -> Sequence[
     if problem := list_problem(key, spec, lists):
         raise ValueError(problem)
     return lists[key][1] if key in lists else ()
-
-
-def _array(values: Sequence[Any], kind: str) -> Any:
-    """Convert a list to an array [n] of its kind; of objects for bytes."""
-    if kind != "bytes":
-        return np.array(values, _DTYPES[kind])
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
 
 
 def _raw(feature: Feature, data: bytes) -> Any:
@@ -108,7 +99,10 @@ def _of_boxes(
     values: dict[str, Any] = {}
     for column in object_columns(feature):
         keys = [feature.subkey(part) for part in column.lists]
-        arrays = [_array(_list(feature, key, specs[key], lists), specs[key].kind) for key in keys]
+        arrays = [
+            np.array(_list(feature, key, specs[key], lists), _DTYPES[specs[key].kind])
+            for key in keys
+        ]
         count = len(values[feature.name]) if values else len(arrays[0])
         for key, array in zip(keys, arrays, strict=True):
             if len(array) != count and column.form != "points":

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from beam_pipeline.assign import columns
-from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.stratification import SplitChooser
+from beam_pipeline.assign.placement import Int64s, SplitChooser
 from beam_pipeline.records import Inspected
 
 # 122 photographs, each shrunk or recompressed three times: seven of ten copies are within this

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from beam_pipeline.assign import columns, likeness, placement
+from beam_pipeline.assign.placement import SplitChooser, class_of
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.assign.stratification import SplitChooser, class_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch

@@ -5,7 +5,8 @@ All steps work on tables (`columns`), without unpacking the records that are kep
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -17,19 +18,17 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline.assign import columns, likeness
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with_splits
-from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.placing import DivideTables, Keyed, Keys
+from beam_pipeline.assign.placement import Int64s, SplitChooser, Strata, stratified
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.assign.stratification import SplitChooser, Strata, stratified
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.running.buckets import Buckets, Buffer
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.runner import PLAIN_JOB, Job
-from beam_pipeline.running.spill import Repeatable, Spill
+from beam_pipeline.running.spill import NOT_SPILLED, Repeatable, Spill
 
 # Records that one worker compares with each other at once, about 100 MB.
 RECORDS_PER_BUCKET = 250_000
@@ -38,6 +37,62 @@ _ROWS_AT_ONCE = 1 << 16
 # Enough for a cluster's workers to share.
 _MIN_BUCKETS_ELSEWHERE = 16
 _KEYS = ["position", "key", "source"]
+
+
+# Compressed tables wait in memory until a batch is large enough for an element of a shuffle: about
+# 300 records of 100 bytes per key.
+_WAITING_BYTES_PER_KEY = 32 << 10
+_MIN_WAITING_BYTES = 1 << 20
+_MAX_WAITING_BYTES = 64 << 20
+
+Keyed = tuple[Any, bytes]
+"""A key of a shuffle, and a table of its rows, spilled."""
+
+
+class Keys(NamedTuple):
+    """The keys of a shuffle; `numbers_of` returns the key number of each row, int64 [n]."""
+
+    names: Sequence[Hashable]
+    numbers_of: Callable[[pa.Table], Int64s]
+
+
+def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed]:
+    """Return a buffer that divides tables by key."""
+
+    def divide(tables: Sequence[bytes]) -> Iterator[Keyed]:
+        table = columns.from_bytes(tables)
+        for number, rows in columns.divide(table, keys.numbers_of(table)):
+            yield keys.names[number], spill.put(columns.to_bytes(rows))
+        del table
+        pa.default_memory_pool().release_unused()
+
+    max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * _WAITING_BYTES_PER_KEY)
+    max_bytes = min(max_bytes, _MAX_WAITING_BYTES)
+    return Buffer(divide, max_number=sys.maxsize, max_bytes=max_bytes)
+
+
+class DivideTables(beam.DoFn):
+    """Divide tables into `Keyed` batches large enough for an element; yields none without keys."""
+
+    def __init__(self, keys_of: Callable[[Any], Keys], spill: Spill = NOT_SPILLED):
+        self._keys_of = keys_of
+        self._spill = spill
+
+    def start_bundle(self) -> None:
+        self._tables: Buffer[bytes, Keyed] | None = None
+
+    def process(self, table: bytes, side: Any) -> Iterator[Keyed]:
+        if self._tables is None:
+            self._names, _ = keys = self._keys_of(side)
+            self._tables = tables_by_key(keys, self._spill)
+        if len(self._names) > 1:
+            data = self._spill.get(table)
+            yield from self._tables.add(data, len(data))
+        elif self._names:
+            yield self._names[0], table
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from map(in_global_window, self._tables.flush() if self._tables else ())
 
 
 def keys_of(table: pa.Table, num_buckets: int) -> Iterator[tuple[int, bytes]]:

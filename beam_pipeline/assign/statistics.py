@@ -15,8 +15,7 @@ import pyarrow as pa
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
-from beam_pipeline.assign.placement import Histogram, bins_of
-from beam_pipeline.assign.stratification import Strata
+from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, composed
 from beam_pipeline.schema.conformance import check_number

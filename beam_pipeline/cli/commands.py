@@ -41,9 +41,8 @@ from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.sources.registry import registered_packages
-from beam_pipeline.write.overlap import check_apart
+from beam_pipeline.write.directories import check_apart, scratch_dir
 from beam_pipeline.write.rejects import failed_rejects_path
-from beam_pipeline.write.working_directory import scratch_dir
 from tfrecord_dataset import foreign_errors, standard_streams
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls

@@ -96,12 +96,8 @@ def _descriptions(info: Dataset) -> dict[str, str | None]:
     can_read = not info.compressed
     texts = tfds.texts(name, version, info.schema, info.splits, reads_shards=can_read)
     others = [metadata.STATISTICS_FILE, description.CARD_FILE, croissant.FILE, recipe.FILE]
-    return {
-        **listed,
-        **dict.fromkeys([*others, _REJECTS]),
-        **texts,
-        **description.texts_of_schema(info.schema),
-    }
+    of_records = dict.fromkeys([*others, _REJECTS])
+    return {**listed, **of_records, **texts, **description.texts_of_schema(info.schema)}
 
 
 def _written_files(info: Dataset) -> set[str]:

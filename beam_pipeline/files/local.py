@@ -17,8 +17,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from beam_pipeline.files.backend import Backend
-from beam_pipeline.files.faults import as_record_error, bytes_to_read, retry
+from beam_pipeline.files.backend import Backend, as_record_error, bytes_to_read, retry
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.durable import make_folders, replacing, sync
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE, FileNames, Status, is_litter

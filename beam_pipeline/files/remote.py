@@ -20,8 +20,7 @@ from typing import IO, Any
 from obstore.store import AzureStore, HTTPStore, S3Store
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.files.backend import Backend
-from beam_pipeline.files.faults import bytes_to_read, too_large
+from beam_pipeline.files.backend import Backend, bytes_to_read, too_large
 from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store import objects, requests
 from tfrecord_dataset.store.clients import client_and_key
@@ -189,7 +188,7 @@ def _read_all(url: str, at_most: int) -> bytes:
     with requests.opened(url) as content:
         if content.meta["size"] > at_most:
             raise too_large(url, at_most)
-        return requests.content(content)
+        return bytes(content.bytes())
 
 
 class Ranges:

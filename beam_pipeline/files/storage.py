@@ -17,9 +17,8 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.backend import Archives
 from beam_pipeline.files.archive.content import span, whole
 from beam_pipeline.files.archive.paths import inside
-from beam_pipeline.files.backend import Backend
+from beam_pipeline.files.backend import Backend, UnknownSchemeError, as_record_error
 from beam_pipeline.files.compressed import suffix_of, unpacking
-from beam_pipeline.files.faults import UnknownSchemeError, as_record_error
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.records import FileRef
 from tfrecord_dataset.format.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -45,11 +45,8 @@ class PackedBatch(NamedTuple):
     looks: bytes = b""
 
 
-class Packs(Protocol):
-    """Protocol of `assign.packing.Packer`, which packs inspected elements."""
-
-    def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
-        """Pack all elements of a batch."""
+Pack = Callable[[Iterable[InspectedElement | InspectedRows]], PackedBatch]
+"""Packs all elements of a batch (`assign.packing.Packer.pack`)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class Settings:
     """Options for inspecting batches and packing them again."""
 
     rules: Rules
-    packer: Packs
+    pack: Pack
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
             inspected = self._inspected(elements, bounded, check)
         # The limits are per record, so they do not apply to packing.
-        return self.settings.value.packer.pack(inspected)
+        return self.settings.value.pack(inspected)
 
     def here(self, batch: bytes) -> PackedBatch:
         """Do the same in a process that must not end; a record's time is checked afterwards."""
@@ -90,7 +87,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
             is_slow = time.thread_time() - before > rules.max_seconds
             return too_slow(rules.max_seconds) if is_slow else problem
 
-        return self.settings.value.packer.pack(self._inspected(*_with_reader(batch), check))
+        return self.settings.value.pack(self._inspected(*_with_reader(batch), check))
 
     def _inspected(
         self,
@@ -104,10 +101,10 @@ class InspectBatch(Work[bytes, PackedBatch]):
         return inspect_elements(elements, self.settings.value.rules, read, each)
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
-        rules, packer = self.settings.value.rules, self.settings.value.packer
+        rules, pack = self.settings.value.rules, self.settings.value.pack
         elements = [*_one_by_one(unpack(batch))]
         outcomes = run_isolated(functools.partial(_inspect_alone, rules=rules), elements)
-        return packer.pack(
+        return pack(
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
             for element, outcome in zip(elements, outcomes, strict=True)
         )

@@ -8,7 +8,7 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.inspect.batch import InspectBatch, PackedBatch, Packs, Settings
+from beam_pipeline.inspect.batch import InspectBatch, Pack, PackedBatch, Settings
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.failures import errors_handed_over
@@ -47,12 +47,12 @@ class InspectMedia(beam.PTransform):
     """Inspect packed batches of elements; yields `InspectedInput`.
 
     Attributes:
-        packer: Packs inspected elements, in the process that inspected them.
+        pack: Packs inspected elements, in the process that inspected them.
         threads: Concurrent records in a process; 0 means automatic.
     """
 
     rules: Rules
-    packer: Packs
+    pack: Pack
     threads: int
     job: Job
 
@@ -78,7 +78,7 @@ class _InspectBatch(beam.DoFn):
     LOOKS = "looks"
 
     def __init__(self, settings: InspectMedia):
-        self._settings = Constant(Settings(settings.rules, settings.packer))
+        self._settings = Constant(Settings(settings.rules, settings.pack))
         self._threads = settings.threads
         self._job = settings.job
 

@@ -114,7 +114,8 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         if is_changed.any():
             is_changed &= ~_is_short(wide, stored)
         if (np.abs(wide) >= _FIRST_SKIPPED_BY_FLOAT64).any():
-            pairs = zip(_as_python(numbers), wide.tolist(), strict=True)
+            exact = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+            pairs = zip(exact, wide.tolist(), strict=True)
             is_changed |= [number != rounded for number, rounded in pairs] & np.isfinite(wide)
     (changed,) = is_changed.nonzero()
     if not changed.size:
@@ -132,10 +133,6 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
 def _nearness(number: Number) -> tuple[Number, Number]:
     """Sort key: exact distance to 0, so that numbers merge in any order."""
     return abs(number), number
-
-
-def _as_python(numbers: Sequence[Number] | Array) -> Sequence[Number]:
-    return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
 
 
 def _is_short(wide: Array, stored: Array) -> Array:

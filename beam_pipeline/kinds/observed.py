@@ -344,7 +344,9 @@ class Observed:
         self.keypoints = max(self.keypoints, other.keypoints)
         for naming, source in other.keypoint_naming.items():
             self.add_keypoint_naming(naming, source)
-        self._merge_lists(other.lists)
+        if other.lists:
+            self.lists = self.lists or ListCounts()
+            self.lists.merge(other.lists)
 
     def _add_sizes(self, axis: int, sizes: set[int]) -> None:
         self.sizes[axis] = set(sorted(self.sizes.get(axis, set()) | sizes)[:_KEPT])
@@ -368,11 +370,6 @@ class Observed:
         self.columns = self.columns or [Moments() for _ in columns]
         for column, more in zip(self.columns, columns, strict=False):
             column.merge(more)
-
-    def _merge_lists(self, lists: ListCounts | None) -> None:
-        if lists:
-            self.lists = self.lists or ListCounts()
-            self.lists.merge(lists)
 
 
 # Fields that merge by update, and fields that merge by addition.

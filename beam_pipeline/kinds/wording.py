@@ -12,8 +12,7 @@ _CHARACTERS = 80
 
 def shortened(value: object) -> str:
     """Return the `repr` of a value, shortened to its beginning if long."""
-    shown = repr(value)
-    return shown if len(shown) <= _CHARACTERS else f"{shown[: _CHARACTERS - 1]}…"
+    return brief(repr(value))
 
 
 def brief(name: str) -> str:

@@ -227,22 +227,19 @@ def _blocks(file: Any) -> Iterator[Samples]:
     """Yield blocks of samples, [n, channels], to save memory."""
     size = max(1, _BLOCK_VALUES // file.channels)
     done = 0
-    while len(block := _read(file, size, done)):
+    while True:
+        try:
+            block: Samples = file.read(size, dtype="float32", always_2d=True)
+        except _soundfile().SoundFileRuntimeError as error:
+            detail = f"the samples after {done:,} of {file.frames:,} are damaged or missing"
+            raise RecordError(DAMAGED, detail) from error
+        if not len(block):
+            return
         if not np.isfinite(block).all():
             at = done + int(np.argmin(np.isfinite(block).all(axis=1)))
             raise RecordError(DAMAGED, f"sample {at:,} is not finite")
         done += len(block)
         yield block
-
-
-def _read(file: Any, size: int, done: int) -> Samples:
-    """Read up to `size` samples after the first `done` ones."""
-    try:
-        block: Samples = file.read(size, dtype="float32", always_2d=True)
-    except _soundfile().SoundFileRuntimeError as error:
-        detail = f"the samples after {done:,} of {file.frames:,} are damaged or missing"
-        raise RecordError(DAMAGED, detail) from error
-    return block
 
 
 def _average(block: Samples) -> Samples:

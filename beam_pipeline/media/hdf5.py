@@ -42,25 +42,17 @@ def _library() -> Any:
 
 
 @contextlib.contextmanager
-def _damage_of(what: str) -> Iterator[None]:
-    """Turn any error of a library for a broken file into a RecordError."""
-    try:
-        yield
-    except (RecordError, ConfigError):
-        raise
-    except Exception as error:
-        raise RecordError(DAMAGED, f"{what}: {error}") from error
-
-
-@contextlib.contextmanager
 def _opened(path: str) -> Iterator[Any]:
+    """Open an HDF5 file; any error of the library for a broken file becomes a RecordError."""
     library = _library()
-    with (
-        storage.opened(path) as handle,
-        _damage_of("HDF5"),
-        library.File(handle, "r") as file,
-    ):
-        yield file
+    with storage.opened(path) as handle:
+        try:
+            with library.File(handle, "r") as file:
+                yield file
+        except (RecordError, ConfigError):
+            raise
+        except Exception as error:
+            raise RecordError(DAMAGED, f"HDF5: {error}") from error
 
 
 def arrays_of(path: str) -> list[StoredArray]:

@@ -174,7 +174,7 @@ def inspect_image(
     header = _read(data, options.max_pixels)
     encoding = stored_format(header, options.format)
     upright = header.size.turned(header.orientation)
-    size = _stored_size(upright, options)
+    size = options.size or _shrunk(upright, options.max_side)
     resized = size != upright
     if max(size) > MAX_SIDE[encoding] or math.prod(size) > DECODER_MAX_PIXELS:
         raise RecordError(
@@ -237,17 +237,16 @@ def decode_rgb(data: bytes, most_side: int | None = None) -> Image.Image:
         RecordError: `data` is not an image, is damaged, or takes too much memory.
     """
     header = _read(data, DECODER_MAX_PIXELS, jpeg.read_header)
-    shrinks = most_side is not None and max(header.size) > most_side
-    size = _shrunk(header.size, most_side) if most_side and shrinks else header.size
+    size = _shrunk(header.size, most_side)
     _check_memory(header, size.turned(header.orientation), DECODER_MAX_PIXELS)
     image = _decode(data, header, at_least=size)
     grey_or_rgb = pixels.stored_mode(header, "jpeg", resized=False)
     image = pixels.to_mode(image, grey_or_rgb).convert("RGB")
-    if shrinks and header.format != "tiff":
-        return image.resize((size.width, size.height), Image.Resampling.LANCZOS)
-    if most_side and shrinks:  # a TIFF that Pillow has turned
-        image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
-    return image
+    if size == header.size:
+        return image
+    if header.format == "tiff":  # Pillow has turned it already
+        size = size.turned(header.orientation)
+    return image.resize((size.width, size.height), Image.Resampling.LANCZOS)
 
 
 def decode_pixels(data: bytes, max_pixels: int) -> tuple[Header, Image.Image]:
@@ -298,15 +297,9 @@ def _read(
         raise RecordError(error.reason, f"{image_format.upper()}: {error.detail}") from error
 
 
-def _stored_size(size: ImageSize, options: ImageOptions) -> ImageSize:
-    if options.size is not None:
-        return options.size
-    if options.max_side is None or max(size) <= options.max_side:
+def _shrunk(size: ImageSize, most_side: int | None) -> ImageSize:
+    if most_side is None or max(size) <= most_side:
         return size
-    return _shrunk(size, options.max_side)
-
-
-def _shrunk(size: ImageSize, most_side: int) -> ImageSize:
     scale = most_side / max(size)
     return ImageSize(*(max(1, round(side * scale)) for side in size))
 

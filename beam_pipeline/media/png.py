@@ -47,7 +47,10 @@ _PIECE_BYTES = 16 << 20  # decompressed at a time, which limits a deflate bomb
 def inspect(data: bytes, max_pixels: int) -> Header:
     """Check a whole PNG, as `inspect_image` does."""
     chunks, pixel_data = _read_chunks(data)
-    width, height, bits, color, compression, filtering, interlace = _read_ihdr(chunks)
+    ihdr = chunks.get(b"IHDR", b"")
+    if len(ihdr) != _IHDR.size:
+        raise RecordError(DAMAGED, f"a header of {len(ihdr)} bytes")
+    width, height, bits, color, compression, filtering, interlace = _IHDR.unpack(ihdr)
     check_size(width, height, max_pixels)
     if bits not in _BITS.get(color, ()) or compression or filtering or interlace > 1:
         raise RecordError(DAMAGED, f"{bits} bits of colour type {color}, interlace {interlace}")
@@ -107,14 +110,6 @@ def _check_kind(kind: bytes, *, is_first: bool) -> None:
         )
     if not kind.isalpha() or (kind[:1].isupper() and kind not in _CRITICAL):
         raise RecordError(UNSUPPORTED, f"unknown critical chunk {kind!r}")
-
-
-def _read_ihdr(chunks: dict[bytes, bytes]) -> tuple[int, int, int, int, int, int, int]:
-    ihdr = chunks.get(b"IHDR", b"")
-    if len(ihdr) != _IHDR.size:
-        raise RecordError(DAMAGED, f"a header of {len(ihdr)} bytes")
-    fields: tuple[int, int, int, int, int, int, int] = _IHDR.unpack(ihdr)
-    return fields
 
 
 def _check_pixels(

@@ -152,7 +152,7 @@ def draw(
         width=image.width,
         height=image.height,
         line=max(2, round(side / 320)),
-        font=_font(max(14, round(side / 36))),
+        font=ImageFont.load_default(size=max(14, round(side / 36))),
     )
     if boxes is not None:
         _fill_masks(image, boxes, classes)
@@ -171,10 +171,6 @@ def color_of(name: str, classes: Sequence[str] = ()) -> Color:
     return COLORS[index % len(COLORS)]
 
 
-def _font(size: int) -> Font:
-    return ImageFont.load_default(size=size)
-
-
 def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None:
     names = boxes.labels or ("",) * len(boxes.boxes)
     right, bottom = canvas.width - 1, canvas.height - 1
@@ -183,7 +179,8 @@ def _draw_boxes(canvas: _Canvas, boxes: Objects, classes: Sequence[str]) -> None
         for xmin, ymin, xmax, ymax in boxes.boxes
     ]
     # Large boxes first, so that small ones and all names stay on top.
-    order = sorted(range(len(in_pixels)), key=lambda index: -_area(in_pixels[index]))
+    areas = [(xmax - xmin) * (ymin - ymax) for xmin, ymin, xmax, ymax in in_pixels]
+    order = sorted(range(len(areas)), key=areas.__getitem__)
     for index in order:
         color = color_of(names[index], classes)
         canvas.draw.rectangle(in_pixels[index], outline=color, width=canvas.line)
@@ -242,10 +239,6 @@ def _with_strip(image: Image.Image, text: str, font: Font) -> Image.Image:
     framed.paste(image, (0, 0))
     ImageDraw.Draw(framed).text((padding, image.height + padding - top), text, _WHITE, font)
     return framed
-
-
-def _area(box: Rectangle) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Named]]:

@@ -80,14 +80,10 @@ class Buckets:
         data = key if isinstance(key, bytes) else key.encode(errors="surrogatepass")
         return zlib.crc32(data) % self.number
 
-    def divide(self, values: Iterable[tuple[str | bytes, Any]]) -> Iterator[tuple[int, bytes]]:
-        """Divide (key, value) pairs into (bucket, packed values)."""
-        return _packed((self.bucket(key), value) for key, value in values)
-
     def send(
         self, values: Iterable[tuple[str | bytes, Any]], size: Callable[[Any], int] | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Divide any number of (key, value) pairs into (bucket, packed values) as `send` does."""
+        """Divide any number of (key, value) pairs into (bucket, packed values)."""
         return send(((self.bucket(key), value) for key, value in values), size)
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import apache_beam as beam
 import apache_beam.pipeline
@@ -19,7 +19,7 @@ from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
 
 _NOTEBOOK_MODULES = (apache_beam.pipeline, interactive_utils)
-_LOG_OF_ERRORS = logging.getLogger("apache_beam.runners.common")
+_LOGGERS_OF_ERRORS = ("apache_beam.runners.common",)
 
 
 @contextlib.contextmanager
@@ -54,7 +54,8 @@ def job_pipeline(
     runner: PipelineRunner | None, options: PipelineOptions, job: Job
 ) -> Iterator[beam.Pipeline]:
     """Make a pipeline of Beam's, which runs at the end; its files are in the job's folder."""
-    with as_in_a_program(), _errors_not_logged():
+    # Beam logs the traceback of an error that it also raises.
+    with as_in_a_program(), filtered(_LOGGERS_OF_ERRORS, lambda record: not record.exc_info):
         pipeline = beam.Pipeline(runner, options)
         pipeline.spill = job.spill  # for sources, which are made before the job (`spill_of`)
         if job.progress_dir:
@@ -66,14 +67,14 @@ def job_pipeline(
 
 
 @contextlib.contextmanager
-def _errors_not_logged() -> Iterator[None]:
-    """Keep Beam from logging the traceback of an error that it also raises."""
-    _LOG_OF_ERRORS.addFilter(_has_no_traceback)
+def filtered(
+    loggers: Sequence[str], is_message: Callable[[logging.LogRecord], bool]
+) -> Iterator[None]:
+    """Filter what these loggers of Beam's report."""
+    for name in loggers:
+        logging.getLogger(name).addFilter(is_message)
     try:
         yield
     finally:
-        _LOG_OF_ERRORS.removeFilter(_has_no_traceback)
-
-
-def _has_no_traceback(record: logging.LogRecord) -> bool:
-    return not record.exc_info
+        for name in loggers:
+            logging.getLogger(name).removeFilter(is_message)

@@ -5,8 +5,8 @@ job's functions carry them, and set them where they are unpickled, unless a work
 Credentials are not sent, as anyone who sees a job can read it.
 """
 
+import dataclasses
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -67,18 +67,18 @@ def send_settings(pipeline: beam.Pipeline, options: PipelineOptions) -> None:
     pipeline.visit(_Attach(_Carried(stated, defaults)))
 
 
+@dataclasses.dataclass(frozen=True)
 class _Carried:
     """Settings that unpickling applies to the process."""
 
-    def __init__(self, stated: Mapping[str, str], defaults: Mapping[str, str]):
-        self.stated = dict(stated)
-        self.defaults = dict(defaults)
+    stated: dict[str, str]
+    defaults: dict[str, str]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _install, (self.stated, self.defaults)
 
 
-def _install(stated: Mapping[str, str], defaults: Mapping[str, str]) -> _Carried:
+def _install(stated: dict[str, str], defaults: dict[str, str]) -> _Carried:
     os.environ.update(stated)
     for name, value in defaults.items():
         os.environ.setdefault(name, value)

@@ -10,8 +10,8 @@ from typing import Any
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.archive.members import read_members
 from beam_pipeline.files.archive.paths import inside, top_of
-from beam_pipeline.files.archive.tar_members import read_members
 from beam_pipeline.option_values import AUTO
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.rows import Rows

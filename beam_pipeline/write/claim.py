@@ -18,7 +18,7 @@ from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.locked_folders import locked
-from beam_pipeline.write.working_directory import working_root
+from beam_pipeline.write.directories import working_root
 from tfrecord_dataset import json_file
 
 

@@ -16,14 +16,14 @@ from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
-from beam_pipeline.write.rejects import FAILED_REJECTS_FILE
-from beam_pipeline.write.working_directory import (
+from beam_pipeline.write.directories import (
     restore_dataset,
     scratch_dir,
     shards_dir,
     working_dir,
     working_root,
 )
+from beam_pipeline.write.rejects import FAILED_REJECTS_FILE
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import sealed, unsealed
 from tfrecord_dataset.store.threads import run_in_threads

@@ -18,7 +18,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running.buckets import sorted_runs
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import Spill
-from beam_pipeline.write.working_directory import shards_dir
+from beam_pipeline.write.directories import shards_dir
 from tfrecord_dataset.shown_text import printable, reading_order, without_secrets
 
 REJECTS_FILE = "rejects.jsonl"

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.placing import Keys, tables_by_key
+from beam_pipeline.assign.stage import Keys, tables_by_key
 from beam_pipeline.running.spill import Repeatable, Spill, spilling
 
 # Rows that are sorted at once; a sort takes several times as much.

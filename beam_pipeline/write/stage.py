@@ -3,6 +3,7 @@
 Beam's own sink opens, compresses and names the files. Three things replace Beam's: the assignment
 to shards, which Beam draws at random; the time of encoding, since a record is a reference until
 here so that no payload crosses a shuffle; and framing, which happens where records are encoded.
+This is the only module that uses Beam's private sink classes.
 
 Worker processes, if the job has some, encode chunks of a shard; the process with the sink feeds
 them and hashes the file. It writes two shards at a time, so that the workers have chunks to encode
@@ -26,6 +27,8 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.io import WriteToTFRecord
+from apache_beam.io.filesystem import CompressedFile, CompressionTypes
+from apache_beam.io.tfrecordio import _TFRecordSink
 
 from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
@@ -35,6 +38,7 @@ from beam_pipeline.describe import index
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
+from beam_pipeline.files.hashed import HashedFile
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.failures import errors_handed_over
 from beam_pipeline.running.locked_folders import temporary_folder
@@ -44,11 +48,10 @@ from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import Job, counter
 from beam_pipeline.running.worker_processes import Ahead
 from beam_pipeline.write.claim import others_named
+from beam_pipeline.write.directories import spill_folder, working_dir
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.shard_rows import ShardRows, shard_rows
-from beam_pipeline.write.sink import ShardSink, split_sink
-from beam_pipeline.write.working_directory import spill_folder, working_dir
 from tfrecord_dataset.durable import naming_full_disk
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.frames import payload_of
@@ -84,6 +87,47 @@ class WriteShards(WriteToTFRecord):
                 _WriteShard(self._config, self._job), plan=beam.pvalue.AsSingleton(self._plan)
             )
         )
+
+
+class ShardSink(_TFRecordSink):
+    """Beam's TFRecord sink for the shards of one split; each shard needs its own.
+
+    `open_writer(folder, attempt)` opens a writer of a new file in `folder` whose name starts
+    with `attempt`: `write(frames)` writes Examples that were framed where they were encoded (a
+    third of Beam's time for single records), `close()` returns the path.
+
+    Attributes:
+        file: The file on disk, with its sha256 and size.
+    """
+
+    file: HashedFile
+
+    def open(self, temp_path: str) -> Any:
+        # Beam would compress above the hash, which must be that of the file on disk.
+        self.file = HashedFile(open(temp_path, "wb"))  # noqa: SIM115
+        if self.compression_type == CompressionTypes.UNCOMPRESSED:
+            return self.file
+        return CompressedFile(self.file, self.compression_type)
+
+    def write_encoded_record(self, file_handle: Any, value: bytes) -> None:
+        file_handle.write(value)
+
+    def final_name(self, shard: int, num_shards: int) -> str:
+        """Return a shard's file name in the dataset's directory."""
+        return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
+
+
+def split_sink(config: BuildConfig, split: str) -> ShardSink:
+    """Return a sink for a shard of a split."""
+    is_gzip = config.compression == "gzip"
+    return ShardSink(
+        file_path_prefix=storage.join(config.dataset_dir, f"{config.name}-{split}.tfrecord"),
+        coder=beam.coders.BytesCoder(),
+        file_name_suffix=".gz" if is_gzip else "",
+        num_shards=0,
+        shard_name_template=None,
+        compression_type=CompressionTypes.GZIP if is_gzip else CompressionTypes.UNCOMPRESSED,
+    )
 
 
 class _Shard(NamedTuple):

@@ -30,7 +30,7 @@ from beam_pipeline.sources import paths
 from beam_pipeline.sources.inputs import detect, source_of
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
-from beam_pipeline.write.sink import ShardSink
+from beam_pipeline.write.stage import ShardSink
 
 CASES = Path(__file__).parents[1] / "cases"
 NUM_RECORDS = 600

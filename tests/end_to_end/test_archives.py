@@ -1,15 +1,24 @@
-"""A tree in an archive, local or on a store, gives the same shards as in folders."""
+"""A tree in an archive gives the same shards as in folders; what is unpacked is deleted."""
 
 import json
 import shutil
+import tempfile
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from end_to_end.building import build
 from tiers import first_quick
 
+from beam_pipeline.assign import columns
+from beam_pipeline.cli import commands
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
+
+X = np.random.default_rng(0).integers(0, 256, (70, 28, 28), dtype=np.uint8)
+Y = np.arange(70) % 10
+ARRAYS = {"x_train": X[:50], "y_train": Y[:50], "x_test": X[50:], "y_test": Y[50:]}
 
 
 def built(source: Path | str, output: Path | str) -> dict[str, bytes]:
@@ -49,3 +58,35 @@ def test_a_tree_in_an_archive_becomes_the_same_shards(tree, tmp_path, bucket, fo
     assert [each for each in store.objects if ".building" in each] == []
     stated = json.loads(storage.read_text(f"{output}/x/1.0.0/build.json"))
     assert stated["input"] == source
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_unpacked_goes_with_the_build(tmp_path, monkeypatch, fails):
+    """Until then it is next to the shards, for other workers."""
+    np.savez_compressed(tmp_path / "mnist.npz", **ARRAYS)
+    seen = []
+    original = columns.in_order
+
+    def look_then_order(*arguments):
+        seen.extend((tmp_path / "out/mnist").glob(".building-*/unpacked-*/*"))
+        if fails:
+            raise KeyError("cut off")
+        return original(*arguments)
+
+    monkeypatch.setattr(columns, "in_order", look_then_order)
+    arguments = ["build", str(tmp_path / "mnist.npz"), "--output", str(tmp_path / "out")]
+    assert commands.main(arguments) == fails
+    sizes = Counter(len(array.tobytes()) for array in ARRAYS.values())
+    assert len({*seen}) == sizes.total()
+    assert not [path for path in seen if path.exists()]
+
+
+def test_plan_leaves_nothing_behind(tmp_path, monkeypatch, capsys):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    np.savez_compressed(tmp_path / "mnist.npz", **ARRAYS)
+    assert commands.main(["plan", str(tmp_path / "mnist.npz")]) == 0
+    said = capsys.readouterr()
+    assert "layout: arrays" in said.err
+    assert "feature x: tensor uint8 [28, 28] as bytes, 0 to 255" in said.out
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -57,18 +57,6 @@ def test_a_registered_layout_builds(tmp_path, run):
 
 
 @pytest.mark.slow
-def test_its_name_is_listed_and_taken(tmp_path, run):
-    (tmp_path / "a.bin").write_text("")
-
-    refused = run("plan", tmp_path, "--layout", "pgn")
-
-    assert "arrays, idx, tfrecord, pgn " in " ".join(run("build", "--help").stdout.split())
-    assert refused.returncode == 2
-    assert "cannot be read as pgn" in refused.stderr
-    assert "no .pgn files" in refused.stderr
-
-
-@pytest.mark.slow
 def test_the_example_of_a_source_of_ones_own(tmp_path):
     """Images of two classes by eight cameras in a database, and a row without a class."""
     path = tmp_path / "photos.db"

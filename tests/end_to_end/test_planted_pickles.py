@@ -11,7 +11,7 @@ import beam_pipeline
 from beam_pipeline import pipeline
 from beam_pipeline.running import pickling
 from beam_pipeline.write import commit
-from beam_pipeline.write.working_directory import working_root
+from beam_pipeline.write.directories import working_root
 
 # A plain pickle, and one packed like batches in Beam.
 FORMS = {"plain": pickling.pickled, "packed": pickling.pack}

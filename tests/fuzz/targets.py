@@ -27,8 +27,16 @@ from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Val
 from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.declaration import read_schema
 from beam_pipeline.write.encoding import Encoder
-from fuzz import corpus, sealing
-from fuzz.mutation import json_mutated, mutated
+from fuzz import corpus
+from fuzz.mutation import (
+    json_mutated,
+    mutated,
+    seal_frames,
+    seal_ogg,
+    seal_png,
+    sealed_text,
+    unsealed_text,
+)
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.format.metadata import FileEntry
 from trainer.dataset import opening
@@ -226,30 +234,30 @@ _CHANGES = {
 
 
 def _sealed_json(draw: random.Random, data: bytes) -> bytes:
-    return sealing.sealed_text(json_mutated(draw, sealing.unsealed_text(data)))
+    return sealed_text(json_mutated(draw, unsealed_text(data)))
 
 
 def _seal(data: bytes) -> bytes:
     """Seals a file again whose JSON was mutated as bytes."""
     end = data.rfind(b',\n  "checksum"')
     text = data[:end] + b"\n}" if end >= 0 else data
-    return sealing.sealed_text(text.decode(errors="surrogateescape"))
+    return sealed_text(text.decode(errors="surrogateescape"))
 
 
 # Valid files, their kind, the file name to read them under, and the function that seals them.
 _MEDIA = {
     "jpeg": (corpus.jpegs, Image, "a.jpg", None),
-    "png": (lambda: corpus.images("PNG", "RGB", "LA", "P", "I;16"), Image, "a.png", sealing.png),
+    "png": (lambda: corpus.images("PNG", "RGB", "LA", "P", "I;16"), Image, "a.png", seal_png),
     "webp": (corpus.webps, Image, "a.webp", None),
     "gif, bmp, tiff": (corpus.plain_images, Image, "a.tif", None),
     "other images": (corpus.other_images, Image, "a.ppm", None),
     "wav": (corpus.waves, Audio, "a.wav", None),
     "flac": (lambda: corpus.sounds("FLAC", "PCM_16", "PCM_24"), Audio, "a.flac", None),
-    "ogg": (lambda: corpus.sounds("OGG", "VORBIS", "OPUS"), Audio, "a.ogg", sealing.ogg),
+    "ogg": (lambda: corpus.sounds("OGG", "VORBIS", "OPUS"), Audio, "a.ogg", seal_ogg),
     "mp3": (corpus.mp3s, Audio, "a.mp3", None),
     "npy": (corpus.npys, Array, "a.npy", None),
     "npz": (corpus.npzs, Array, "a.npz", None),
-    "map": (corpus.maps, Map, "a.png", sealing.png),
+    "map": (corpus.maps, Map, "a.png", seal_png),
 }
 # Files of a dataset, by format name.
 _FILES = {
@@ -275,7 +283,7 @@ FORMATS = {
         )
         for layout in corpus.LAYOUTS
     },
-    "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=sealing.frames),
+    "tfrecord": Format(corpus=corpus.records, read=_tfrecord, seal=seal_frames),
     "example": Format(corpus=corpus.examples, read=_example),
     "metadata": Format(
         corpus=lambda: corpus.golden("metadata.json"),

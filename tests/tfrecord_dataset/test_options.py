@@ -10,8 +10,14 @@ import pytest
 from tfrecord_dataset.command_line import Parser, add_options
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Option, Options, arguments_of, takes_options
+from tfrecord_dataset.options import (
+    Group,
+    Option,
+    Options,
+    arguments_of,
+    parse_bytes,
+    takes_options,
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,10 @@ class KeyStatistics:
                 self.num_bytes.add(len(values[0]))
 
 
+_Keys = Mapping[str, KeyStatistics]
+_Features = Mapping[str, Feature]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sample:
     """Statistics of a sample of a dataset's records."""
@@ -223,9 +227,7 @@ def named_classes(lists: Lists) -> dict[str, set[tuple[int, str]]]:
     return keys_by_name
 
 
-def with_known_names(
-    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], num_records: int
-) -> dict[str, Feature]:
+def with_known_names(by_key: _Features, keys: _Keys, num_records: int) -> dict[str, Feature]:
     """Return features by name: first images, labels and boxes under TensorFlow's keys."""
     always = {key for key, each in keys.items() if each.num_records == num_records}
     features: dict[str, Feature] = {}
@@ -237,9 +239,7 @@ def with_known_names(
     return features | {key: feature for key, feature in by_key.items() if key not in taken}
 
 
-def _image(
-    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
-) -> Feature | None:
+def _image(by_key: _Features, keys: _Keys, always: Collection[str]) -> Feature | None:
     feature = by_key.get(_IMAGE)
     if feature is None or feature.kind != "image":
         return None
@@ -247,9 +247,7 @@ def _image(
     return whole if _has_one_each(list_specs(whole), keys, always) else feature
 
 
-def _has_one_each(
-    specs: Mapping[str, ListSpec], keys: Mapping[str, KeyStatistics], always: Collection[str]
-) -> bool:
+def _has_one_each(specs: Mapping[str, ListSpec], keys: _Keys, always: Collection[str]) -> bool:
     """Whether all records have one value of the right kind under each key."""
     return all(
         key in always
@@ -259,9 +257,7 @@ def _has_one_each(
     )
 
 
-def _label(
-    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
-) -> Feature | None:
+def _label(by_key: _Features, keys: _Keys, always: Collection[str]) -> Feature | None:
     feature = by_key.get(_LABEL)
     if feature is None or feature.kind != "class_label" or feature.shape:
         return None
@@ -290,9 +286,7 @@ def _class_names(statistics: KeyStatistics, offset: int) -> tuple[str, ...]:
     return names if len({*names}) == len(names) else tuple(map(str, numbers))
 
 
-def _boxes(
-    by_key: Mapping[str, Feature], keys: Mapping[str, KeyStatistics], always: Collection[str]
-) -> Feature | None:
+def _boxes(by_key: _Features, keys: _Keys, always: Collection[str]) -> Feature | None:
     """Boxes as one list per side, with each box's number, attributes and masks."""
     feature = Feature(name="boxes", kind="boxes", dtype="float32", shape=(None, 4), key=_BOXES)
     xmin = keys.get(feature.subkey(f"bbox/{SIDES[0]}"))

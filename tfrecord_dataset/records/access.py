@@ -111,19 +111,14 @@ def open(
             or a file is damaged.
     """
     paths = [each if is_remote(each) else os.path.abspath(each) for each in named_paths(path)]
-    dataset = open_paths(
-        Dataset, paths, cache_dir, cache_bytes, allow_missing_shards=allow_missing_shards
-    )
-    if len(paths) == 1:
-        paths = [dataset.path]
-    reopen = functools.partial(
-        open,
-        paths,
-        cache_dir=cache_dir,
-        cache_bytes=cache_bytes,
-        allow_missing_shards=allow_missing_shards,
-    )
-    return dataclasses.replace(dataset, _reopen=reopen)
+    options: Any = {
+        "cache_dir": cache_dir,
+        "cache_bytes": cache_bytes,
+        "allow_missing_shards": allow_missing_shards,
+    }
+    dataset = open_paths(Dataset, paths, **options)
+    again = [dataset.path] if len(paths) == 1 else paths
+    return dataclasses.replace(dataset, _reopen=functools.partial(open, again, **options))
 
 
 class Records(Sequence[Record]):

@@ -93,7 +93,11 @@ class Split:
             return self.num_records
         if not self.compression:
             return self._index.num_records
-        return _count_packed(self.shards)
+        return sum(
+            len(window)
+            for number in range(len(self.shards))
+            for window in windows(self.shards.files, number, self.compression)
+        )
 
 
 def _identities_of_rows(data: bytes, group_by: str) -> list[bytes] | None:
@@ -111,15 +115,6 @@ def _identities_of_rows(data: bytes, group_by: str) -> list[bytes] | None:
     table = file.read(columns=["key", *columns]).select(["key", *columns])
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return [repr(stated if any(stated) else key).encode() for key, *stated in rows]
-
-
-def _count_packed(shards: ShardFiles) -> int:
-    """Count the records of gzip files by reading them completely."""
-    return sum(
-        len(window)
-        for number in range(len(shards))
-        for window in windows(shards.files, number, shards.compression)
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -159,7 +154,6 @@ class Contents:
         return as_html(self.path, self._counts(), self.features.values())
 
     def _counts(self) -> list[tuple[str, str]]:
-        """Return splits with their numbers of records as texts, if known."""
         return [
             (name, "?" if split.num_records is None else f"{split.num_records:,}")
             for name, split in self.splits.items()

@@ -53,7 +53,7 @@ class Schema:
     remedy: str
 
 
-def open_files(
+def _open_files(
     kind: type[_Opened],
     patterns: Sequence[str],
     cache: Callable[[], ShardCache],
@@ -64,11 +64,6 @@ def open_files(
     """Open the dataset of the files that paths and globs match, as `open_paths`.
 
     A file given by name is opened without the other shards of its numbering.
-
-    Raises:
-        NotADatasetError: A file does not exist, or files have no Examples.
-        ConfigError: As in `schema_of`, or a key has lists of two kinds.
-        DatasetDamagedError: A file is damaged, or missing from a numbering.
     """
     path = ", ".join(patterns)
     files = _matching(patterns)
@@ -96,7 +91,6 @@ def open_files(
 
 
 def _inferred(path: str, sample: Sample) -> Schema:
-    """Infer the schema from the first records of the files at `path`."""
     if not sample.keys:
         raise NotADatasetError(
             f"{path} has no record with any value, so its features cannot be inferred; "
@@ -279,13 +273,15 @@ def open_paths(
         schema_of: Makes the schema of bare files from their first records; None infers it.
 
     Raises:
-        NotADatasetError, ConfigError: As in `find_dataset` or `open_files`.
-        DatasetDamagedError: metadata.json is damaged, or shards are missing.
+        NotADatasetError: There is no finished dataset, a file does not exist, or files have no
+            Examples.
+        ConfigError: As in `find_dataset` or `schema_of`, or a key has lists of two kinds.
+        DatasetDamagedError: metadata.json or a file is damaged, or shards are missing.
     """
     cache = functools.partial(ShardCache, cache_dir, cache_bytes)
     if len(paths) == 1 and is_directory(paths[0]):
         return _open_directory(kind, paths[0], cache)
-    return open_files(kind, paths, cache, schema_of, allow_missing_shards=allow_missing_shards)
+    return _open_files(kind, paths, cache, schema_of, allow_missing_shards=allow_missing_shards)
 
 
 def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCache]) -> _Opened:

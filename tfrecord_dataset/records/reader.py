@@ -50,7 +50,6 @@ class RecordReader:
         return records
 
     def _damaged(self, number: int) -> DatasetDamagedError:
-        """Return the error for a record whose frame is misplaced or damaged."""
         (shard,), _, _ = self._index.locate(np.array([number]))
         with contextlib.suppress(DatasetDamagedError):  # succeeds if the headers are intact
             if walk(self._index.shards, int(shard)) != self._index.bounds_of(shard).tolist():
@@ -87,7 +86,7 @@ class RecordReader:
                 payloads, is_whole[places] = _read_part(
                     read, starts[begin:end], ends[begin:end], is_far[begin : end - 1]
                 )
-            records[places] = _objects(payloads)
+            records[places] = np.array(payloads, object)
 
         if len(parts) == 2:
             read_part(*parts)
@@ -115,10 +114,3 @@ def _read_part(
     moved = moved[np.concatenate([[0], np.cumsum(is_far)])]
     content = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     return unframed(content, starts + moved, ends + moved)
-
-
-def _objects(values: list[bytes]) -> Any:
-    """Make an array of objects, [n]."""
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array

@@ -97,7 +97,6 @@ def _named(client: Client, url: str, text: str) -> Exception:
 
 
 def _tries(message: str) -> str:
-    """Describe the library's retries, if any."""
     match = _RETRIES.search(message)
     return f", also after {1 + int(match[2])} tries in {float(match[1]):.0f} s" if match else ""
 
@@ -135,15 +134,10 @@ def bucket(url: str) -> Iterator[tuple[Any, str]]:
 def opened(url: str, options: Any = None) -> Iterator[Any]:
     """Request an object, or the part in `options`, such as {"range": (start, end)}.
 
-    Yields the library's result: `meta` as from `head`, and what `content` reads.
+    Yields the library's result: `meta` as from `head`, and the content by `bytes()`.
     """
     with bucket(url) as (store, key):
         yield obstore.get(store, key, options=options)
-
-
-def content(response: Any) -> bytes:
-    """Read the content of an opened object."""
-    return bytes(response.bytes())
 
 
 def get_range(url: str, offset: int, length: int) -> bytes:
@@ -215,7 +209,6 @@ def _until_sent(client: Client, key: str, request: Callable[[], _T]) -> _T:
 
 
 def _holds(store: Any, key: str, data: Any) -> bool:
-    """Whether an object has this content."""
     response = obstore.get(store, key)
     if response.meta["size"] != len(data):
         return False

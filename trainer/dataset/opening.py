@@ -71,7 +71,7 @@ def open(
             or a file is damaged.
     """
     paths = named_paths(path)
-    schema_of = None if features is None else _declared(features, paths)
+    schema_of = None if features is None else _declared(lambda: features, paths)
     missing = allow_missing_shards
     return open_paths(
         Dataset, paths, cache_dir, cache_bytes, schema_of, allow_missing_shards=missing
@@ -101,7 +101,7 @@ def open_data(
     """
     paths, schema_of = [storage.readable(data)], None
     if schema is not None:
-        schema_of = _declared(read_schema(schema), paths)
+        schema_of = _declared(functools.partial(read_schema, schema), paths)
     elif training_features:
         schema_of = functools.partial(training_schema, training_features)
     missing = allow_missing_shards
@@ -110,7 +110,7 @@ def open_data(
     )
 
 
-def _declared(declaration: Declaration, paths: Sequence[str]) -> Callable[[Sample], Schema]:
+def _declared(read: Callable[[], Declaration], paths: Sequence[str]) -> Callable[[Sample], Schema]:
     """Return a function from the first records to the declared schema.
 
     Raises:
@@ -121,6 +121,7 @@ def _declared(declaration: Declaration, paths: Sequence[str]) -> Callable[[Sampl
             f"--schema is for bare TFRecord files, but {paths[0]} is a directory; remove it, "
             f"or open the files: {os.path.join(paths[0], '*.tfrecord*')}"
         )
+    declaration = read()
     remedy = f"change the declaration of that key in {DECLARE}"
     return lambda sample: Schema(features=declared_features(declaration, sample), remedy=remedy)
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.option_values import parse_bytes
-from tfrecord_dataset.options import Group, Option, Options
+from tfrecord_dataset.options import Group, Option, Options, parse_bytes
 
 MOST_RECORDS_PER_STEP = 1 << 20
 # Every replica takes memory and threads before the first step.

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
-from tfrecord_dataset.options import Group, checked, fields_of, flag_of
+from tfrecord_dataset.options import Group, checked, fields_of
 from tfrecord_dataset.shown_text import without_secrets
 from tfrecord_dataset.store.urls import is_remote
 from trainer.errors import ConfigError, RunExistsError, UntrustedRunError
@@ -232,7 +232,7 @@ def _as_json(value: Any) -> Any:
 
 def option(name: str) -> str:
     """Return the option of a field: `--batch-size` for `batch_size`."""
-    return flag_of(TrainConfig, name)
+    return fields_of(TrainConfig)[name].flag
 
 
 def options_that(quality: str) -> tuple[str, ...]:

@@ -64,7 +64,6 @@ class Boxes(Reader):
 
 
 def _columns(feature: Feature, decoding: Decoding) -> list[ObjectColumn]:
-    """Return the columns to read."""
     return [
         column
         for column in object_columns(feature)

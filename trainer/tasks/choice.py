@@ -213,7 +213,6 @@ def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) 
 
 
 def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> None:
-    """Raise UnknownNameError unless the weight is one number per record and not the target."""
     weights = [
         feature.name
         for feature in features.values()

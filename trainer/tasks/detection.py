@@ -214,7 +214,6 @@ def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _heads(levels: Sequence[Tensor], num_classes: int) -> Tensor:
-    """Predict for all levels with shared layers."""
     for_classes, for_boxes = _tower(), _tower()
     classes = keras.layers.Conv2D(
         num_classes,

@@ -271,7 +271,6 @@ def _retinanet_maps(image: Any, weights: str | None) -> dict[int, Any]:
 
 
 def _read_preset(preset: str, weights: str) -> tuple[Any, Any]:
-    """Load the backbone with its pyramid, and its preprocessor."""
     try:
         hub = importlib.import_module("keras_hub")
     except ModuleNotFoundError as error:

@@ -211,7 +211,6 @@ def _silenced() -> contextlib.AbstractContextManager[Any]:
 
 
 def _coco(objects: Sequence[dict[str, Any]], num_images: int, classes: Sequence[str]) -> Any:
-    """Make pycocotools's COCO object."""
     from pycocotools.coco import COCO
 
     with _silenced():

@@ -24,7 +24,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running import progress
 from beam_pipeline.running.failures import explain, read_problem
-from beam_pipeline.running.job import as_in_a_program
+from beam_pipeline.running.job import as_in_a_program, filtered
 from beam_pipeline.running.remote.clusters import Cluster, JobState
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.store_settings import send_settings
@@ -117,22 +117,18 @@ class Attempt:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Filter Beam's messages about the start and end of job servers."""
-    loggers = [logging.getLogger(name) for name in _TALKERS]
     hook = threading.excepthook
 
     def report(args: threading.ExceptHookArgs) -> None:
         if not _is_noise(args.exc_value):
             hook(args)
 
-    for logger in loggers:
-        logger.addFilter(_is_message)
     threading.excepthook = report
     try:
-        yield
+        with filtered(_TALKERS, _is_message):
+            yield
     finally:
         threading.excepthook = hook
-        for logger in loggers:
-            logger.removeFilter(_is_message)
 
 
 def _is_message(record: logging.LogRecord) -> bool:

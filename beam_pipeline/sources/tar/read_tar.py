@@ -12,7 +12,7 @@ from apache_beam.pvalue import AsSingleton
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.tar_members import read_members
+from beam_pipeline.files.archive.members import read_members
 from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.sources.archives import is_tree, names_tree_of_split

@@ -13,8 +13,8 @@ from PIL import Image
 
 import beam_pipeline
 from beam_pipeline.assign import columns, likeness
+from beam_pipeline.assign.placement import SplitChooser
 from beam_pipeline.assign.stage import FindNearDuplicates
-from beam_pipeline.assign.stratification import SplitChooser
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.running.runner import PLAIN_JOB
 

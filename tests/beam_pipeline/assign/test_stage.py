@@ -5,18 +5,29 @@ import re
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import beam_pipeline
 from beam_pipeline.assign import columns, stage
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.placing import DivideTables
 from beam_pipeline.assign.plan import make_plan
+from beam_pipeline.assign.stage import DivideTables, equal_keys
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import DataError
-from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
+from beam_pipeline.records import (
+    ClassLabel,
+    DeclaredClasses,
+    FileRef,
+    Image,
+    Inspected,
+    Record,
+    Rejected,
+)
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.running.spill import Repeatable
 
 
 def image(key, content, label="cat", split=None, **more):
@@ -205,3 +216,61 @@ def test_a_shards_digest_is_of_its_rows_and_its_context():
     }
     assert len(digests) == 4
     assert columns.digest_of([rows.slice(0, 1), rows.slice(1)], "a") in digests
+
+
+def rows(*keyed):
+    schema = pa.schema([columns.SCHEMA.field(name) for name in ("position", "key", "source")])
+    return pa.Table.from_pylist(
+        [{"key": key, "position": position, "source": source} for key, position, source in keyed],
+        schema=schema,
+    )
+
+
+@pytest.mark.parametrize(
+    ("keyed", "equal"),
+    [
+        pytest.param([("a", 1, ""), ("b", 2, "")], [], id="two keys"),
+        pytest.param([("a", 1, ""), ("b", 1, "")], [], id="two keys of one position"),
+        pytest.param(
+            [("c", 7, ""), ("b", 7, "y"), ("a", 1, ""), ("b", 7, "x")],
+            [("b", "x", "y")],
+            id="one key, between others",
+        ),
+        pytest.param(
+            [("a", 1, source) for source in "zxyw"], [("a", "w", "x")], id="four times, two named"
+        ),
+        pytest.param([("a", 1, "x")], [], id="one key"),
+        pytest.param([], [], id="none"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_equal_keys(keyed, equal, at_once):
+    parts = [rows(*keyed[start : start + at_once]) for start in range(0, len(keyed), at_once)]
+    assert list(equal_keys(parts)) == equal
+
+
+def test_one_key_any_number_of_times_takes_little():
+    held = []
+
+    def parts():
+        for number in range(200):
+            held.append(pa.total_allocated_bytes())
+            yield rows(*(("same", 7, f"{number}:{row}") for row in range(1000)))
+
+    assert list(equal_keys(Repeatable(parts))) == [("same", "0:0", "0:1")]
+    assert max(held) - held[0] < 1 << 20
+
+
+@pytest.mark.parametrize("splits", [("train", "test"), ("train", "train")])
+def test_a_source_that_gives_a_key_twice_fails_before_anything_is_written(splits, tmp_path):
+    records = [
+        Record(
+            key="same", features={"x": n, "label": ClassLabel("a")}, split=split, source=f"row {n}"
+        )
+        for n, split in enumerate(splits)
+    ]
+    config = beam_pipeline.BuildConfig(output=str(tmp_path), name="twice", threads=1)
+
+    with pytest.raises(DataError, match="key 'same' belongs to two records, row 0 and row 1; a "):
+        beam_pipeline.build(config, source=beam.Create(records))
+    assert not [*tmp_path.rglob("*.tfrecord*")]

@@ -173,7 +173,6 @@ def directory(tmp_path_factory, class_folders):
     [
         ([], {"test": 3, "train": 3}),
         (["--split", "test"], {"test": 3}),
-        (["--limit", "1"], {"test": 1, "train": 1}),
         (["--limit", "99"], {"test": 6, "train": 6}),
         (["--limit", "0"], {}),
     ],

@@ -12,8 +12,8 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.batch import InspectBatch, Settings
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record, Rejected
-from beam_pipeline.running import parallel
-from beam_pipeline.running.pickling import Constant, pack, unpack
+from beam_pipeline.running import parallel, pickling
+from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import MAX_RECORD_BYTES
 from beam_pipeline.running.worker_processes import Death
 
@@ -49,13 +49,20 @@ def sleeps(data):
 """
 
 CONFIG = BuildConfig(name="t")
-PACKER = Packer(CONFIG)
+PACK = Packer(CONFIG).pack
 
 
 @pytest.fixture
 def deadly(worker_module):
     """A module with functions that read values, or kill the reading process."""
     return worker_module("deadly_values", DEADLY)
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("text")
+    return path
 
 
 def record(path, key, read=None):
@@ -65,25 +72,23 @@ def record(path, key, read=None):
     )
 
 
-def settings(max_seconds, packer=PACKER):
-    return Constant(Settings(Rules(max_seconds=max_seconds), packer))
+def settings(max_seconds, pack=PACK):
+    return Constant(Settings(Rules(max_seconds=max_seconds), pack))
 
 
-def inspected(elements, max_seconds=60.0, packer=PACKER):
+def inspected(elements, max_seconds=60.0, pack=PACK):
     """Return (keys of records, rejects by source) of a batch in worker processes."""
-    work = InspectBatch(settings(max_seconds, packer), threads=1)
-    [packed] = parallel.start_processes(1).ahead().map(work, [pack(elements)])
+    work = InspectBatch(settings(max_seconds, pack), threads=1)
+    [packed] = parallel.start_processes(1).ahead().map(work, [pickling.pack(elements)])
     table = columns.from_bytes([packed.records])
     rejects = unpack(packed.rejects) if packed.rejects else []
     return table.column("key").to_pylist(), {reject.source: reject for reject in rejects}
 
 
-def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly):
+def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, text, deadly):
     """libjpeg takes a second, in one call."""
     slow = tmp_path / "slow.jpg"
     slow.write_bytes(jpeg_of_scans(85))
-    text = tmp_path / "text"
-    text.write_text("text")
     elements = [
         record(text, "before", deadly.plain),
         record(slow, "slow"),
@@ -100,9 +105,7 @@ def test_a_decoder_that_does_not_return_is_ended_by_the_system(tmp_path, deadly)
 
 
 @pytest.mark.slow
-def test_only_what_ends_its_process_is_left_out(tmp_path, deadly):
-    text = tmp_path / "text"
-    text.write_text("text")
+def test_only_what_ends_its_process_is_left_out(text, deadly):
     names = ["plain", "crashes", "greedy", "exits", "endless", "plain"]
     elements = [
         record(text, f"{number} {name}", getattr(deadly, name)) for number, name in enumerate(names)
@@ -119,10 +122,8 @@ def test_only_what_ends_its_process_is_left_out(tmp_path, deadly):
     assert "exit code 3" in rejects["3 exits"].detail
 
 
-def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
+def test_too_much_memory_is_refused_without_a_crash(tmp_path, text, deadly):
     """Later records have the full limit, and packing has none."""
-    text = tmp_path / "text"
-    text.write_text("text")
     large = tmp_path / "large"
     large.write_bytes(bytes(70 << 20))  # allows sixteen times as much
     elements = [
@@ -130,16 +131,14 @@ def test_too_much_memory_is_refused_without_a_crash(tmp_path, deadly):
         record(large, "allowed", deadly.greedy),
         record(text, "plain", deadly.plain),
     ]
-    keys, rejects = inspected(elements, packer=deadly.GreedyPacker(CONFIG))
+    keys, rejects = inspected(elements, pack=deadly.GreedyPacker(CONFIG).pack)
     assert keys == ["allowed", "plain"]
     assert rejects["greedy"].reason == "took too much memory"
     assert "over 1,024 MiB in addition to its files" in rejects["greedy"].detail
 
 
-def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(tmp_path, deadly):
-    text = tmp_path / "text"
-    text.write_text("text")
-    batch = pack([record(text, "text", deadly.plain)])
+def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(text, deadly):
+    batch = pickling.pack([record(text, "text", deadly.plain)])
 
     def here(max_seconds):
         return InspectBatch(settings(max_seconds), 1).here(batch)

@@ -138,6 +138,14 @@ def test_a_refused_record_is_rejected(write):
     assert (rejected.source, rejected.reason) == ("list.csv:3", "not audio")
 
 
+def test_a_bad_value_leaves_out_its_own_record_only():
+    records = [Record(key=str(each), features={"x": each}) for each in (1, 2**63, 2)]
+    found = inspect_elements(records, Rules())
+    assert {getattr(each, "key", each.source): type(each).__name__ for each in found} == {
+        "1": "Inspected", str(2**63): "Rejected", "2": "Inspected",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high"),
     [
@@ -157,21 +165,14 @@ def test_about_how_many_bytes_it_takes(value, low, high):
     assert low <= size <= high
 
 
-@pytest.fixture(scope="module")
-def with_tokenizer(tmp_path_factory):
+def test_every_text_has_its_tokens(tmp_path):
     words = tokenizers.Tokenizer(
         tokenizers.models.WordLevel({"a": 5, "b": 7, "?": 0}, unk_token="?")
     )
     words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    path = tmp_path_factory.mktemp("tokens") / "words.json"
-    words.save(str(path))
-    return Rules(tokenizer=str(path))
-
-
-def test_every_text_has_its_tokens(with_tokenizer):
-    found = inspected(
-        with_tokenizer, caption="a b what", title="", n=3, label=ClassLabel("a")
-    ).features
+    words.save(str(tmp_path / "words.json"))
+    rules = Rules(tokenizer=str(tmp_path / "words.json"))
+    found = inspected(rules, caption="a b what", title="", n=3, label=ClassLabel("a")).features
     assert set(found) == {"caption", "caption/tokens", "title", "title/tokens", "n", "label"}
     ids = found["caption/tokens"]
     assert np.frombuffer(ids.data, "<i8").tolist() == [5, 7, 0]

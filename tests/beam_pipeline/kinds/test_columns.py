@@ -120,20 +120,16 @@ def test_the_box_of_the_mask_is_the_box(data):
     """Holds for images turned in any way, clipped if objects extend beyond the image."""
     size = data.draw(st.builds(ImageSize, st.integers(20, 60), st.integers(20, 60)))
     orientation = data.draw(st.integers(1, 8))
-    x = sorted(
-        data.draw(st.lists(st.integers(-10, size.width + 10), min_size=2, max_size=2, unique=True))
+    left, right, top, bottom = (
+        float(data.draw(st.integers(*limits)))
+        for side in (size.width, size.height)
+        for limits in ((-10, side // 2), (side // 2 + 1, side + 10))
     )
-    y = sorted(
-        data.draw(st.lists(st.integers(-10, size.height + 10), min_size=2, max_size=2, unique=True))
-    )
-    hypothesis.assume(x[1] > 1 and y[1] > 1 and x[0] < size.width and y[0] < size.height)
     made = np.zeros(size, np.uint8)
-    made[max(y[0], 0) : y[1], max(x[0], 0) : x[1]] = 1
-    ring = (x[0], y[0], x[1], y[0], x[1], y[1], x[0], y[1])
-    corners = (float(x[0]), float(y[0]), float(x[1]), float(y[1]))
+    made[max(int(top), 0) : int(bottom), max(int(left), 0) : int(right)] = 1
     objects = Objects(
-        boxes=(corners, corners),
-        polygons=((tuple(map(float, ring)),), ()),
+        boxes=((left, top, right, bottom),) * 2,
+        polygons=(((left, top, right, top, right, bottom, left, bottom),), ()),
         masks=(None, mask_of(made)),
         image_size=size,
     )
@@ -194,6 +190,12 @@ def test_plain_run_lengths_that_are_not_of_the_image(runs):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        ({"labels": ("cat", "dog")}, "malformed annotation: 1 boxes but 2 labels"),
+        ({"attributes": {"difficult": (1, 0)}}, "1 boxes but 2 values of 'difficult'"),
+        ({"keypoints": ((), ())}, "1 boxes but 2 sets of keypoints"),
+        ({"keypoints": ((1.0, 1.0),)}, "malformed annotation: keypoints that are not triples"),
+        ({"keypoints": ((float("nan"), 0.0, 1.0),)}, "impossible box: a keypoint"),
+        ({"keypoints": ((1e300, 0.0, 1.0),)}, "impossible box: a keypoint"),
         ({"polygons": ((), ())}, "1 boxes but 2 polygons"),
         ({"rotated": ((), ())}, "1 boxes but 2 rotated ones"),
         ({"rotated": ((1.0, 2.0),)}, "a rotated box of 2 numbers"),

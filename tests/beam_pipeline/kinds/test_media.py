@@ -47,17 +47,8 @@ def inspect(tmp_path):
 
 def upright(numbers, orientation):
     """Turn an array like viewers do, by EXIF's definition of each orientation."""
-    turned = {
-        1: numbers,
-        2: numbers[:, ::-1],
-        3: numbers[::-1, ::-1],
-        4: numbers[::-1],
-        5: numbers.T,
-        6: np.rot90(numbers, -1),
-        7: numbers[::-1, ::-1].T,
-        8: np.rot90(numbers),
-    }
-    return turned[orientation]
+    turns = {5: numbers.T, 6: np.rot90(numbers, -1), 7: numbers[::-1, ::-1].T, 8: np.rot90(numbers)}
+    return turns[orientation]
 
 
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])

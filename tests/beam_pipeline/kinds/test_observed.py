@@ -12,7 +12,6 @@ import pytest
 from inspecting import counted
 
 from beam_pipeline.kinds import observe
-from beam_pipeline.kinds.array import ArrayKind
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.kinds.stored import kind_of, summary
 from beam_pipeline.records import (
@@ -101,15 +100,6 @@ def test_classes_lengths_and_sizes():
 def test_ranges(numbers, words):
     assert [*merged(over([number]) for number in numbers).range_words()] == words
     assert [*over(numbers).range_words()] == words
-
-
-@pytest.mark.parametrize(
-    ("dtypes", "stored"),
-    [(("uint8", "int8"), "int64"), (("uint8", "float32"), "float32"), (("int8",), "int64")],
-)
-def test_arrays_of_several_types(dtypes, stored):
-    observed = over([vector(1, 2, dtype=dtype) for dtype in dtypes])
-    assert ArrayKind().fields("x", observed) == {"dtype": stored, "shape": (2,)}
 
 
 def test_strings_are_counted_while_they_are_few_and_short():

@@ -257,8 +257,10 @@ def test_modes_when_resized(mode, save, stored_mode, reasons):
     [("JPEG", "L"), ("JPEG", "CMYK"), ("PNG", "I;16"), ("PNG", "RGBA"), ("PNG", "1")],
 )
 def test_decode_rgb(file_format, mode):
-    image = decode_rgb(encode(file_format, mode))
+    data = encode(file_format, mode)
+    image = decode_rgb(data)
 
+    assert decode_rgb(data, most_side=12).size == (12, 8)
     assert (image.mode, image.size) == ("RGB", (24, 16))
     assert np.asarray(image).std() > 20
 

@@ -81,19 +81,9 @@ def test_numbers_are_stored_as_they_are(data, value, numbers, conversions):
 @pytest.mark.parametrize(
     ("data", "value", "reason", "detail"),
     [
-        (
-            saved(NUMBERS),
-            a_map(num_classes=2),
-            "unknown class in map",
-            "row 0, column 2 has the cl",
-        ),
+        (saved(NUMBERS), a_map(num_classes=2), "unknown class in map", "row 0, column 2 has"),
         (saved(RGB), a_map(), "not a map", "row 0, column 1 has the colour 128, 0, 0, not a"),
-        (
-            saved(RGB ^ 1),
-            OF_COLORS,
-            "unknown class in map",
-            "the colour 1, 1, 1, which is",
-        ),
+        (saved(RGB ^ 1), OF_COLORS, "unknown class in map", "the colour 1, 1, 1, which is"),
         (saved(RGB ^ 1), OF_SEGMENTS, "unknown class in map", "not that of a class"),
         (saved(NUMBERS), BLACK_OR_WHITE, "unknown class in map", "neither black nor white"),
         (saved(NUMBERS, "JPEG"), a_map(), "not a map", "save maps as PNG"),

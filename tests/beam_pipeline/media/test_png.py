@@ -53,6 +53,7 @@ def interrupted(data: bytes) -> bytes:
 
 
 WHOLE = make_png()
+SHORT_HEADER = WHOLE[:8] + png_chunk(b"IHDR", bytes(12)) + WHOLE[33:]
 APPLES = WHOLE[:8] + png_chunk(b"CgBI", b"\0\0\0\0") + WHOLE[8:]
 
 
@@ -63,6 +64,7 @@ APPLES = WHOLE[:8] + png_chunk(b"CgBI", b"\0\0\0\0") + WHOLE[8:]
         pytest.param(make_png(stated_size=(11, 0)), "damaged image", id="no rows"),
         (make_png(before=png_chunk(b"ABCD", b"")), "unsupported image"),  # a critical chunk
         pytest.param(WHOLE.replace(b"IHDR", b"CgBI", 1), "damaged image", id="another checksum"),
+        pytest.param(SHORT_HEADER, "damaged image", id="short header"),
         pytest.param(APPLES, "unsupported image", id="Apple's own PNG"),
         pytest.param(make_png(before=WHOLE[8:33]), "damaged image", id="two headers"),
         pytest.param(make_png(pixel_chunks=repacked), "damaged image", id="more rows"),

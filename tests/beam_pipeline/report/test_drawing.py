@@ -55,6 +55,13 @@ def test_a_name_is_written_above_its_box_or_inside_the_image():
         assert ink > 200
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_small_boxes_are_above_large_ones(order):
+    boxes, labels = ((0.25, 0.25, 0.5, 1.0), (0.25, 0.75, 0.4, 0.9))[::order], ("a", "b")[::order]
+    pixels = drawn(encoded((640, 480)), relative(*boxes, labels=labels), classes=("a", "b"))
+    assert tuple(pixels[400, 160]) == COLORS[1]
+
+
 def test_keypoints_that_are_visible_are_drawn():
     boxes = Objects(
         boxes=((0.0, 0.0, 1.0, 1.0), (0.5, 0.5, 0.502, 0.502)),

@@ -2,12 +2,10 @@
 
 import dataclasses
 
+import inference_cases
+import inspecting
 import numpy as np
 import pytest
-from inference_cases import CASES, MISSING
-from inference_cases import PNG as PNG_START
-from inference_cases import in_words as stored_in_words
-from inspecting import schema_of as inferred_schema
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import observe
@@ -23,7 +21,7 @@ from beam_pipeline.records import (
     Objects,
 )
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.schema.inference import complete, infer
+from beam_pipeline.schema.inference import complete
 from tfrecord_dataset.format.feature import Feature
 
 JPEG = Image(file=FileRef(path="a.jpg"), format="jpeg", height=20, width=30)
@@ -51,10 +49,9 @@ def one_box(label, **attributes):
     return Objects(boxes=((0, 0, 1, 1),), labels=(label,), attributes=values)
 
 
-def schema_of(*features, declared=None):
-    records = [Inspected(key=str(i), features=each) for i, each in enumerate(features)]
-    found = infer(observe(records), num_records=len(records), declared=declared or {})
-    return {feature.name: feature for feature in found}
+def schema_of(*features, **declared):
+    records = (Inspected(key=str(i), features=each) for i, each in enumerate(features))
+    return {feature.name: feature for feature in inspecting.schema_of(*records, **declared)}
 
 
 def in_words(feature):
@@ -88,6 +85,7 @@ def in_words(feature):
         ("n", [1, 2.5], "scalar float32 [] n"),
         ("t", ["x", None], "text string [] t"),
         ("v", [array((5,))] * 2, "tensor float32 [5] v"),
+        ("v", [array((5,), "int8")], "tensor int64 [5] v"),
         ("large", [array((16, 17), "uint8")], "tensor uint8 [16, 17] large bytes"),
         ("doubles", [array((3,), "float64")], "tensor float64 [3] doubles bytes"),
         ("widths", [array((3,), "uint8"), array((3,), "int16")], "tensor int64 [3] widths"),
@@ -113,10 +111,10 @@ def test_infer(name, values, expected):
 
 def test_declared_classes_keep_their_order():
     boxes = {"boxes": Objects(boxes=((0, 0, 1, 1),), labels=("cat",))}
-    declared = {"boxes": ("dog", "cat", "emu")}
-    assert schema_of(boxes, declared=declared)["boxes"].classes == ("dog", "cat", "emu")
+    declared = ("dog", "cat", "emu")
+    assert schema_of(boxes, boxes=declared)["boxes"].classes == declared
     with pytest.raises(DataError, match="undeclared classes: cat"):
-        schema_of(boxes, declared={"boxes": ("dog",)})
+        schema_of(boxes, boxes=("dog",))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,7 @@ def examples(key, *lists):
         Inspected(
             key=f"a.tfrecord:{number}",
             features={}
-            if values is MISSING
+            if values is inference_cases.MISSING
             else {key: summary(_KINDS[type(values[0])] if values else "", values or [])},
             example=FileRef(path="a.tfrecord"),
         )
@@ -185,14 +183,14 @@ def examples(key, *lists):
 
 def inferred(key, *lists, declared=()):
     records = examples(key, *lists)
-    (feature,) = inferred_schema(*records, **{key: declared})
+    (feature,) = inspecting.schema_of(*records, **{key: declared})
     assert (feature.name, feature.key, feature.bare) == (key, key, True)
     return feature
 
 
-@pytest.mark.parametrize(("key", "records", "expected"), CASES)
+@pytest.mark.parametrize(("key", "records", "expected"), inference_cases.CASES)
 def test_infer_of_lists(key, records, expected):
-    assert stored_in_words(inferred(key, *records)) == expected
+    assert inference_cases.in_words(inferred(key, *records)) == expected
 
 
 @pytest.mark.parametrize(
@@ -203,7 +201,7 @@ def test_infer_of_lists(key, records, expected):
     ],
 )
 def test_the_shape_of_raw_numbers_is_not_guessed(value):
-    assert stored_in_words(inferred("a", [value], [value])) == "bytes string"
+    assert inference_cases.in_words(inferred("a", [value], [value])) == "bytes string"
 
 
 def test_lists_of_two_kinds_are_named_with_their_records():
@@ -224,7 +222,7 @@ def test_a_schema_declared_for_examples_is_completed():
         Inspected(
             key=f"a:{number}",
             features={
-                **dict.fromkeys(("pixels", "map"), summary("bytes", [PNG_START])),
+                **dict.fromkeys(("pixels", "map"), summary("bytes", [inference_cases.PNG])),
                 "breed": number,
             },
             example=FileRef(path="a"),

@@ -8,11 +8,13 @@ from eager_runner import yielded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.folders.pattern import parse_pattern
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.folders.structure import main_structure, merged, structures
+from beam_pipeline.sources.inputs import detect
 
 
 def structure_of(paths):
@@ -128,6 +130,12 @@ def test_links_are_followed_but_not_back_up(make_tree):
     (root / "bird").symlink_to(root / "dog")
     elements = yielded(ReadClassFolders(str(root)))
     assert {record.key for record in elements} == {"cat/1.jpg", "dog/2.jpg", "bird/2.jpg"}
+
+
+def test_lists_of_splits_are_splits(make_tree):
+    images = dict.fromkeys(("cat/1.jpg", "dog/1.jpg", "dog/2.jpg"), "")
+    root = make_tree({"train.txt": "cat/1.jpg\ndog/1.jpg\n", "test.txt": "dog/2.jpg\n"} | images)
+    assert ("splits", "test, train") in detect(BuildConfig(input=root)).understood
 
 
 def test_a_remote_folder_is_listed_in_parts(bucket):

@@ -29,11 +29,11 @@ from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.runner import local_runner
 from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import rejects
-from beam_pipeline.write.commit import check_counts, commit
+from beam_pipeline.write.commit import check_counts, commit, is_build_file
+from beam_pipeline.write.directories import working_dir, working_root
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.rejects import SortedRejects
-from beam_pipeline.write.sink import split_sink
-from beam_pipeline.write.working_directory import working_dir, working_root
+from beam_pipeline.write.stage import split_sink
 
 NUM_SHARDS = 24
 PLAN = Plan(
@@ -277,10 +277,6 @@ def written(split, number, num_records):
 ALL = (written("train", 0, 6), written("train", 1, 4), written("test", 0, 2))
 
 
-def test_counts_that_add_up():
-    check_counts(COUNTED, ALL, num_rejected=3, num_read=15)
-
-
 @pytest.mark.parametrize(
     ("shards", "num_rejected", "num_read"),
     [
@@ -299,7 +295,28 @@ def test_counts_that_add_up():
     ],
 )
 def test_what_does_not_add_up(shards, num_rejected, num_read):
+    check_counts(COUNTED, ALL, num_rejected=3, num_read=15)
     with pytest.raises(
         CountMismatchError, match=f"{num_read} records were read, but .*nothing was"
     ):
         check_counts(COUNTED, shards, num_rejected, num_read)
+
+
+SHARD = "pets-train.tfrecord-00000-of-00005"
+
+
+def test_only_files_of_builds_are_replaced():
+    theirs = [
+        *("metadata.json", SHARD, f"index/{SHARD}.parquet", f"index/{SHARD}.idx"),
+        *(f"idx/{SHARD}.idx", f"{SHARD}.gz", f"index/{SHARD}.gz.parquet"),
+        *("image.class.label.labels.txt", "label_map.pbtxt", "label_map.csv", "features.json"),
+        *("report.html", "report.json", "statistics.json", "croissant.json", "build.json"),
+        *("rejects.jsonl", "failed-rejects.jsonl"),
+        f"features.json.{'0a' * 16}.partial",
+    ]
+    users = [
+        *("notes.txt", f"{SHARD}.bak", f"idx/old-{SHARD}.idx", SHARD.replace("pets", "cats")),
+        *(f"mine/{SHARD}", "download.partial"),
+    ]
+    config = BuildConfig(output="/out", name="pets")
+    assert [path for path in theirs + users if is_build_file(config, path)] == theirs

@@ -13,7 +13,7 @@ import pytest
 
 import beam_pipeline
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.write.working_directory import restore_dataset
+from beam_pipeline.write.directories import restore_dataset
 from tfrecord_dataset.json_file import check_seal
 
 DATASET = "pets/1.0.0"

@@ -15,6 +15,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.write import commit
 from beam_pipeline.write.claim import exclusive
+from beam_pipeline.write.directories import shards_dir, working_dir
 from beam_pipeline.write.receipts import (
     Receipt,
     drop_unfinished,
@@ -22,7 +23,6 @@ from beam_pipeline.write.receipts import (
     receipt_path,
     write_receipt,
 )
-from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset.json_file import sealed
 
 FILES = {
@@ -38,6 +38,10 @@ def config(request, tmp_path):
     return beam_pipeline.BuildConfig(output=str(output), name="pets")
 
 
+def written(path, data):
+    return TemporaryFile(str(path), len(data), hashlib.sha256(data).hexdigest())
+
+
 @pytest.fixture
 def receipt(config):
     """The receipt of a finished part, with its files."""
@@ -46,7 +50,7 @@ def receipt(config):
         inner = final if storage.is_remote(config.output) else inner
         path, data = storage.join(shards_dir(config), inner), b"%d2345" % number
         storage.write_bytes(path, data)
-        files[final] = TemporaryFile(path, len(data), hashlib.sha256(data).hexdigest())
+        files[final] = written(path, data)
     receipt = Receipt(digest="same", num_bytes=5, files=files)
     write_receipt(config, "train-00000", receipt)
     return receipt
@@ -184,7 +188,7 @@ def test_a_path_that_leads_out_by_a_link(tmp_path):
     (tmp_path / "mine").write_bytes(data)
     (folder / "train").mkdir(parents=True)
     (folder / "train/00000-a").symlink_to(tmp_path / "mine")
-    file = TemporaryFile(str(folder / "train/00000-a"), 5, hashlib.sha256(data).hexdigest())
+    file = written(folder / "train/00000-a", data)
     receipt = Receipt(digest="same", num_bytes=5, files={"pets-train": file})
     write_receipt(config, "train-00000", receipt)
     assert finished_part(config, "train-00000", "same", ["pets-train"]) is None
@@ -195,7 +199,7 @@ def test_an_output_that_was_moved_or_is_a_link(tmp_path):
     config = beam_pipeline.BuildConfig(output=str(tmp_path / "out"), name="pets")
     path = storage.join(working_dir(config), "train/a")
     storage.write_bytes(path, b"1")
-    file = TemporaryFile(path, 1, hashlib.sha256(b"1").hexdigest())
+    file = written(path, b"1")
     write_receipt(config, "a", Receipt(digest="same", num_bytes=1, files={"pets-train": file}))
     (tmp_path / "out").rename(tmp_path / "moved")
     (tmp_path / "out").symlink_to("moved")
@@ -297,27 +301,22 @@ def test_a_shard_on_a_store_that_is_not_what_was_written_is_named(finish_shards,
     assert beam_pipeline.verify(beam_pipeline.build(config)) == []
 
 
-def test_damaged_shards_are_written_anew(finish_shards, tmp_path, warned):
+def test_damaged_shards_are_written_anew_and_whole_ones_taken(finish_shards, tmp_path, warned):
     config = finish_shards(tmp_path / "out")
     damage(config, 0, ".tfrecord", lambda whole: bytes(len(whole)))
     damage(config, 1, ".parquet")
     damage(config, 2, ".json")
-    info = beam_pipeline.build(config)
-    assert len(warned()) == 3
-    assert beam_pipeline.verify(info) == []
-    undisturbed = dataclasses.replace(config, output=str(tmp_path / "undisturbed"))
-    assert all_digests(info.path) == all_digests(beam_pipeline.build(undisturbed).path)
-
-
-def test_whole_shards_are_taken(finish_shards, tmp_path, warned):
-    config = finish_shards(tmp_path / "out")
-    damage(config, 3, ".tfrecord")
-    shards = {
+    before = {
         path.name.partition("-")[0]: path.stat().st_ino
         for path in Path(working_dir(config), "train").iterdir()
     }
     info = beam_pipeline.build(config)
-    taken = [path.stat().st_ino for path in sorted(Path(info.path).glob("pets-*"))]
-    assert taken[:3] == [shards[f"{number:05d}"] for number in range(3)]
-    assert taken[3] != shards["00003"]
-    assert len(warned()) == 1
+    shards = [path.stat().st_ino for path in sorted(Path(info.path).glob("pets-*"))]
+    assert [inode == before[f"{number:05d}"] for number, inode in enumerate(shards)] == [
+        *[False] * 3,
+        True,
+    ]
+    assert len(warned()) == 3
+    assert beam_pipeline.verify(info) == []
+    undisturbed = dataclasses.replace(config, output=str(tmp_path / "undisturbed"))
+    assert all_digests(info.path) == all_digests(beam_pipeline.build(undisturbed).path)

@@ -34,8 +34,8 @@ from beam_pipeline.running import parallel
 from beam_pipeline.running.runner import PLAIN_JOB
 from beam_pipeline.write import commit as committing
 from beam_pipeline.write.claim import others_named
+from beam_pipeline.write.directories import shards_dir, working_dir
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
-from beam_pipeline.write.working_directory import shards_dir, working_dir
 from tfrecord_dataset import durable
 from tfrecord_dataset.json_file import check_seal
 from tfrecord_dataset.store import clients, objects, requests, threads

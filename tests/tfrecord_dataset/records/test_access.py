@@ -1,4 +1,4 @@
-"""Records by number: selection, processes and threads, and messages about damage."""
+"""Records by number: selection, processes, threads, imports, and messages about damage."""
 
 import dataclasses
 import gzip
@@ -6,6 +6,7 @@ import io
 import json
 import multiprocessing
 import pickle
+import pkgutil
 import shutil
 from pathlib import Path
 
@@ -248,4 +249,14 @@ def test_it_loads_no_tensorflow_beam_or_pyarrow():
         "import sys, tfrecord_dataset; assert 'numpy' not in sys.modules; "
         f"tfrecord_dataset.open({str(GOLDEN)!r})['train'][0]"
     )
+    assert not loaded & {"apache_beam", "beam_pipeline", "pyarrow", "tensorflow", "trainer"}
+
+
+def test_no_module_of_it_loads_what_is_heavy():
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(tfrecord_dataset.__path__, "tfrecord_dataset.")
+    ]
+    loaded = modules_after(f"import {', '.join(names)}")
+    assert set(names) <= loaded
     assert not loaded & {"apache_beam", "beam_pipeline", "pyarrow", "tensorflow", "trainer"}

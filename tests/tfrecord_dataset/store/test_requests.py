@@ -1,4 +1,4 @@
-"""Every request is retried during every kind of outage."""
+"""Every request is retried during every kind of outage, and no secret is displayed."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +9,7 @@ from fake_store import OUTAGES
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store import clients, objects, requests
 from tfrecord_dataset.store.clients import client_and_key
+from tfrecord_dataset.store.urls import unsigned
 
 SLOW = pytest.mark.slow
 
@@ -176,3 +177,23 @@ def test_requests_draw_none_of_the_random_numbers_of_a_training(bucket):
     content(f"{url}/x")
     assert store.out.is_set()
     assert random.getstate() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        pytest.param("/a/why?token=1.jpg", "/a/why?token=1.jpg", id="a file"),
+        pytest.param("s3://b/part-?.csv", "s3://b/part-?.csv", id="a pattern"),
+        pytest.param("https://h/i.png?id=7", "https://h/i.png?id=7", id="a query that means more"),
+        pytest.param("https://me:pass@h:8/i.png", "https://h:8/i.png", id="password"),
+        pytest.param("http://token@h", "http://h", id="user"),
+        pytest.param("https://h/i.png?X-Amz-Date=1&X-Amz-Signature=a", "https://h/i.png", id="S3"),
+        pytest.param("https://h/i?X-Goog-Credential=a", "https://h/i", id="Google"),
+        pytest.param("https://h/c/i.png?sv=1&sr=b&sig=a%2Fb", "https://h/c/i.png", id="Azure"),
+        pytest.param("https://h/i.png?access_token=a", "https://h/i.png", id="token"),
+        pytest.param("https://h/i.png?opaque", "https://h/i.png", id="no parameter"),
+    ],
+)
+def test_unsigned(path, name):
+    assert unsigned(path) == name
+    assert unsigned(name) == name

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from damages import cut, flip, make_folder
 
 import trainer
 from tfrecord_dataset.records import index
@@ -106,35 +107,15 @@ def kept(request, open_folder, monkeypatch, write_dataset, schema, colored_recor
     return Kept(request.param, open_folder, make, bucket)
 
 
-def flip(path, offset):
-    with path.open("r+b") as file:
-        file.seek(offset)
-        (byte,) = file.read(1)
-        file.seek(offset)
-        file.write(bytes([byte ^ 4]))
-
-
-def replace_by_folder(path):
-    path.unlink()
-    (path / "a").mkdir(parents=True)
-
-
-DAMAGES = {
-    "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "a bit": lambda path: flip(path, path.stat().st_size // 2),
-    "a folder": replace_by_folder,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [cut, flip, make_folder])
 def test_what_is_kept_is_made_again_or_named(kept, damage):
     expected = kept.read(kept.open())
     paths = kept.files
     for path in paths:
-        DAMAGES[damage](path)
+        damage(path)
 
     def named(told):
-        return damage == "a folder" and any(str(path) in told for path in paths)
+        return damage is make_folder and any(str(path) in told for path in paths)
 
     if not kept.reads(expected, named):
         for path in paths:
@@ -144,12 +125,12 @@ def test_what_is_kept_is_made_again_or_named(kept, damage):
     assert all(path.is_file() for path in paths)
 
 
-@pytest.mark.parametrize("damage", ["cut", "a bit"])
+@pytest.mark.parametrize("damage", [cut, flip])
 def test_damage_while_it_is_used(kept, damage):
     dataset = kept.open()
     expected = kept.read(dataset)
     for path in kept.files:
-        DAMAGES[damage](path)
+        damage(path)
     assert kept.read(dataset) == expected
     assert kept.read(kept.open()) == expected
 

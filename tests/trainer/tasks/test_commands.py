@@ -115,22 +115,16 @@ def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypat
 LENGTHS = [1, 8, 2, 5] * 4
 
 
-def run_command(name, data, run, *more):
-    """Run a command, with two steps of training, and return the exit code."""
-    where = ["--data", str(data), "--output" if name == "train" else "--run", str(run)]
-    steps = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "8", "--seed", "1"]
-    return main([name, *where, "--devices", "cpu", *(steps if name == "train" else ()), *more])
+def words(name, folder, file, *more):
+    """Return the words of a command on a file in a folder with a run; training has two steps."""
+    where = ["--data", folder / file, "--output" if name == "train" else "--run", folder / "run"]
+    return [*map(str, (name, *where, *(STEPS.split() if name == "train" else ()), *more))]
 
 
 @pytest.fixture
-def command(tmp_path, capsys):
-    """A function (command, file, more options) to (exit code, stdout, stderr); two steps."""
-
-    def run(name, file, *more):
-        code = run_command(name, tmp_path / file, tmp_path / "run", *more)
-        return code, *capsys.readouterr()
-
-    return run
+def command(tmp_path, start):
+    """A function (command, file, more options) to (exit code, stdout, stderr)."""
+    return lambda name, file, *more: start(*words(name, tmp_path, file, *more))
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +132,7 @@ def weighed_run(tmp_path_factory, write_records):
     """A folder with a run and its training data, train.tfrecord."""
     folder = tmp_path_factory.mktemp("weighed")
     write_records(folder / "train.tfrecord", sequences(LENGTHS))
-    weight = ["--sample-weight", "weight"]
-    assert run_command("train", folder / "train.tfrecord", folder / "run", *weight) == 0
+    assert main(words("train", folder, "train.tfrecord", "--sample-weight", "weight")) == 0
     return folder
 
 
@@ -155,10 +148,6 @@ def sequences(lengths):
         {"sequence": rng.integers(0, 9, length).tolist(), "weight": 0.5, "label": number % 2}
         for number, length in enumerate(lengths)
     ]
-
-
-def feature_declarations(run_path):
-    return json.loads((run_path / "task.json").read_text())["features"]
 
 
 WITHOUT_WEIGHT = [{"sequence": sequence["sequence"], "label": 1} for sequence in sequences(LENGTHS)]
@@ -197,13 +186,15 @@ def test_a_run_knows_what_its_inputs_are(
 
 @pytest.mark.slow
 def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path, write_records):
-    before = feature_declarations(tmp_path / "run")
+    file = tmp_path / "run/task.json"
+    before = file.read_bytes()
 
     code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "2")
 
     assert code == 0, err
-    assert feature_declarations(tmp_path / "run") == before
-    assert [each["name"] for each in before] == ["sequence", "label", "weight"]
+    assert file.read_bytes() == before
+    names = [each["name"] for each in json.loads(before)["features"]]
+    assert names == ["sequence", "label", "weight"]
 
     write_records(tmp_path / "train.tfrecord", sequences([5] * 16))
     code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "3")
@@ -246,7 +237,7 @@ def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write
     records = sequences([5] * 16)
     del records[3]["weight"]  # it has a default
     write_records(tmp_path / "a.tfrecord", records)
-    declared = ["--schema", str(tmp_path / "schema.json")]
+    declared = ["--schema", tmp_path / "schema.json"]
 
     code, _, err = command("train", "a.tfrecord", "--sample-weight", "weight", *declared)
 
@@ -267,4 +258,4 @@ def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_re
     (tmp_path / "schema.json").write_text(json.dumps(schema | {"label": {"kind": "class_label"}}))
 
     assert command("evaluate", "test.tfrecord")[0] == 2
-    assert command("evaluate", "test.tfrecord", "--schema", str(tmp_path / "schema.json"))[0] == 0
+    assert command("evaluate", "test.tfrecord", "--schema", tmp_path / "schema.json")[0] == 0

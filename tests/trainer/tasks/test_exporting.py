@@ -86,11 +86,9 @@ def write_questions(folder, directory, dataset, task):
 @pytest.fixture(scope="module")
 def predicted(directory_of, tmp_path_factory):
     """A function from a kind to (folder of a run and inputs, task, rows of `predict`)."""
-    found = {}
 
+    @functools.cache
     def get(kind):
-        if kind in found:
-            return found[kind]
         folder = tmp_path_factory.mktemp("exported")
         # Padding and cutting are also in the graph.
         pad = {"sequence": 5} if kind in ("sequence", "series", "tags") else {}
@@ -103,7 +101,7 @@ def predicted(directory_of, tmp_path_factory):
         options |= {"min_score": 0.0} if kind == "boxes" else {}
         predict(PredictConfig(inputs=(str(directory_of(kind)),), **options))
         rows = [json.loads(line) for line in output.read_text().splitlines()]
-        return found.setdefault(kind, (folder, task, rows))
+        return folder, task, rows
 
     return get
 

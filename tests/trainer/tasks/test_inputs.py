@@ -293,20 +293,16 @@ def test_files_to_predict_for_that_cannot_be_read(
         [*read_items([str(tmp_path / name)], task, declare("t=text label"))]
 
 
-def test_a_long_text_in_a_csv_is_read(choose, declare, tmp_path):
+def test_a_long_text_in_a_csv_and_the_name_of_a_file_are_read(choose, declare, tmp_path):
     (tmp_path / "a.csv").write_text("t\n" + "word " * 100_000)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/0a1b.txt").write_text("word")
     task, _ = choose("t=text label")
+    paths = [str(tmp_path / name) for name in ("a.csv", "folder")]
 
-    [item] = read_items([str(tmp_path / "a.csv")], task, declare("t=text label"))
-    assert len(item.example) > 500_000
-
-
-def test_the_name_of_a_file_is_a_column(choose, declare, tmp_path):
-    (tmp_path / "0a1b.txt").write_text("word")
-    task, _ = choose("t=text label")
-
-    [item] = read_items([str(tmp_path)], task, declare("t=text label"))
-    assert item.row == {"stem": "0a1b"}
+    of_row, of_file = read_items(paths, task, declare("t=text label"))
+    assert len(of_row.example) > 500_000
+    assert of_file.row == {"stem": "0a1b"}
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e-12, 1.0, 1e15, 1e30])

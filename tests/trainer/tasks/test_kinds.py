@@ -86,14 +86,11 @@ def evaluated(plan, dataset, model=None, task=None):
 @pytest.fixture(scope="module")
 def trained(make_kind_plan, dataset_of, on_replicas):
     """A function (kind, replicas) to plan, history and evaluation after 6 steps."""
-    results = {}
 
+    @functools.cache
     def get(kind, replicas):
-        key = (kind, replicas)
-        if key not in results:
-            plan = make_kind_plan(kind, on_replicas(replicas))
-            results[key] = plan, run(plan), evaluated(plan, dataset_of(kind))
-        return results[key]
+        plan = make_kind_plan(kind, on_replicas(replicas))
+        return plan, run(plan), evaluated(plan, dataset_of(kind))
 
     return get
 

@@ -145,7 +145,6 @@ def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
 
 
 def _twice(x: Tensor) -> Tensor:
-    """Upsample to twice the height and width."""
     return keras.layers.UpSampling2D(2)(x)
 
 

@@ -21,24 +21,26 @@ def nobody():
     return f"localhost:{port}"
 
 
+def prepared(*options):
+    beams = PipelineOptions(list(options))
+    start = time.monotonic()
+    try:
+        cluster_of(beams).prepare("/data", [])
+    finally:
+        assert time.monotonic() - start < 10
+    return beams
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        ["--runner=FlinkRunner", "--flink_master={}"],
-        ["--runner=FlinkRunner", "--job_endpoint={}"],
-        ["--runner=PortableRunner", "--job_endpoint={}"],
-    ],
+    ("runner", "option"),
+    [("Flink", "flink_master"), ("Flink", "job_endpoint"), ("Portable", "job_endpoint")],
 )
-def test_a_dead_endpoint_is_named(nobody, tmp_path, options):
+def test_a_dead_endpoint_is_named(nobody, runner, option):
     """It may answer later: exit code 1, after which a Kubernetes Job retries."""
-    started = time.monotonic()
-    message = f"nothing answers at {options[1].format(nobody)} .*start the (cluster|job server)"
+    message = f"nothing answers at --{option}={nobody} .*start the (cluster|job server)"
     with pytest.raises(UnavailableError, match=message) as error:
-        cluster_of(PipelineOptions([option.format(nobody) for option in options])).prepare(
-            str(tmp_path), []
-        )
+        prepared(f"--runner={runner}Runner", f"--{option}={nobody}")
     assert error.value.exit_code == 1
-    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:http", "flink://"])
@@ -90,16 +92,6 @@ def test_a_missing_jar_is_named_with_its_remedy(tmp_path, monkeypatch, given):
     jar.parent.mkdir()
     jar.touch()
     assert flink.find_jar(None, "1.19") == str(jar)
-
-
-def prepared(*options, output="/data", inputs=()):
-    beams = PipelineOptions(list(options))
-    start = time.monotonic()
-    try:
-        cluster_of(beams).prepare(output, inputs)
-    finally:
-        assert time.monotonic() - start < 10
-    return beams
 
 
 @pytest.mark.parametrize(

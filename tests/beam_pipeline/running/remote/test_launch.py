@@ -35,10 +35,10 @@ class Answers:
         raise AssertionError
 
 
-def launch_over(folder, says, mark):
-    """Launch build "b" over the record of a job of build "a" or "b"."""
+def launch_over(folder, says, mark, build="b"):
+    """Launch a build over the record of a job of the same or another build."""
     return Launch(
-        cluster=Answers(says), folder=str(folder), name="pets", build="b", mark=lambda: mark
+        cluster=Answers(says), folder=str(folder), name="pets", build=build, mark=lambda: mark
     )
 
 
@@ -69,14 +69,8 @@ def test_an_earlier_job_that_has_ended(tmp_path, build, says, mark, finished):
 def test_another_password_is_the_same_build(tmp_path):
     """The record next to the dataset contains no password."""
     leave_record(tmp_path / "job", "b of https://***@host/pets?signature=***")
-    launch = Launch(
-        cluster=Answers(JobState.ENDED),
-        folder=str(tmp_path / "job"),
-        name="pets",
-        build="b of https://me:secret@host/pets?signature=secret",
-        mark=lambda: "newer",
-    )
-    assert launch.finished_earlier()
+    build = "b of https://me:secret@host/pets?signature=secret"
+    assert launch_over(tmp_path / "job", JobState.ENDED, "newer", build).finished_earlier()
 
 
 def test_a_job_of_other_options_that_still_runs(tmp_path):

@@ -15,7 +15,13 @@ from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles
 from beam_pipeline.sources.annotations.line_files import KittiFiles
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
 from beam_pipeline.sources.annotations.voc import VocFiles
-from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles, parse_labels, read_config
+from beam_pipeline.sources.annotations.yolo import (
+    YoloConfig,
+    YoloFiles,
+    class_names,
+    parse_labels,
+    read_config,
+)
 from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
 
@@ -54,13 +60,14 @@ def images_of_voc(number):
 def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held_of_each):
     held = []
     monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: Buckets(BUCKETS))
+    monkeypatch.setattr(side_files, "_PATHS_PER_BATCH", 7)
     monkeypatch.setattr(
         side_files, "gather", lambda batches: held.append(list(gather(batches))) or iter(held[-1])
     )
     root = make_tree(tree)
     elements = yielded(ReadSideFiles.of(root, files(root)))
     records = [element for element in elements if isinstance(element, Record)]
-    assert len({record.key for record in records}) == COUNT
+    assert len(records) == len({record.key for record in records}) == COUNT
     assert sum(map(len, held)) >= held_of_each * COUNT
     assert max(map(len, held)) < held_of_each * COUNT * 2 / BUCKETS
 
@@ -125,3 +132,8 @@ def test_a_label_file_has_a_bound_of_boxes(monkeypatch):
     assert len(parse_labels(BOX * 10, YoloConfig()).boxes) == 10
     with pytest.raises(RecordError, match="more than 10 boxes of one image"):
         parse_labels(BOX * 11, YoloConfig())
+
+
+def test_classes_of_which_nothing_is_said():
+    assert class_names(None, "", "data.yaml") is None
+    assert class_names({"0": "a", "7": "b"}, "", "data.yaml") == {0: "a", 7: "b"}

@@ -9,7 +9,7 @@ import pytest
 from file_bytes import tar_bytes
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.tar_members import read_members
+from beam_pipeline.files.archive.members import read_members
 
 NAMES = ["a/1.jpg", "a/1.txt", "empty.bin", "ä日.txt", f"{'long/' * 60}name.jpg"]
 

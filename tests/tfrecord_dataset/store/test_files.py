@@ -1,4 +1,4 @@
-"""Complete copies of a store's files: when they are made, checked, kept and deleted."""
+"""Files pinned as they were opened: local ones, and complete copies of a store's files."""
 
 import dataclasses
 import hashlib
@@ -11,12 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from damages import make_folder
 
 from tfrecord_dataset.store import cache as store_cache
-from tfrecord_dataset.store import clients, objects
+from tfrecord_dataset.store import clients, objects, pinned_files
 from tfrecord_dataset.store.cache import ShardCache
 from tfrecord_dataset.store.folders import RemoteFiles
 from tfrecord_dataset.store.objects import RemoteFile, describe
+from tfrecord_dataset.store.pinned_files import LocalFiles
 from trainer.errors import ConfigError, DatasetChangedError, DatasetDamagedError, TrainerError
 
 NUM_BYTES = 2500
@@ -129,11 +131,6 @@ def test_a_killed_download_is_never_whole_and_goes(stored, cache):
     assert fetched(cache, files[0]) == content(0)
 
 
-def replace_by_folder(path):
-    path.unlink()
-    (path / "a").mkdir(parents=True)
-
-
 def replace_by_link(path):
     path.unlink()
     path.symlink_to("/etc/hostname")
@@ -158,7 +155,7 @@ def test_what_is_not_a_copy_is_fetched_again(stored, cache, damage):
 def test_what_cannot_be_replaced_is_named(stored, cache):
     files, _ = stored
     path = cache.fetch(files[0])
-    replace_by_folder(Path(path))
+    make_folder(Path(path))
     with pytest.raises(TrainerError, match=f"{path} in the cache folder cannot be written"):
         cache.fetch(files[0])
 
@@ -294,3 +291,27 @@ def test_files_that_do_not_fit_are_read_by_ranges(stored, cache):
     assert copies(cache) == []
     small = RemoteFiles(files, ShardCache(cache.folder, 1))
     assert read(small, 5, NUM_BYTES) == content(5)
+
+
+def contents(files):
+    with files.open(0) as read:
+        return read(99, 0)
+
+
+def test_replaced_files_are_read_if_they_are_held_and_else_named(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    held = LocalFiles([str(path)])
+    monkeypatch.setattr(pinned_files, "most_open_files", lambda: 0)
+    monkeypatch.chdir(tmp_path)
+    opened_each_time = LocalFiles(["a"])
+    monkeypatch.chdir("/")
+    assert contents(opened_each_time) == b"old"
+    (tmp_path / "b").write_bytes(b"new")
+    os.replace(tmp_path / "b", path)
+
+    before = len(os.listdir("/proc/self/fd"))
+    assert [contents(held) for _ in range(3)] == [b"old"] * 3
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(DatasetChangedError, match="was changed or deleted while it was read"):
+        contents(opened_each_time)

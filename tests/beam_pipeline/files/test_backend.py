@@ -8,13 +8,13 @@ import pytest
 from fresh_python import printed
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files import faults, storage
+from beam_pipeline.files import backend, storage
 from beam_pipeline.records import FileRef
 
 # Reads a file while the process may not open another one, for 0.3 seconds or forever.
 TOO_MANY_OPEN_FILES = """
 import os, resource, sys, threading
-from beam_pipeline.files import faults, storage
+from beam_pipeline.files import backend, storage
 from beam_pipeline.records import FileRef
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 held = []
@@ -26,7 +26,7 @@ except OSError:
 if sys.argv[1] == "passes":
     threading.Timer(0.3, lambda: list(map(os.close, held))).start()
 else:
-    faults._PAUSES_S = (0.01, 0.01)
+    backend._PAUSES_S = (0.01, 0.01)
 try:
     print(storage.read_bytes(FileRef(path=sys.argv[2])))
 except OSError as error:
@@ -43,7 +43,7 @@ def test_too_many_open_files(tmp_path, duration, expected):
 
 
 def test_a_fault_that_lasts_is_not_a_reject(monkeypatch):
-    monkeypatch.setattr(faults, "_PAUSES_S", (0.01, 0.01))
+    monkeypatch.setattr(backend, "_PAUSES_S", (0.01, 0.01))
     with (
         pytest.raises(OSError, match="Input/output error"),
         storage.opened("/proc/self/mem") as file,
@@ -53,7 +53,7 @@ def test_a_fault_that_lasts_is_not_a_reject(monkeypatch):
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EAGAIN])
 def test_a_call_is_repeated_until_it_succeeds(number, monkeypatch):
-    monkeypatch.setattr(faults, "_PAUSES_S", (0.01, 0.01))
+    monkeypatch.setattr(backend, "_PAUSES_S", (0.01, 0.01))
     errors = [OSError(number, "x"), OSError(number, "x")]
 
     def call(value):
@@ -61,13 +61,13 @@ def test_a_call_is_repeated_until_it_succeeds(number, monkeypatch):
             raise errors.pop()
         return value
 
-    assert faults.retry(call)(7) == 7
+    assert backend.retry(call)(7) == 7
 
 
 def test_a_missing_file_is_looked_for_once():
     calls = []
 
-    @faults.retry
+    @backend.retry
     def call():
         calls.append(1)
         raise FileNotFoundError(errno.ENOENT, "x")

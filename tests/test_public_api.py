@@ -1,8 +1,11 @@
-"""Every public function has an example in its docstring, and all examples run."""
+"""Public names are seen by editors and type checkers, and have examples, which all run."""
 
+import ast
 import doctest
 import importlib
 import inspect
+import pydoc
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 import beam_pipeline
 import tfrecord_dataset
 import trainer
+from tfrecord_dataset.errors import ConfigError
 
 _CELLS = Path(__file__).parent.parent / "examples/data/cells"
 _PACKAGES = (beam_pipeline, tfrecord_dataset, trainer)
@@ -67,3 +71,47 @@ def test_the_examples_run(package, tmp_path, monkeypatch):
         said: list[str] = []
         assert runner.run(text, out=said.append).failed == 0, "".join(said)
     assert runner.tries
+
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("beam_pipeline", "tfrecord_dataset", "trainer")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_type_checkers_see_every_name(package):
+    tree = ast.parse((ROOT / package / "__init__.py").read_text())
+    seen = {
+        name.asname or name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module not in ("typing", "collections.abc")
+        for name in node.names
+    }
+    assert set(importlib.import_module(package).__all__) <= seen
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_shell_completes_every_name(package):
+    module = importlib.import_module(package)
+    assert set(module.__all__) | {"__version__"} <= set(dir(module))
+    assert module.__version__[0].isdigit()
+    for name in dir(module):
+        getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["beam_pipeline.build", "beam_pipeline.BuildConfig", "trainer.train"]
+)
+def test_the_help_of_python_is_readable(name):
+    text = pydoc.render_doc(name, renderer=pydoc.plaintext)
+    assert len(text) < 12_000
+    assert max(map(len, text.splitlines())) <= 110
+    assert re.search(r"^[ |]+seed: ", text, re.M)
+
+
+@pytest.mark.parametrize("package", [beam_pipeline, tfrecord_dataset, trainer])
+@pytest.mark.parametrize("value", [5, None, b"data/cells", "", [], [3]])
+def test_what_is_not_a_path_is_refused_in_words(package, value):
+    with pytest.raises(
+        ConfigError, match="is not a path; give the path of a dataset's folder or files"
+    ):
+        package.open(value)

@@ -1,10 +1,12 @@
-"""Files that are on disk before their names; power cuts are tested in write/."""
+"""Files that are on disk before their names, and untrusted paths; power cuts are in write/."""
 
 import os
 
 import pytest
 
 from tfrecord_dataset import durable
+from tfrecord_dataset.errors import DatasetDamagedError
+from tfrecord_dataset.inner_paths import inner_path
 
 
 def test_a_file_takes_its_name_whole(tmp_path):
@@ -96,3 +98,21 @@ def test_a_rename_that_fails_is_undone(tmp_path, monkeypatch):
     durable.restore_folder(str(new), str(place))
     assert (place / "file").read_text() == "old"
     assert (new / "file").read_text() == "new"
+
+
+@pytest.mark.parametrize("path", ["a", "index/a.parquet", "a/b/c", "..a", "a..", "ü b"])
+def test_paths_below_the_folder_are_taken(path):
+    assert inner_path(path, "here") == path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", ".", "..", "../a", "a/../../b", "a/../b", "/a", "//a", "a//b", "./a", "a/"),
+        *("a\0b", "a\\b", "s3://b/c", "http://host/x", "file:///etc/passwd"),
+        *(None, 3, ["a"], {"a": 1}),
+    ],
+)
+def test_others_are_refused(path):
+    with pytest.raises(DatasetDamagedError, match=r"here is .* not a path below"):
+        inner_path(path, "here")

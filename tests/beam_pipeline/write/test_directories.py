@@ -6,7 +6,7 @@ import pytest
 
 from beam_pipeline import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.write.overlap import check_apart
+from beam_pipeline.write.directories import check_apart
 
 READS_ITS_OWN = "choose another --output or --name"
 REPLACES_IT = "which the build replaces or deletes; choose another --output, --name or --version"
