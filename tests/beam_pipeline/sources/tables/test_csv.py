@@ -80,6 +80,19 @@ def test_rows_are_those_that_pythons_writer_wrote(tmp_path_factory, rows):
     assert rows_of(str(path), column_names=["x", "y", "z"])[1:] == expected
 
 
+def test_lines_of_rows_and_of_what_is_not_a_row(write):
+    text = 'a,b\n1,2\n\n3\n"x\ny",5\n6,7,"p\nq"\n9,"10\n11"\n12,13\n'
+    wrong = "3 fields where the header has 2, in 2 lines: is a quote not closed?: '6,7,\"p\\nq\"'"
+    assert rows_of(write("a.csv", text)) == [
+        (2, {"a": "1", "b": "2"}),
+        (4, "1 fields where the header has 2: '3'"),
+        (5, {"a": "x\ny", "b": "5"}),
+        (7, wrong),
+        (9, {"a": "9", "b": "10\n11"}),
+        (11, {"a": "12", "b": "13"}),
+    ]
+
+
 @pytest.mark.parametrize(
     ("small", "large", "longest"),
     [
