@@ -1,4 +1,4 @@
-"""Batches: names, shapes, values, inputs and targets, padded boxes, and errors for wrong arguments."""
+"""Batches: names, shapes, values, inputs and targets, boxes, and errors for wrong arguments."""
 
 import numpy as np
 import pytest
