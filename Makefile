@@ -67,7 +67,7 @@ coverage: $(READY)
 
 # 200 random changes of the rooms that data could get lost in, each with the tests that should fail
 # for it; what they survive is printed. Takes an hour or more.
-MUTATED ?= beam_pipeline/assign beam_pipeline/kinds beam_pipeline/write beam_pipeline/dataset beam_pipeline/tfrecord \
+MUTATED ?= beam_pipeline/assign beam_pipeline/kinds beam_pipeline/write beam_pipeline/dataset beam_pipeline/tfrecord.py \
   tfrecord_dataset trainer/order.py trainer/training/checkpoint.py
 mutations: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[mutations]'

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from beam_pipeline.dataset.difference import diff as diff
     from beam_pipeline.dataset.opening import Dataset as Dataset
     from beam_pipeline.dataset.opening import open as open
-    from beam_pipeline.dataset.verification.whole_dataset import verify as verify
+    from beam_pipeline.dataset.verification import verify as verify
     from beam_pipeline.errors import BeamTFRecordsError as BeamTFRecordsError
     from beam_pipeline.errors import ConfigError as ConfigError
     from beam_pipeline.errors import DataError as DataError
     from beam_pipeline.media.audio import AudioOptions as AudioOptions
-    from beam_pipeline.media.image_options import ImageOptions as ImageOptions
+    from beam_pipeline.media.images import ImageOptions as ImageOptions
     from beam_pipeline.pipeline import WriteDataset as WriteDataset
     from beam_pipeline.pipeline import build as build
     from beam_pipeline.pipeline import plan as plan
@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "config": "BuildConfig",
-    "media.image_options": "ImageOptions",
+    "media.images": "ImageOptions",
     "media.audio": "AudioOptions",
     "pipeline": "WriteDataset build plan",
     "dataset.adoption": "adopt",
     "dataset.difference": "Difference diff",
     "report.page": "write_report",
     "dataset.opening": "Dataset open",
-    "dataset.verification.whole_dataset": "verify",
+    "dataset.verification": "verify",
     "schema.declaration": "Feature parse_schema read_schema",
     "records": (
         "Array Audio ClassLabel ClassLabels DeclaredClasses FileRef Image Map Objects RawFile "

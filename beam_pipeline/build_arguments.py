@@ -1,13 +1,13 @@
 """Options that `build` and `plan` take as keywords, for editors and type checkers.
 
-Made of `BuildConfig` by tests/options_page.py.
+Made of `BuildConfig` by tests/generated_pages.py.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.format.feature import Feature
 
 

@@ -7,11 +7,10 @@ from typing import Annotated
 from beam_pipeline import option_values as values
 from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
-from beam_pipeline.kinds.rules import POLICIES as BOX_POLICIES
-from beam_pipeline.kinds.rules import Policy
-from beam_pipeline.layout_names import AUTO, layout_names
+from beam_pipeline.kinds.kind import POLICIES as BOX_POLICIES
+from beam_pipeline.kinds.kind import Policy
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.option_values import parse_bytes
@@ -115,10 +114,12 @@ class BuildOptions(Options):
     layout: Annotated[
         str,
         BuildOption(
-            "how the input is laid out (default: detect it)", metavar="LAYOUT", choices=layout_names
+            "how the input is laid out (default: detect it)",
+            metavar="LAYOUT",
+            choices=values.layout_names,
         ),
         _INPUT,
-    ] = AUTO
+    ] = values.AUTO
     split: Annotated[
         Mapping[str, float],
         BuildOption(

@@ -11,8 +11,8 @@ from typing import Any
 
 from beam_pipeline.build_options import BuildOptions
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.rules import Rules
-from beam_pipeline.media import looks
+from beam_pipeline.kinds.kind import Rules
+from beam_pipeline.media.images import check_imagehash
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION
@@ -44,7 +44,7 @@ class BuildConfig(BuildOptions):
         if self.tokenizer:
             object.__setattr__(self, "schema", with_tokens(self.schema))
         if self.near_duplicates:
-            looks.check_installed()
+            check_imagehash()
         if not self.name:
             object.__setattr__(self, "name", default_name(self.input))
 

@@ -4,11 +4,13 @@ Each raises a ValueError for an invalid value, which continues `--option 'value'
 ConfigError that names the invalid one of several values.
 """
 
+import functools
 import numbers
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +23,15 @@ from tfrecord_dataset.format.split_names import is_split, split_in_name
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
+# The entry points by which other packages add layouts (docs/own-source.md).
+LAYOUT_GROUP = "beam_tfrecords.layouts"
+AUTO = "auto"
+OWN_LAYOUTS = (
+    *("folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "dota", "labelstudio"),
+    *("cvat", "via", "createml", "karpathy", "vott", "supervisely", "bdd100k", "visdrone"),
+    *("widerface", "mot", "captions", "transcripts", "csv", "jsonl", "xlsx", "parquet"),
+    *("arrow", "sqlite", "tar", "arrays", "idx", "tfrecord"),
+)
 # The default for an input without splits.
 ONE_SPLIT: Mapping[str, float] = {"train": 1.0}
 
@@ -186,3 +197,14 @@ def _numbers(text: str, number: Callable[[str], _Number], example: str) -> dict[
     if len(values) < len(pairs):
         raise ValueError("names a split twice")
     return values
+
+
+def layout_names() -> list[str]:
+    """Return the values of `--layout`, "auto" first, without importing registered packages."""
+    return [AUTO, *dict.fromkeys([*OWN_LAYOUTS, *(entry.name for entry in registered_layouts())])]
+
+
+@functools.cache  # searches every installed package
+def registered_layouts() -> Sequence[EntryPoint]:
+    """The layouts of other packages, by name."""
+    return sorted(entry_points(group=LAYOUT_GROUP), key=lambda entry: entry.name)

@@ -28,12 +28,12 @@ from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
 from beam_pipeline.running.gathering import Balance, yields_buckets
 from beam_pipeline.running.job import job_pipeline, watched
+from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import use_options
-from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.write.claim import exclusive, is_committed, ways_out
 from beam_pipeline.write.commit import Commit

@@ -355,7 +355,7 @@ class Inspected(Entry):
             without files, for equal records.
         num_bytes: Approximate size of the record in a shard, in bytes.
         deferred: Byte ranges of values that are not kept in memory, by feature.
-        look: Perceptual hash of its first image (`media.looks`), if requested.
+        look: Perceptual hash of its first image (`media.images.look_of`), if requested.
     """
 
     content_digest: str = ""

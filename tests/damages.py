@@ -1,8 +1,12 @@
-"""Ways to damage a file, as disks, kills and attackers do."""
+"""Ways to damage and forge a file, as disks, kills and attackers do."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from tfrecord_dataset.json_file import sealed
 
 Damage = Callable[[Path], None]
 
@@ -53,3 +57,11 @@ def make_link_to_itself(file: Path) -> None:
 
 
 DAMAGES = (flip, cut, empty, zero, remove, make_folder, make_pipe, make_link_to_itself)
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Apply `change` to the object in a sealed file, and seal it again."""
+    value = json.loads(path.read_text())
+    del value["checksum"]  # `sealed` adds it again at the end
+    change(value)
+    path.write_text(sealed(value))

@@ -20,7 +20,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_pipeline.records import Consumed
 from beam_pipeline.rows import Rows
-from beam_pipeline.running.local_runner import local_runner
+from beam_pipeline.running.runner import local_runner
 
 Values = list[WindowedValue]
 

@@ -9,9 +9,9 @@ import numpy as np
 from file_bytes import array_bytes, image_bytes, zip_bytes
 from PIL import Image
 
-from beam_pipeline.media import wav
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.audio_formats import wav_header
+from beam_pipeline.media.images import ImageOptions
 
 
 class Hostile(NamedTuple):
@@ -107,7 +107,7 @@ def npz(values: np.ndarray) -> bytes:
 
 def audio(rate: int, num_samples: int) -> bytes:
     """Make a WAV of silence."""
-    return wav.header("PCM_16", rate, num_samples, 1) + bytes(2 * num_samples)
+    return wav_header("PCM_16", rate, num_samples, 1) + bytes(2 * num_samples)
 
 
 _NPY = array_bytes(np.zeros(250, np.uint8))

@@ -1,10 +1,11 @@
-"""Inspects records as the stage Inspect does, and combines them to a schema."""
+"""Inspects records and places objects as the stages do, and combines records to a schema."""
 
 import dataclasses
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.record import inspect_elements
 from beam_pipeline.kinds import observe
+from beam_pipeline.kinds.boxes import place_column
 from beam_pipeline.records import Array, Rejected
 from beam_pipeline.schema.inference import infer
 
@@ -36,3 +37,11 @@ def inline(array):
     """Convert a NumPy array to values as from a source, without a file."""
     little = array.astype(array.dtype.newbyteorder("<"))
     return Array(dtype=array.dtype.name, shape=array.shape, data=little.tobytes())
+
+
+def place(objects, frame, **options):
+    """Return one record's objects as fractions, and the changes; raises its RecordError."""
+    [placed] = place_column([objects], [frame], **options)
+    if isinstance(placed, RecordError):
+        raise placed
+    return placed

@@ -11,8 +11,7 @@ import tensorflow as tf
 from file_bytes import exif_of, image_bytes, png_chunk, sound_bytes
 from PIL import Image
 
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import InspectedImage, encode_image, inspect_image
+from beam_pipeline.media.images import ImageOptions, InspectedImage, encode_image, inspect_image
 
 
 def _pixels(size: tuple[int, int]) -> Image.Image:

@@ -15,12 +15,11 @@ LAYERS = {
         shown_text
         posix_only page
         errors durable image_size
-        extras regular_files seekable standard_streams interrupts memory_limits
-        users_code
+        extras regular_files seekable standard_streams interrupts
+        foreign_errors
         json_file option_values
-        options sealed_json
+        options
         command_line
-        replacement
         store
         inner_paths
         format
@@ -29,7 +28,7 @@ LAYERS = {
         __init__
     """,
     "tfrecord_dataset.format": """
-        split_names value_forms shard_numbers missing_classes inflation
+        split_names value_forms inflation
         feature example frames
         feature_keys
         declaration
@@ -38,12 +37,9 @@ LAYERS = {
         __init__
     """,
     "tfrecord_dataset.records": """
-        streams
         shard_files
         index
-        reader split
-        contents
-        bare_files
+        reader contents
         opening
         access
         __init__
@@ -58,7 +54,7 @@ LAYERS = {
         kinds
         schema
         running
-        inspect option_values layout_names
+        inspect option_values
         build_options build_arguments
         config
         problems
@@ -205,7 +201,7 @@ KINDS = {
     "scalar",
 }
 # Cells of tables become values of the declared kind, so these readers distinguish kinds.
-READERS_OF_CELLS = {"sources/tables/fitting.py", "sources/tables/convert.py"}
+READERS_OF_CELLS = {"sources/tables/convert.py"}
 
 
 def told_apart(path: Path) -> set[str]:

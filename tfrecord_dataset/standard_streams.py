@@ -13,7 +13,7 @@ from tfrecord_dataset.shown_text import printable, shown
 
 _OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
 # Messages about a reader's choice, with the option that changes it, are notes, not warnings.
-_NOTES = ("beam_pipeline.sources", "tfrecord_dataset.records.bare_files")
+_NOTES = ("beam_pipeline.sources", "tfrecord_dataset.records.opening")
 
 
 class _Stream:

@@ -55,7 +55,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from tfrecord_dataset.format.feature import Feature
-    from tfrecord_dataset.records.split import Split
+    from tfrecord_dataset.records.contents import Split
     from trainer.api import evaluate, predict, train
     from trainer.dataset import Dataset
     from trainer.dataset.opening import open
@@ -73,7 +73,7 @@ else:  # hidden from type checkers, which would accept any name
         "Feature": "tfrecord_dataset.format.feature",
         "ImageCache": "trainer.image_cache",
         "Run": "trainer.runs.trained",
-        "Split": "tfrecord_dataset.records.split",
+        "Split": "tfrecord_dataset.records.contents",
         "Views": "trainer.views",
         "evaluate": "trainer.api",
         "export": "trainer.exporting",

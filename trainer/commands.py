@@ -9,9 +9,10 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from tfrecord_dataset import foreign_errors, standard_streams
+
 # Exits on Windows, before imports that fail there.
 from tfrecord_dataset import posix_only as posix_only
-from tfrecord_dataset import standard_streams, users_code
 from tfrecord_dataset.command_line import (
     Command,
     Parser,
@@ -21,7 +22,6 @@ from tfrecord_dataset.command_line import (
 )
 from tfrecord_dataset.extras import install
 from tfrecord_dataset.interrupts import ending_blocked_calls
-from tfrecord_dataset.memory_limits import shortage
 from tfrecord_dataset.options import Options
 from trainer import startup
 from trainer.errors import TrainerError
@@ -84,9 +84,9 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     match error:
         case TrainerError():
             return f"error: {error}", error.exit_code
-        case Exception() if where := users_code.place_of(error):
+        case Exception() if where := foreign_errors.place_of(error):
             return f"error in your code: {where}; --debug prints the full traceback", 1
-        case Exception() if short := shortage(error):
+        case Exception() if short := foreign_errors.shortage(error):
             return f"error: {short}", 1
         case ModuleNotFoundError(name="keras" | "tensorflow"):
             return f"error: {error.name} is missing; {install('trainer')}", 1

@@ -16,9 +16,9 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset import durable
+from tfrecord_dataset.durable import replace_folder, restore_folder
 from tfrecord_dataset.extras import install
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.replacement import replace_folder, restore_folder
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.input_pipeline import padding

@@ -1,4 +1,4 @@
-"""Finds near-duplicate images: perceptual hashes ("looks", `media.looks`) differ in few bits.
+"""Finds near-duplicate images: perceptual hashes ("looks") differ in few bits.
 
 If two 64-bit hashes differ in at most four bits, at least one of five parts is equal. So an image
 is compared only with images that share a part with it.

@@ -21,13 +21,13 @@ from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, CountMismatchError, DataError
 from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import (
     complete,
     infer,
     with_depth_scale,
     with_sequences_of_tokens,
 )
-from beam_pipeline.schema.names import check_names
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import is_label_key
 

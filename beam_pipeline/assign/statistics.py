@@ -19,7 +19,7 @@ from beam_pipeline.assign.placement import Histogram, bins_of
 from beam_pipeline.assign.stratification import Strata
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, composed
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from tfrecord_dataset.shown_text import reading_order
 
 # Reject reason of `--duplicates drop`.

@@ -11,8 +11,7 @@ from typing import Any
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline import recipe
-from beam_pipeline.cli import as_json, difference, summary
-from beam_pipeline.cli.beam_arguments import names_of_beam, split_arguments
+from beam_pipeline.cli import results, summary
 from beam_pipeline.cli.doctor import examine
 from beam_pipeline.cli.options import (
     AdoptOptions,
@@ -21,33 +20,33 @@ from beam_pipeline.cli.options import (
     ReportOptions,
     ShowOptions,
     VerifyOptions,
+    names_of_beam,
     options_of,
     read_command,
+    split_arguments,
 )
-from beam_pipeline.cli.show import examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.adoption import adopt
 from beam_pipeline.dataset.difference import diff
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.verification.whole_dataset import verify
+from beam_pipeline.dataset.verification import verify
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError, DataError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import build, check_before_reading, plan
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
+from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.store_settings import use_options
-from beam_pipeline.running.temporary import temporary_folder
 from beam_pipeline.sources.inputs import complete, find_input, source_of
 from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.overlap import check_apart
 from beam_pipeline.write.rejects import failed_rejects_path
 from beam_pipeline.write.working_directory import scratch_dir
-from tfrecord_dataset import standard_streams, users_code
+from tfrecord_dataset import foreign_errors, standard_streams
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls
-from tfrecord_dataset.memory_limits import shortage
 from tfrecord_dataset.shown_text import counted, one_line, printable
 
 
@@ -90,7 +89,7 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     """Return (message, exit code) of an error that a user can fix; None for a bug."""
     if isinstance(error, BeamTFRecordsError):
         return f"error: {error}", error.exit_code
-    if short := shortage(error):
+    if short := foreign_errors.shortage(error):
         return f"error: {short}", 1
     again = "run the same command again"
     if command == "build":
@@ -101,7 +100,7 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
         case OSError() as cause:
             where = f": {cause.filename}" if cause.filename else ""
             return f"error: {cause.strerror}{where}; fix that and {again}", 1
-    if place := users_code.place_of(error, registered_packages()):
+    if place := foreign_errors.place_of(error, registered_packages()):
         return f"error in your code: {place}; --debug prints the full traceback", 1
     return None
 
@@ -154,7 +153,7 @@ def _plan(
         preview = plan(found, options, source_of(found, claim, scratch))
     lines = summary.of_plan(preview, found)
     if to_json:
-        print(as_json.of_plan(preview, found, claim, lines))
+        print(results.plan_json(preview, found, claim, lines))
     else:
         print(summary.as_text(lines))
     if preview.plan.problem:
@@ -196,7 +195,7 @@ def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = 
     info = open_dataset(config.dataset)
     problems = list(verify(info))
     if to_json:
-        print(as_json.of_verification(info, problems))
+        print(results.verification_json(info, problems))
     for problem in problems:
         print(one_line(problem), file=sys.stderr)
     if problems:
@@ -219,9 +218,9 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
     if config.split and config.split not in info.splits:
         raise UnknownNameError("split", config.split, info.splits)
     folder = Path(config.images) if config.images else None
-    for name, example, path in examples(info, config.split, config.limit, folder):
+    for name, example, path in results.examples(info, config.split, config.limit, folder):
         if to_json:
-            print(as_json.of_record(name, example, str(path) if path else None))
+            print(results.record_json(name, example, str(path) if path else None))
             continue
         text = as_text(example, info.schema)
         drawn = f", drawn in {path}" if path else ""
@@ -230,7 +229,7 @@ def _show(config: ShowOptions, options: PipelineOptions, *, to_json: bool = Fals
 
 def _diff(config: DiffOptions, options: PipelineOptions, *, to_json: bool = False) -> int:
     changes = diff(config.old, config.new)
-    if text := as_json.of_difference(changes) if to_json else difference.as_text(changes):
+    if text := results.difference_json(changes) if to_json else results.difference_text(changes):
         print(text)
     return 1 if changes else 0
 

@@ -12,7 +12,7 @@ from beam_pipeline.errors import UnavailableError
 from beam_pipeline.running import memory
 from tfrecord_dataset import posix_only as posix_only
 from tfrecord_dataset import standard_streams
-from tfrecord_dataset.memory_limits import shortage
+from tfrecord_dataset.foreign_errors import shortage
 
 
 def main() -> int:

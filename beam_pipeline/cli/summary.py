@@ -8,8 +8,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Preview
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, statistics_of
-from beam_pipeline.describe.metadata import facts_of_records, main_classes
-from beam_pipeline.describe.statistics import statistics_by_split
+from beam_pipeline.describe.metadata import facts_of_records, main_classes, statistics_by_split
 from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import brief, count_classes, similar
@@ -18,7 +17,6 @@ from beam_pipeline.report.checks import duplicate_checks
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.missing_classes import counts_of, describe_missing, missing_classes
 from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 
@@ -208,10 +206,25 @@ def _classes(
         yield Warned(f"{one} and {other} are two classes; rename one if they are the same")
     for feature in schema:
         if feature.classes:
-            missing = missing_classes(counts_of(feature.name, statistics))
-            yield from map(Warned, describe_missing(feature.name, missing))
+            yield from map(Warned, _missing_classes(feature.name, statistics))
     if wants_masks and not any("mask" in feature.geometry for feature in schema):
         yield Warned("masks (--masks): no object has a mask or polygon; leave the option out")
+
+
+def _missing_classes(feature: str, statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each split that lacks classes of other splits."""
+    counts = {split: facts.get(feature, {}) for split, facts in statistics.items()}
+    present = {
+        split: {name for name, count in stated.get("classes", {}).items() if count}
+        for split, stated in counts.items()
+    }
+    everywhere = set().union(*present.values())
+    for split, names in present.items():
+        missing = sorted(everywhere - names)
+        if names and missing:
+            shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+            classes = "class" if len(missing) == 1 else f"{len(missing)} classes"
+            yield f"{split} has no {feature} of {classes} {shown}"
 
 
 def _counted(what: str, counts: Mapping[str, int], hint: str = "") -> Iterator[str]:

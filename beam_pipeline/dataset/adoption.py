@@ -15,27 +15,25 @@ from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import Dataset, check_readable, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.shard_inspection import ShardInspection, inspect_shard, write_index
-from beam_pipeline.dataset.tfds_info import TfdsInfo, class_names
 from beam_pipeline.describe import croissant, index, metadata, tfds
-from beam_pipeline.describe.tfds import template_of
+from beam_pipeline.describe.tfds import TfdsInfo, read_class_names, template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
 from beam_pipeline.files import storage
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.job import watched
-from beam_pipeline.running.lock import exclusive
+from beam_pipeline.running.locked_folders import locked, temporary_folder
 from beam_pipeline.running.parallel import map_shards
-from beam_pipeline.running.temporary import temporary_folder
+from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.schema.names import check_names
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION, FileEntry, ShardEntry, named_path
-from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.format.split_names import check_all_shards
 from tfrecord_dataset.shown_text import counted
 
 # Problems named in an error; all are counted.
@@ -99,7 +97,7 @@ def adopt(
         schema=tuple(with_key_of(feature, expected) for feature in schema),
     )
     with (
-        exclusive(directory, lock=directory),
+        locked(directory, lock=directory),
         watched(PipelineOptions([])) as job,
         temporary_folder() as folder,
     ):
@@ -182,7 +180,7 @@ def _schema(
     for inspection in inspections:
         statistics.merge(Statistics(values={"": inspection.features}))
     observed = statistics.features()
-    names = class_names(directory, observed)
+    names = read_class_names(directory, observed)
     names |= declared_classes(statistics, classes, config.schema)
     features = (
         complete(config.schema, observed, names)

@@ -15,8 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline import kinds
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
-from beam_pipeline.dataset.reading import read_frames
-from beam_pipeline.dataset.verification.shards import FileProblemError, problem, stated_bytes
+from beam_pipeline.dataset.shards import FileProblemError, problem, read_frames, stated_bytes
 from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.errors import BeamTFRecordsError, DatasetDamagedError
 from beam_pipeline.files import storage

@@ -13,18 +13,17 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from beam_pipeline import kinds
+from beam_pipeline import kinds, tfrecord
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import inspect_example
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import Expectation, FileRef, Inspected
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.tfrecord.record_files import RecordFile
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.metadata import FileEntry
@@ -100,7 +99,7 @@ def _records(
 ) -> Iterator[Inspected]:
     """Yield the good records of a file; `inspection` counts all and names the others."""
     try:
-        for offset, frame in frames.read_file(shard.path, shard.compressed):
+        for offset, frame in tfrecord.read_file(shard.path, shard.compressed):
             key = f"{shard.relative}:{inspection.num_records}"
             inspection.num_records += 1
             inspection.num_bytes += len(frame)

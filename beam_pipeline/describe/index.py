@@ -30,6 +30,8 @@ _ALWAYS = {"key": _STRING, "source": _STRING, "offset": _INT64, "length": _INT64
 _SPANS = ("offset", "length")
 # Types with values that are stored unchanged in a column of the dtype.
 _PLAIN = {"int64": ({int},), "float32": ({float},), "string": ({str},)}
+# Longer texts are not copied into the index: they would make it as large as the shard.
+_MAX_CHARACTERS = 1024
 # The columns for a list in existing Examples.
 _NO_LIST = {"length": 0}
 # Size in memory of one row group of the Parquet file.
@@ -76,8 +78,7 @@ def rows_of_columns(
     channels of audio, length of a sequence, each prefixed with the feature's name unless it is an
     image called "image"; every scalar and text column under its own name, with an underscore
     appended if that name is taken; labels (list of strings): the class names of the record and its
-    boxes. For existing Examples, sha256 is that of the stored image or audio, and a long text is
-    null.
+    boxes. A long text is null. For existing Examples, sha256 is that of the stored image or audio.
     """
     columns: dict[str, Sequence[Any]] = {"key": keys, "source": sources}
     labels: list[Sequence[str]] = [()] * len(keys)
@@ -86,8 +87,7 @@ def rows_of_columns(
         kind = kinds.named(feature)
         values = values_of(feature)
         if column := own_columns.get(feature.name):
-            is_plain = set(map(type, values)) in _PLAIN[feature.dtype]
-            columns[column] = values if is_plain else [_own(feature, each) for each in values]
+            columns[column] = _own_values(feature, values)
         elif facts := kind.fact_types(feature):
             stated = [
                 _NO_LIST if value is None else kinds.of(value).facts(value) for value in values
@@ -180,9 +180,17 @@ class IndexWriter:
             self._parquet.write_table(rows)
 
 
+def _own_values(feature: Feature, values: Sequence[Value | None]) -> Sequence[Value | None]:
+    """Return scalars or texts as in their column; None for long texts, and lists of Examples."""
+    types = set(map(type, values))
+    is_short = types != {str} or max(map(len, values)) <= _MAX_CHARACTERS  # type: ignore[arg-type]
+    if types in _PLAIN[feature.dtype] and is_short:
+        return values
+    return [_own(feature, value) for value in values]
+
+
 def _own(feature: Feature, value: Value | None) -> Value | None:
-    """Return a scalar or text as in its column; None for a list of existing Examples."""
-    if isinstance(value, ListSummary):
+    if isinstance(value, ListSummary) or (isinstance(value, str) and len(value) > _MAX_CHARACTERS):
         return None
     if isinstance(value, int) and feature.dtype == "float32":
         return float(value)  # pyarrow refuses an int that float32 rounds

@@ -1,19 +1,29 @@
-"""metadata.json: the description of a dataset; writing it commits the dataset."""
+"""The facts of a dataset: metadata.json, statistics.json and build.json."""
 
 import hashlib
 import json
+import platform
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import apache_beam
+
+from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Plan, rounded_numbers, several_sample_rates
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.kinds.observed import Moments, Observed, of_feature
 from beam_pipeline.option_values import ONE_SPLIT
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import FILE as FILE
 from tfrecord_dataset.format.metadata import FORMAT_VERSION, FileEntry, ShardEntry
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.format.metadata import STATISTICS_FILE as STATISTICS_FILE
+from tfrecord_dataset.json_file import sealed, to_text
+from tfrecord_dataset.shown_text import without_secrets
+
+BUILD_FILE = "build.json"
 
 
 def metadata(
@@ -137,3 +147,75 @@ def main_classes(schema: Sequence[Feature]) -> tuple[str, ...]:
     features = [feature for feature in schema if feature.classes]
     labels = [feature for feature in features if feature.name == "label"]
     return (labels or features)[0].classes if features else ()
+
+
+def provenance(config: BuildConfig, metadata_text: str) -> str:
+    """Render build.json for a build that ends now on this machine."""
+    return sealed(
+        {
+            "input": without_secrets(config.input),
+            "image_root": without_secrets(config.image_root),
+            "allow_outside": [without_secrets(each) for each in config.allow_outside],
+            "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "host": platform.node(),
+            "python": platform.python_version(),
+            "apache_beam": apache_beam.__version__,
+            "metadata_sha256": hashlib.sha256(metadata_text.encode()).hexdigest(),
+        }
+    )
+
+
+def statistics_text(
+    schema: Sequence[Feature],
+    values: Mapping[str, Mapping[str, Observed]],
+    num_records: Mapping[str, int],
+) -> str:
+    """Render statistics.json: exact statistics by split and feature, also for training."""
+    facts = statistics_by_split(schema, values)
+    splits = {
+        split: {"num_records": number, "features": facts.get(split, {})}
+        for split, number in num_records.items()
+    }
+    return to_text({"splits": splits})
+
+
+def statistics_by_split(
+    schema: Sequence[Feature], values: Mapping[str, Mapping[str, Observed]]
+) -> dict[str, dict[str, Any]]:
+    """Return the file's entries by split and feature."""
+    return {
+        split: {
+            feature.name: feature_facts(feature, of_feature(feature, observed))
+            for feature in schema
+        }
+        for split, observed in values.items()
+    }
+
+
+def feature_facts(feature: Feature, values: Observed) -> dict[str, Any]:
+    """Return a feature's entry in a split."""
+    kind = kinds.named(feature)
+    facts: dict[str, Any] = {"num_values": values.num_values}
+    for name, (least, most, total) in sorted(values.lengths.items()):
+        facts[name] = {"minimum": least, "maximum": most, "total": total}
+    if values.list_range:
+        facts["minimum"], facts["maximum"] = values.list_range
+    if values.list_not_finite:
+        facts["not_finite"] = values.list_not_finite
+    if values.columns and not kind.has_classes:
+        facts |= _moments(values.columns, is_list=feature.kind != "scalar")
+    if kind.has_classes:
+        facts["classes"] = _by_count(kind.class_counts(feature, values))
+    if values.strings:
+        facts["strings"] = _by_count(values.strings)
+    return facts
+
+
+def _moments(columns: Sequence[Moments], *, is_list: bool) -> dict[str, Any]:
+    facts = [column.facts() for column in columns]
+    return {name: [fact[name] for fact in facts] for name in facts[0]} if is_list else facts[0]
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """Sort by frequency, most frequent first, then by name."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -23,11 +23,10 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.files.backend import Backend
 from beam_pipeline.files.faults import bytes_to_read, too_large
 from tfrecord_dataset.seekable import Seekable
-from tfrecord_dataset.store import remote_listing, requests
+from tfrecord_dataset.store import objects, requests
 from tfrecord_dataset.store.clients import client_and_key
-from tfrecord_dataset.store.faults import BEYOND_THE_END, NO_RANGES
 from tfrecord_dataset.store.listing import Status
-from tfrecord_dataset.store.requests import KEYS_A_REQUEST
+from tfrecord_dataset.store.requests import BEYOND_THE_END, KEYS_A_REQUEST, NO_RANGES
 from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.urls import is_web, split_object
 
@@ -50,11 +49,11 @@ class Remote(Backend):
 
     calls = 64  # each takes about 50 ms
 
-    is_folder = staticmethod(remote_listing.is_folder)
-    list_names = staticmethod(remote_listing.list_names)
-    scan_folder = staticmethod(remote_listing.scan_folder)
-    list_folder = staticmethod(remote_listing.list_folder)
-    match_files = staticmethod(remote_listing.match_files)
+    is_folder = staticmethod(objects.is_folder)
+    list_names = staticmethod(objects.list_names)
+    scan_folder = staticmethod(objects.scan_folder)
+    list_folder = staticmethod(objects.list_folder)
+    match_files = staticmethod(objects.match_files)
 
     def read(self, path: str, offset: int, length: int | None, at_most: int) -> bytes:
         """Read a range, usually with one request."""
@@ -116,7 +115,7 @@ class Remote(Backend):
         run_in_threads(functools.partial(requests.delete, client), chunks, self.calls)
 
     def delete(self, path: str) -> None:
-        below = (each for each, _ in remote_listing.list_objects(path))
+        below = (each for each, _ in objects.list_objects(path))
         while chunk := list(itertools.islice(below, KEYS_A_REQUEST)):
             self.delete_all(chunk)
         if split_object(path)[1]:
@@ -183,7 +182,7 @@ def _check_bucket(url: str) -> None:
     if isinstance(client.store, HTTPStore):
         raise ConfigError(f"{url}: nothing is written over http://; give a folder or a bucket")
     with contextlib.suppress(PermissionError):  # writing may still be allowed
-        remote_listing.list_level(url)
+        objects.list_level(url)
 
 
 def _read_all(url: str, at_most: int) -> bytes:

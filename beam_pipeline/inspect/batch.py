@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_elements, rejected
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
 from beam_pipeline.rows import Rows
-from beam_pipeline.running.isolation import Death, run_isolated
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (
@@ -23,7 +22,7 @@ from beam_pipeline.running.record_limits import (
     ending_after,
     too_slow,
 )
-from beam_pipeline.running.worker_pool import Work
+from beam_pipeline.running.worker_processes import Death, Work, run_isolated
 
 Check = Callable[[Any], Problem]
 

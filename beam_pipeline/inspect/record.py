@@ -7,7 +7,7 @@ import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,7 @@ from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digests, sha256_of, texts_of
 from beam_pipeline.inspect.stored_example import inspect_existing
 from beam_pipeline.kinds.array import measure
-from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, check_text
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Rules, check_text
 from beam_pipeline.records import (
     Deferred,
     Element,
@@ -42,6 +41,7 @@ _EXAMPLE_OVERHEAD_BYTES = 400
 # Notes of records without files: their values add none.
 _NO_NOTES = Counter[str]()
 
+_T = TypeVar("_T")
 Problem = RecordError | None
 Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 """`map`, or what bounds each call and returns a problem of one that goes beyond."""
@@ -167,29 +167,25 @@ def _run(each: Each, function: Callable[[_UnderWay], None], records: list[_Under
         record.result = problem or record.result
 
 
-def _problem_of(function: Callable[[_UnderWay], None], record: _UnderWay) -> Problem:
+def _problem_of(function: Callable[[_T], None], checked: _T) -> Problem:
     try:
-        function(record)
-    except (RecordError, MemoryError) as error:
-        return _as_problem(error)
+        function(checked)
+    except RecordError as error:
+        return error
+    except MemoryError:
+        return too_large()
     return None
-
-
-def _as_problem(error: RecordError | MemoryError) -> RecordError:
-    return error if isinstance(error, RecordError) else too_large()
 
 
 def _by_halves(
     function: Callable[[Sequence[_UnderWay]], None], records: Sequence[_UnderWay]
 ) -> None:
     """Call a function for records that are `alike`; halve failing sets to find the bad records."""
-    try:
-        function(records)
-    except (RecordError, MemoryError) as error:
-        if len(records) == 1:
-            records[0].result = _as_problem(error)
-            return
+    if problem := _problem_of(function, records):
         middle = len(records) // 2
+        if not middle:
+            records[0].result = problem
+            return
         _by_halves(function, records[:middle])
         _by_halves(function, records[middle:])
 

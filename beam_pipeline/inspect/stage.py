@@ -9,8 +9,9 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.inspect.batch import InspectBatch, PackedBatch, Packs, Settings
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.running.batches import in_global_window
+from beam_pipeline.running.failures import errors_handed_over
 from beam_pipeline.running.parallel import (
     choose_parallelism,
     start_processes,
@@ -18,9 +19,8 @@ from beam_pipeline.running.parallel import (
 )
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.job_folder import errors_handed_over
 from beam_pipeline.running.runner import Job
-from beam_pipeline.running.worker_pool import Ahead
+from beam_pipeline.running.worker_processes import Ahead
 
 # With fewer batches, the half second to start worker processes does not pay off.
 _BATCHES_WITHOUT_PROCESSES = 4

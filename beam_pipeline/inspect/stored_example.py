@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.example_lists import describe_bytes
-from beam_pipeline.kinds.media_kind import size_problem
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules, describe_bytes
+from beam_pipeline.kinds.media import size_problem
 from beam_pipeline.kinds.stored import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import inspect_image
+from beam_pipeline.media.images import ImageOptions, inspect_image
 from beam_pipeline.records import Expectation, Inspected, ListSummary, Record, Value
 from beam_pipeline.schema.conformance import mismatches, schema_specs
 from tfrecord_dataset.format.example import has_too_many, lists

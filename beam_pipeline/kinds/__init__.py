@@ -1,4 +1,4 @@
-"""Kinds of values, one module per kind, with everything that the pipeline knows about it.
+"""Kinds of values, with everything that the pipeline knows about each.
 
 `of(value)` and `named(feature)` return the kind of a value or feature; the protocol is `kind.Kind`.
 No code elsewhere depends on a value's kind (tests/test_architecture.py).
@@ -9,15 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.kinds.array import ArrayKind
-from beam_pipeline.kinds.audio import AudioKind
-from beam_pipeline.kinds.image import ImageKind
 from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.label import LabelKind
-from beam_pipeline.kinds.map import MapKind
+from beam_pipeline.kinds.media import AudioKind, ImageKind, MapKind
 from beam_pipeline.kinds.objects import ObjectsKind
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.raw import RawKind
-from beam_pipeline.kinds.scalar import ScalarKind
+from beam_pipeline.kinds.scalar import RawKind, ScalarKind
 from beam_pipeline.kinds.stored import StoredKind, observe_class_names
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported

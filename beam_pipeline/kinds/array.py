@@ -13,9 +13,17 @@ from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import one, range_problem, values
-from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text
-from beam_pipeline.kinds.media_kind import one_shape, read_file
+from beam_pipeline.kinds.kind import (
+    Inspection,
+    Kind,
+    Rules,
+    Stored,
+    check_text,
+    one,
+    range_problem,
+    values,
+)
+from beam_pipeline.kinds.media import one_shape, read_file
 from beam_pipeline.kinds.numbers import (
     Rounding,
     cast,
@@ -26,7 +34,6 @@ from beam_pipeline.kinds.numbers import (
     rounding,
 )
 from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
-from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.records import Array
@@ -72,8 +79,8 @@ class ArrayKind(Kind[Array | _Strings]):
     def content(self, value: Array | _Strings) -> object:
         if isinstance(value, tuple):
             return value
-        values = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
-        return hashlib.sha256(f"{value.dtype} {value.shape} {values}".encode()).hexdigest()
+        text = f"{value.dtype} {value.shape} {_sha256(value)}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def inline_bytes(self, value: Array | _Strings) -> int:
         if isinstance(value, tuple):
@@ -219,8 +226,11 @@ class ArrayKind(Kind[Array | _Strings]):
     def facts(self, value: Array | _Strings) -> Mapping[str, Any]:
         if isinstance(value, tuple):
             return {"length": len(value)}
-        sha256 = value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
-        return {"sha256": sha256, "length": value.shape[0]}
+        return {"sha256": _sha256(value), "length": value.shape[0]}
+
+
+def _sha256(value: Array) -> str:
+    return value.file.sha256 if value.file else hashlib.sha256(value.data).hexdigest()
 
 
 def _size_fits(feature: Feature, shape: tuple[int, ...]) -> bool:
@@ -237,10 +247,6 @@ def _wider(one: str, other: str) -> str:
     return "int64" if {one, other} <= STORED_INTEGERS else "float32"
 
 
-# Arrays with more axes are usually stored raw, others as lists.
-_LISTED_AXES = 1
-
-
 def measure(
     array: Array, read: storage.ReadFile = storage.read_bytes
 ) -> tuple[Array | int | float, int]:
@@ -251,15 +257,12 @@ def measure(
     Raises:
         RecordError: The file cannot be used, or its values do not match its shape.
     """
-    if array.file is None:
-        measured, data = _measured_values(array, array.data), array.data
+    if array.file and (array.conversions or not array.dtype):
+        data = read_file(read, array.file, arrays.check_start)
+        measured, data = arrays.inspect_array(data, array.file)
     else:
-        is_values = array.dtype and not array.conversions
-        data = read_file(read, array.file, None if is_values else arrays.check_start)
-        if is_values:
-            measured = _measured_values(array, data)
-        else:
-            measured, data = arrays.inspect_array(data, array.file)
+        data = read_file(read, array.file) if array.file else array.data
+        measured = _measured_values(array, data)
     if not measured.shape:
         number = _values(measured, data)[0].item()
         return int(number) if isinstance(number, bool) else number, 8
@@ -287,22 +290,19 @@ def _measured_values(array: Array, data: bytes) -> Array:
             f"{len(data):,} bytes of values, where {array.dtype} {list(array.shape)} has "
             f"{expected:,}",
         )
-    return Array(
+    return dataclasses.replace(
+        array,
         dtype=dtype.name,
-        shape=array.shape,
-        data=array.data,
         file=hashed(array.file, data) if array.file else None,
-        num_rounded=array.num_rounded,
-        rounded=array.rounded,
         **arrays.value_range(arrays.raw_values(data, dtype))._asdict(),
     )
 
 
 def _stored_bytes(array: Array) -> int:
-    """Estimate the bytes of the values in an Example, as a list or raw."""
+    """Estimate the bytes in an Example: as a list with one axis, usually raw with more."""
     dtype = np.dtype(array.dtype)
     size = math.prod(array.shape)
-    if dtype.kind == "f" or len(array.shape) > _LISTED_AXES:
+    if dtype.kind == "f" or len(array.shape) > 1:
         return size * dtype.itemsize
     low, high = int(array.minimum or 0), int(array.maximum or 0)
     return size * (10 if low < 0 else max(1, -(-high.bit_length() // 7)))  # a varint's

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.columns import COLUMNS
+from beam_pipeline.kinds.columns import COLUMNS, Placement
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame
-from beam_pipeline.kinds.rules import Policy
+from beam_pipeline.kinds.kind import Policy
 from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize
@@ -188,8 +188,9 @@ class _Boxes:
 
     def _objects(self, at: int, boxes: Boxes, kept: Sequence[int]) -> Objects:
         objects, frame = self._column[at], self._frames[at]
+        placement = Placement(kept, self._stated_frames[at], frame)
         columns: dict[str, Any] = {
-            column.field: column.place(values, kept, self._stated_frames[at], frame)
+            column.field: column.place(values, placement)
             for column in COLUMNS
             if (values := getattr(objects, column.field))
         }

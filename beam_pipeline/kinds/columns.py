@@ -7,8 +7,9 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,11 @@ import pyarrow.compute as pc
 
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame, rounded
-from beam_pipeline.kinds.kind import Stored, check_text
-from beam_pipeline.kinds.label import check_declared, class_order, composed_names
+from beam_pipeline.kinds.kind import Names, Stored, check_text
+from beam_pipeline.kinds.label import as_number, check_declared, class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import NAMED, NAMELESS, Observed, wider
-from beam_pipeline.kinds.points import MOST_NAMES, aligned, in_order, mirrored
+from beam_pipeline.kinds.observed import NAMED, NAMELESS, KeypointNaming, Observed, wider
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.outlines import Outlines, Ring
 from beam_pipeline.records import Mask, Objects
@@ -47,13 +47,38 @@ _NUMBERS = {int, float, bool}
 _PLAIN = 2.0**62
 # Of all masks of an image; each pixel takes about a nanosecond to store.
 _MOST_PIXELS = 1 << 34
+# Limit of names in a dataset, and of names times objects in an image.
+MOST_NAMES = 1000
+MOST_POINTS = 1_000_000
+_DIGITS = re.compile("([0-9]+)")
+_SIDE = re.compile(r"left|right|(?<![a-z])[lr](?![a-z])", re.IGNORECASE)
+_OTHER = {"left": "right", "right": "left", "l": "r", "r": "l"}
 
 
 Encoded = Mapping[str, FeatureValue]
 """Lists of an Example by part of the feature's key."""
 Facts = Mapping[str, Any]
 """Fields of a `Feature`."""
-Names = tuple[str, ...]
+
+
+class Placement(NamedTuple):
+    """How the values of an annotation become those of the stored image.
+
+    Attributes:
+        kept: Indices of the objects to keep.
+        frame: The frame of the annotation's numbers.
+        image: The image's frame, for values with their own size.
+    """
+
+    kept: Sequence[int]
+    frame: Frame
+    image: Frame
+
+    def taken(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the values of kept objects."""
+        if len(self.kept) == len(values):
+            return tuple(values)
+        return tuple(values[index] for index in self.kept)
 
 
 class Column:
@@ -80,16 +105,9 @@ class Column:
         """Check values of feature `name`, and return those to store."""
         return values
 
-    def place(self, values: Any, kept: Sequence[int], frame: Frame, image: Frame) -> Any:
-        """Convert the values of kept objects to the stored image.
-
-        Args:
-            values: Values from the annotation.
-            kept: Indices of the objects.
-            frame: The frame of the annotation's numbers.
-            image: The image's frame, for values with their own size.
-        """
-        return taken(values, kept)
+    def place(self, values: Any, placement: Placement) -> Any:
+        """Convert the values of kept objects to the stored image."""
+        return placement.taken(values)
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         """Count the column of a record from `source`."""
@@ -114,13 +132,6 @@ class Column:
         """Return the lists of several records by part of the key, as `encode` does for one."""
         rows = [self.encode(feature, *each) for each in zip(column, stored, strict=True)]
         return {part: [row[part] for row in rows] for part in rows[0]}
-
-
-def taken(values: Sequence[Any], kept: Sequence[int]) -> tuple[Any, ...]:
-    """Return the values of kept objects."""
-    if len(kept) == len(values):
-        return tuple(values)
-    return tuple(values[index] for index in kept)
 
 
 class Labels(Column):
@@ -177,10 +188,8 @@ class Keypoints(Column):
         if any(len(triples) % 3 for triples in values):
             raise RecordError(MALFORMED, "keypoints that are not triples of x, y and visibility")
 
-    def place(
-        self, values: tuple[Ring, ...], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[Ring, ...]:
-        return tuple(_placed_points(values[index], frame) for index in kept)
+    def place(self, values: tuple[Ring, ...], placement: Placement) -> tuple[Ring, ...]:
+        return tuple(_placed_points(each, placement.frame) for each in placement.taken(values))
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if most := max((len(triples) // 3 for triples in objects.keypoints), default=0):
@@ -225,9 +234,9 @@ class Keypoints(Column):
 
 def _common_naming(
     feature: Feature,
-    known: Sequence[tuple[tuple[str, ...], tuple[int, ...]]],
+    known: Sequence[KeypointNaming],
     observed: Observed,
-) -> tuple[tuple[str, ...], tuple[int, ...]]:
+) -> KeypointNaming:
     """Return (names, flips) of the keypoints of all records."""
     if len(known) == 1:
         return known[0]
@@ -275,11 +284,8 @@ class Polygons(Column):
             )
         return outlines
 
-    def place(
-        self, values: Sequence[Any], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> Outlines:
-        outlines = _outlines(values).taken(kept)
-        return dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
+    def place(self, values: Sequence[Any], placement: Placement) -> Outlines:
+        return _placed(_outlines(values).taken(placement.kept), placement.frame)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Return the fields for polygons, rotated boxes and masks."""
@@ -326,7 +332,7 @@ def _lists(texts: pa.Array, lengths: npt.NDArray[np.int32]) -> pa.Array:
     return pc.binary_join_element_wise("[", joined, "]", "")
 
 
-def _placed(outlines: Outlines, frame: Frame) -> npt.NDArray[np.float64]:
+def _placed(outlines: Outlines, frame: Frame) -> Outlines:
     """Convert the numbers of all rings to the stored image at once."""
     stated = outlines.numbers
     corners = np.empty_like(stated)
@@ -340,7 +346,7 @@ def _placed(outlines: Outlines, frame: Frame) -> npt.NDArray[np.float64]:
             f"a polygon {ring!r:.80} with a corner ten images away; correct or remove it",
         )
     corners += 0.0  # no -0.0
-    return corners
+    return dataclasses.replace(outlines, coordinates=corners.tobytes())
 
 
 class Rotated(Column):
@@ -357,12 +363,9 @@ class Rotated(Column):
                 MALFORMED, f"a rotated box of {len(wrong[0])} numbers, not x, y of four corners"
             )
 
-    def place(
-        self, values: Sequence[Ring], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[Ring, ...]:
-        outlines = _outlines([(each,) if each else () for each in taken(values, kept)])
-        placed = dataclasses.replace(outlines, coordinates=_placed(outlines, frame).tobytes())
-        return tuple(rings[0] if rings else () for rings in placed)
+    def place(self, values: Sequence[Ring], placement: Placement) -> tuple[Ring, ...]:
+        outlines = _outlines([(each,) if each else () for each in placement.taken(values)])
+        return tuple(rings[0] if rings else () for rings in _placed(outlines, placement.frame))
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Encode five numbers per object, including upright ones."""
@@ -405,23 +408,22 @@ class Masks(Column):
     def check(self, name: str, values: Sequence[Any]) -> tuple[Mask | None, ...]:
         return tuple(None if value is None else checked(value) for value in values)
 
-    def place(
-        self, values: Sequence[Mask | None], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> tuple[Mask | None, ...]:
+    def place(self, values: Sequence[Mask | None], placement: Placement) -> tuple[Mask | None, ...]:
+        number, image = len(placement.kept), placement.image
         height, width = image.stored_size
-        if len(kept) * height * width > _MOST_PIXELS:
+        if number * height * width > _MOST_PIXELS:
             raise RecordError(
                 MALFORMED,
-                f"{len(kept):,} masks of {width}x{height} pixels, too many to store; cut the "
+                f"{number:,} masks of {width}x{height} pixels, too many to store; cut the "
                 "image into parts, or leave out --masks",
             )
         return tuple(
             each and turned(each, image.of_annotation(each.size, relative=False))
-            for each in taken(values, kept)
+            for each in placement.taken(values)
         )
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
-        if objects.masks:
+        if objects.masks:  # even without any mask, for those of polygons
             observed.geometry.add("mask")
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
@@ -470,12 +472,10 @@ class Attributes(Column):
                     raise unsupported(each)
         return values
 
-    def place(
-        self, values: Mapping[str, Any], kept: Sequence[int], frame: Frame, image: Frame
-    ) -> Mapping[str, Any]:
-        placed = {name: taken(column, kept) for name, column in values.items()}
-        if "area" in placed and frame.scale != (1.0, 1.0):
-            placed["area"] = tuple(map(frame.area, placed["area"]))
+    def place(self, values: Mapping[str, Any], placement: Placement) -> Mapping[str, Any]:
+        placed = {name: placement.taken(column) for name, column in values.items()}
+        if "area" in placed and placement.frame.scale != (1.0, 1.0):
+            placed["area"] = tuple(map(placement.frame.area, placed["area"]))
         return placed
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
@@ -506,6 +506,60 @@ def _dtype_of(value: type) -> str:
     if issubclass(value, str):
         return "string"
     return "int64" if issubclass(value, int) else "float32"
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Sort names, with numbers by value: "tip 2" comes before "tip 10"."""
+
+    def parts(name: str) -> list[object]:
+        return [as_number(each) if at % 2 else each for at, each in enumerate(_DIGITS.split(name))]
+
+    return tuple(sorted(set(names), key=parts))
+
+
+def check_points(num_objects: int, names: Sequence[str]) -> None:
+    """Raise RecordError for an implausible number of points, before they are created."""
+    if len(names) > MOST_NAMES or num_objects * len(names) > MOST_POINTS:
+        raise RecordError(
+            MALFORMED, f"{len(names):,} names of keypoints in {num_objects:,} objects, too many"
+        )
+
+
+def aligned(
+    points: tuple[tuple[float, ...], ...], names: tuple[str, ...], order: tuple[str, ...]
+) -> tuple[tuple[float, ...], ...]:
+    """Reorder rows of triples from `names` to `order`; missing points are three zeros."""
+    if names == order:
+        return points
+    if len({*names}) < len(names) or any(len(row) not in (0, 3 * len(names)) for row in points):
+        raise RecordError(
+            MALFORMED,
+            f"keypoints {', '.join(names[:20])}, where other records name others: each object "
+            "needs one point of each name",
+        )
+    check_points(len(points), order)
+    place = {name: 3 * number for number, name in enumerate(names)}
+    places = [place.get(name) for name in order]
+    absent = (0.0, 0.0, 0.0)
+    return tuple(
+        tuple(
+            each
+            for at in (places if row else ())
+            for each in (absent if at is None else row[at : at + 3])
+        )
+        for row in points
+    )
+
+
+def mirrored(names: Sequence[str]) -> tuple[int, ...]:
+    """Return the index of each point's mirror image: that of right_eye for left_eye.
+
+    Points without a side, or without a counterpart, keep their own index.
+    """
+    numbers = {name.lower(): number for number, name in enumerate(names)}
+    others = (_SIDE.sub(lambda side: _OTHER[side[0].lower()], name.lower()) for name in names)
+    flips = tuple(numbers.get(other, number) for number, other in enumerate(others))
+    return flips if sorted(flips) == list(range(len(names))) else tuple(range(len(names)))
 
 
 COLUMNS: tuple[Column, ...] = (Labels(), Keypoints(), Polygons(), Rotated(), Masks(), Attributes())

@@ -1,9 +1,10 @@
 """The protocol of a kind: what the pipeline needs from values and their features."""
 
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +14,52 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.kinds.wording import shortened
+from beam_pipeline.media.audio import AudioOptions
+from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 
 V = TypeVar("V")
 Int64s = npt.NDArray[np.int64]
+Names = tuple[str, ...]
+Checked = tuple[Sequence[V], Int64s | int]
+"""Checked values, and the approximate bytes of each."""
 
 # TensorFlow reads messages of up to 2 GiB; half of that leaves room for other values.
 MAX_RECORD_BYTES = 1 << 30
+_SHOWN_CHARACTERS = 40
+# Treatments of boxes that extend beyond the image.
+POLICIES = ("clip", "drop", "error")
+Policy = Literal["clip", "drop", "error"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Options for checking and storing records.
+
+    Attributes:
+        box_policy: Treatment of boxes that extend beyond the image.
+        with_masks: Whether PNG masks of objects are stored; polygons always are.
+        box_format: Format of boxes stated by the user; "" for the layout's.
+        tokenizer: Path of the tokenizer for texts; "" for none.
+        schema: Features declared by the user; empty if none.
+        may_be_nan: Whether NaN marks a missing number.
+        max_seconds: CPU time that a record may take.
+        with_looks: Whether images are compared by their perceptual hashes.
+    """
+
+    image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
+    audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
+    box_policy: Policy = "clip"
+    with_masks: bool = False
+    box_format: str = ""
+    tokenizer: str = ""
+    schema: tuple[Feature, ...] = ()
+    may_be_nan: bool = False
+    max_seconds: float = 60.0
+    with_looks: bool = False
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -34,7 +70,7 @@ class Inspection:
         notes: Number of changes, by description.
         num_bytes: Approximate size of the record in a shard, in bytes.
         frames: Frames of its images by feature, in order.
-        look: Perceptual hash of its first image (`media.looks`), if requested.
+        look: Perceptual hash of its first image (`media.images.look_of`), if requested.
     """
 
     rules: Rules
@@ -107,8 +143,8 @@ class Kind(Generic[V]):
         """Check a value of feature `name`, and count its bytes and changes."""
         raise NotImplementedError
 
-    def check_column(self, name: str, values: Sequence[V]) -> tuple[Sequence[V], Int64s | int]:
-        """Check values of feature `name`; returns them, and the approximate bytes of each."""
+    def check_column(self, name: str, values: Sequence[V]) -> Checked[V]:
+        """Check values of feature `name`."""
         raise NotImplementedError
 
     def turn_column(
@@ -157,7 +193,7 @@ class Kind(Generic[V]):
         """Return the number of occurrences of a feature's classes, by name."""
         return observed.classes
 
-    def infer(self, name: str, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def infer(self, name: str, observed: Observed, declared: Names) -> Feature:
         """Infer the feature `name` from its values, without a key.
 
         Args:
@@ -177,7 +213,7 @@ class Kind(Generic[V]):
         """Return the dtypes that a declared feature of this kind may have."""
         return self.dtypes
 
-    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         """Complete a declared feature of this kind from the values that fit it.
 
         Raises:
@@ -185,9 +221,7 @@ class Kind(Generic[V]):
         """
         return feature
 
-    def complete_stored(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Feature:
+    def complete_stored(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         """Complete a feature of existing Examples, as `complete` does."""
         return feature
 
@@ -275,3 +309,46 @@ def check_text(name: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise RecordError("not UTF-8", f"{name}: {text!a}") from error
+
+
+def one(lists: Lists, key: str) -> Any:
+    """Return the first value of a key."""
+    return lists[key][1][0]
+
+
+def text(lists: Lists, key: str) -> str:
+    """Return the first value of a key as text."""
+    return str(one(lists, key).decode(errors="replace"))
+
+
+def values(lists: Lists, key: str) -> Sequence[Any]:
+    """Return the values of a key, which may be missing."""
+    return lists.get(key, ("", ()))[1]
+
+
+def range_problem(feature: Feature, numbers: Iterable[Any]) -> str:
+    """Name a number beyond the range that a feature declares; "" if there is none."""
+    low, high = feature.minimum, feature.maximum
+    if low is None and high is None:
+        return ""
+    low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
+    given = np.asarray(numbers)
+    outside = given[~((given >= low) & (given <= high))]  # NaN too
+    if not outside.size:
+        return ""
+    return f"key {feature.key!r} holds {outside[0]:g}, where {low:g} to {high:g} was expected"
+
+
+def text_problem(feature: Feature, value: bytes) -> str:
+    """Say why a text is not UTF-8; "" if it is."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return f"key {feature.key!r} holds {describe_bytes(value)}, where UTF-8 was expected"
+    return ""
+
+
+def describe_bytes(value: bytes) -> str:
+    """Describe a bytes value, for messages."""
+    head = repr(value[:_SHOWN_CHARACTERS])[1:]
+    return f"{len(value):,} bytes that start with {head}" if value else "no bytes"

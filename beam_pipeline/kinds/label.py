@@ -7,8 +7,7 @@ from typing import Any
 
 from beam_pipeline.errors import DataError
 from beam_pipeline.kinds import tfds_features
-from beam_pipeline.kinds.example_lists import values
-from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
+from beam_pipeline.kinds.kind import Checked, Kind, Names, Stored, check_text, values
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, count_classes
 from beam_pipeline.records import ClassLabel, ClassLabels, composed
@@ -16,8 +15,10 @@ from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec
 
+_Classes = ClassLabel | ClassLabels
 
-class LabelKind(Kind[ClassLabel | ClassLabels]):
+
+class LabelKind(Kind[_Classes]):
     """Classes, with names in Unicode's form NFC: both encodings of "é" are the same name."""
 
     values = (ClassLabel, ClassLabels)
@@ -28,15 +29,14 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     may_lack = True
     has_classes = True
 
-    def check_column(
-        self, name: str, values: Sequence[ClassLabel | ClassLabels]
-    ) -> tuple[Sequence[ClassLabel | ClassLabels], Int64s | int]:
+    def check_column(self, name: str, values: Sequence[_Classes]) -> Checked[_Classes]:
         named = list(map(self.class_names, values))
         checked = {names: composed_names(name, tuple(names)) for names in set(named)}
-        if any(names != stated for stated, names in checked.items()):
-            make: Any = _one_class if isinstance(values[0], ClassLabel) else ClassLabels
-            return [make(checked[names]) for names in named], 8
-        return values, 8
+        if all(names == stated for stated, names in checked.items()):
+            return values, 8
+        if isinstance(values[0], ClassLabel):
+            return [ClassLabel(*checked[names]) for names in named], 8
+        return [ClassLabels(checked[names]) for names in named], 8
 
     def class_names(self, value: Any, feature: Feature | None = None) -> Sequence[str]:
         if isinstance(value, ClassLabel):
@@ -48,15 +48,15 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         number = value - feature.label_offset
         return feature.classes[number : number + 1] if number >= 0 else ()
 
-    def group(self, value: ClassLabel | ClassLabels) -> str | None:
+    def group(self, value: _Classes) -> str | None:
         return value.name if isinstance(value, ClassLabel) else None
 
-    def type_of(self, value: ClassLabel | ClassLabels) -> str:
+    def type_of(self, value: _Classes) -> str:
         return "class_label" if isinstance(value, ClassLabel) else "class_labels"
 
     def observe_column(
         self,
-        values: Sequence[ClassLabel | ClassLabels],
+        values: Sequence[_Classes],
         sources: Sequence[str],
         observed: Observed,
     ) -> None:
@@ -68,7 +68,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
     def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
         return {"shape": (None,) if "class_labels" in observed.types else ()}
 
-    def complete(self, feature: Feature, observed: Observed, declared: tuple[str, ...]) -> Feature:
+    def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         classes = class_order(feature.name, observed.classes, feature.classes or declared)
         return dataclasses.replace(feature, classes=classes)
 
@@ -79,9 +79,7 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
             return False
         return not feature.classes or set(self.class_names(value)) <= set(feature.classes)
 
-    def complete_stored(
-        self, feature: Feature, observed: Observed, declared: tuple[str, ...]
-    ) -> Feature:
+    def complete_stored(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         if feature.classes:
             return feature
         classes = numbered_classes(feature.key, observed, declared, feature.label_offset)
@@ -132,19 +130,14 @@ class LabelKind(Kind[ClassLabel | ClassLabels]):
         return tfds_features.sequence(leaf) if is_list else leaf
 
 
-def _one_class(names: tuple[str, ...]) -> ClassLabel:
-    [name] = names
-    return ClassLabel(name)
-
-
-def composed_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def composed_names(name: str, names: Names) -> Names:
     """Convert class names of feature `name` to form NFC."""
     for each in names:
         check_text(name, each)
     return names if all(map(str.isascii, names)) else tuple(map(composed, names))
 
 
-def class_order(name: str, observed: Iterable[str], declared: tuple[str, ...]) -> tuple[str, ...]:
+def class_order(name: str, observed: Iterable[str], declared: Names) -> Names:
     """Return declared names in order, else observed names sorted, numerically if all are numbers.
 
     Raises:
@@ -170,9 +163,7 @@ def check_declared(
         )
 
 
-def numbered_classes(
-    name: str, observed: Observed, declared: tuple[str, ...], offset: int = 0
-) -> tuple[str, ...]:
+def numbered_classes(name: str, observed: Observed, declared: Names, offset: int = 0) -> Names:
     """Return the classes of existing Examples: declared names, else numbers up to the largest.
 
     Raises:

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_pipeline.kinds.example_lists import one, text_problem
-from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text
+from beam_pipeline.kinds.kind import Int64s, Kind, Stored, check_text, one, text_problem
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between
 from tfrecord_dataset.format.example import FeatureValue, Singles

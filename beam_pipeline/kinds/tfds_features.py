@@ -47,9 +47,9 @@ def scalar(dtype: str) -> dict[str, Any]:
     return text() if dtype in ("string", "bytes") else tensor(dtype)
 
 
-def image(feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
-    """A key of an image; TFDS encodes in the stated format, which cannot be BMP."""
-    if key != feature.key:
+def media(feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
+    """A key of media; TFDS encodes images in the stated format, which cannot be BMP."""
+    if key != feature.key or feature.kind == "audio":
         return scalar(spec.kind)
     stated = {"encodingFormat": "png" if feature.format == "png" else "jpeg"}
     channels = 1 if feature.kind == "map" else 3

@@ -27,15 +27,19 @@ import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files.hashed import IN_MEMORY, hashed
-from beam_pipeline.media import mp3, ogg, wav
-from beam_pipeline.media.audio_format import (
+from beam_pipeline.media.audio_formats import (
     DAMAGED,
     MAX_SAMPLE_RATE,
     MAX_VALUES,
     NO_SAMPLES,
     TOO_LARGE,
     UNSUPPORTED,
+    check_mp3_is_read,
+    check_ogg,
+    check_wav,
+    mp3_states_length,
     sniff,
+    wav_header,
 )
 from beam_pipeline.records import Audio, FileRef
 from tfrecord_dataset.format.inflation import is_inflated
@@ -126,7 +130,7 @@ def encode_audio(data: bytes, audio: Audio) -> bytes:
         if audio.sample_rate != file.samplerate:
             blocks = _resample(blocks, file.samplerate, audio.sample_rate, audio.channels)
         stored = io.BytesIO()
-        header = wav.header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
+        header = wav_header(encoding, audio.sample_rate, audio.num_samples, audio.channels)
         num_bytes = len(header) + audio.num_samples * audio.channels * _SAMPLE_BYTES[encoding]
         stored.write(header)
         for block in blocks:  # quantising by block takes a quarter of the memory
@@ -139,16 +143,16 @@ def encode_audio(data: bytes, audio: Audio) -> bytes:
 
 def _decoded(data: bytes, source_format: str) -> tuple[int, int, int, str]:
     """Decode a whole file; return (samples, sample rate, channels, encoding if converted)."""
-    stated = wav.check(data) if source_format == "wav" else None
+    stated = check_wav(data) if source_format == "wav" else None
     if source_format == "ogg":
-        ogg.check(data)
+        check_ogg(data)
     with _open(data, source_format) as file:
         _check_header(file, source_format)
         stated = file.frames if stated is None else stated
         num_samples = sum(map(len, _blocks(file)))
         found = num_samples, file.samplerate, file.channels, _encoding(file)
-    if source_format == "mp3" and not mp3.states_length(data):
-        mp3.check_all_is_read(data, num_samples)
+    if source_format == "mp3" and not mp3_states_length(data):
+        check_mp3_is_read(data, num_samples)
     elif num_samples != stated:
         raise RecordError(DAMAGED, f"{num_samples:,} samples decode, the header states {stated:,}")
     return found

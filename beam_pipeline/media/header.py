@@ -1,10 +1,11 @@
-"""The header of an image file, and the checks that need no pixels."""
+"""Headers of image files, and the checks that need no pixels."""
 
 import math
+import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media import tiff
 from tfrecord_dataset.image_size import ImageSize
 
 # Reasons of `Rejected`, counted in metadata.json.
@@ -26,6 +27,16 @@ MAX_SIDE = {"jpeg": 65_500, "png": 1_000_000, "bmp": 1_000_000}
 _DECODER_PIXEL_BYTES = 4
 # Memory per pixel in most formats: Pillow's four bytes, once for decoding and once for encoding.
 PIXEL_BYTES = 2 * _DECODER_PIXEL_BYTES
+
+# Tags of TIFF files, and the kind of short whole numbers.
+ORIENTATION, SAMPLES_PER_PIXEL = 0x0112, 0x0115
+TILE_WIDTH, TILE_LENGTH = 0x0142, 0x0143
+_SHORT = 3
+
+_ORDERS = {b"II*\0": "<", b"MM\0*": ">"}
+# By kind: bytes per value, and the struct format of a whole number.
+_VALUE_BYTES = dict(zip(range(1, 14), (1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4), strict=True))
+_NUMBERS = {1: "B", _SHORT: "H", 4: "I"}
 
 
 class Header(NamedTuple):
@@ -93,8 +104,45 @@ def exif_orientation(exif: bytes) -> int:
 
     Not read by Pillow, which parses every tag and warns about broken ones.
     """
-    for entry in tiff.entries(exif.removeprefix(b"Exif\0\0")):
-        if entry.tag == tiff.ORIENTATION:
-            value = entry.number if entry.kind == tiff.SHORT else None
+    for entry in tiff_entries(exif.removeprefix(b"Exif\0\0")):
+        if entry.tag == ORIENTATION:
+            value = entry.number if entry.kind == _SHORT else None
             return value if value is not None and 1 <= value <= 8 else 1
     return 1
+
+
+class TiffEntry(NamedTuple):
+    """A tag, with the kind of its values.
+
+    Attributes:
+        number: The value if it is a single whole number, otherwise None.
+        num_bytes: Size of the values if they do not fit into the entry, otherwise 0.
+    """
+
+    tag: int
+    kind: int
+    number: int | None
+    num_bytes: int
+
+
+def tiff_entries(tiff: bytes) -> Iterator[TiffEntry]:
+    """Yield the tags of the first directory up to its end or truncation; none if not a TIFF.
+
+    Source: TIFF 6.0, section 2.
+    """
+    order = _ORDERS.get(bytes(tiff[:4]))
+    if order is None:
+        return
+    head = struct.Struct(f"{order}HHI")
+    try:
+        (start,) = struct.unpack_from(f"{order}I", tiff, 4)
+        (count,) = struct.unpack_from(f"{order}H", tiff, start)
+        for entry in range(start + 2, start + 2 + 12 * count, 12):
+            tag, kind, values = head.unpack_from(tiff, entry)
+            num_bytes = values * _VALUE_BYTES.get(kind, 0)
+            single = None
+            if values == 1 and kind in _NUMBERS:
+                (single,) = struct.unpack_from(order + _NUMBERS[kind], tiff, entry + head.size)
+            yield TiffEntry(tag, kind, single, num_bytes if num_bytes > 4 else 0)
+    except struct.error:  # truncated
+        return

@@ -16,7 +16,7 @@ Rules, in this order:
 6. An image whose EXIF orientation is not 1 is turned upright and encoded again in its format.
    XMP is ignored.
 7. `max_side` and `size` resize (Lanczos), after converting palettes to colours and 1 bit to 8.
-8. `format` converts (`media/image_options.py`). For JPEG and BMP, transparent pixels are blended
+8. `format` converts. For JPEG and BMP, transparent pixels are blended
    with white. For JPEG, 16-bit values keep their high byte; only 8-bit images may become BMP. A BMP
    is always 24-bit RGB, since readers disagree on others, and has no colour profile.
 
@@ -25,10 +25,13 @@ same Pillow always gives the same bytes. `Image.conversions` names each rule tha
 something; when it is empty the file's own bytes are stored.
 """
 
+import dataclasses
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Annotated, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from beam_pipeline import records
@@ -41,18 +44,102 @@ from beam_pipeline.media.header import (
     MAX_SIDE,
     PIXEL_BYTES,
     TOO_LARGE,
+    UNSUPPORTED,
     Header,
     check_decoding,
 )
-from beam_pipeline.media.image_options import ImageOptions, bmp_bytes, stored_format
+from tfrecord_dataset import extras
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.options import Group, Option, Options
 
+FORMATS = ("keep", "jpeg", "png", "bmp")
+_BMP_HEADER_BYTES = 54
 _CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 # Typical of photographs; the size of the source does not predict it.
 _JPEG_BYTES_PER_PIXEL = 0.4
 _PNG_COMPRESSION = 0.5
 # Width and height in a PNG's header.
 _PNG_SIZE = slice(16, 24)
+_LOOK_SIDE = 64  # pixels; the hash uses 32
+# In grey levels; images with less deviation count as one colour, and would all look alike.
+_LEAST_DEVIATION = 2.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ImageOptions(Options):
+    """How images are stored. No image is enlarged by `max_side`.
+
+        >>> small = beam_pipeline.ImageOptions(max_side=512, format="jpeg")
+        >>> config = beam_pipeline.BuildConfig(input="cells", output="data", image=small)
+
+    Raises:
+        ConfigError: A value is invalid, or `size` and `max_side` are both given.
+    """
+
+    max_side: Annotated[
+        int | None,
+        Option(
+            "shrink images whose longer side exceeds this",
+            flag="--image-max-side",
+            metavar="PX",
+            least=1,
+            most=MAX_SIDE["jpeg"],
+        ),
+        Group("stored images"),
+    ] = None
+    size: Annotated[
+        ImageSize | None,
+        Option("stretch every image to this size", flag="--image-size", metavar="S|WxH"),
+    ] = None
+    format: Annotated[
+        str,
+        Option(
+            "convert images to this format; bmp holds pixels, which need no decoding",
+            flag="--image-format",
+            choices=FORMATS,
+        ),
+    ] = "keep"
+    jpeg_quality: Annotated[
+        int,
+        Option(
+            "of JPEGs that are encoded again",
+            flag="--jpeg-quality",
+            metavar="Q",
+            least=1,
+            most=100,
+        ),
+    ] = 95
+    depth_scale: Annotated[
+        float | None,
+        Option(
+            "metres per unit of depth maps: 0.001 for millimetres",
+            metavar="M",
+            recipe_only=True,
+            above=0,
+        ),
+    ] = None
+    max_pixels: Annotated[
+        int,
+        Option(
+            "reject larger images before they are decoded",
+            least=1,
+            recipe_only=True,
+        ),
+        Group("checks"),
+    ] = DECODER_MAX_PIXELS
+
+    def _conflicts(self) -> Iterator[str]:
+        if self.size is None:
+            return
+        if self.max_side is not None:
+            yield "image size and image max side cannot be combined; give one"
+        if max(self.size) > (longest := MAX_SIDE["jpeg"]):
+            yield f"image size {self.size}: give 1 to {longest} pixels a side"
+        elif self.size.height * self.size.width > DECODER_MAX_PIXELS:
+            yield (
+                f"image size {self.size}: TensorFlow decodes up to {DECODER_MAX_PIXELS:,} pixels; "
+                "give a smaller size"
+            )
 
 
 class InspectedImage(NamedTuple):
@@ -224,6 +311,28 @@ def _shrunk(size: ImageSize, most_side: int) -> ImageSize:
     return ImageSize(*(max(1, round(side * scale)) for side in size))
 
 
+def stored_format(header: Header, asked: str) -> str:
+    """Return the stored format of an image, "jpeg", "png" or "bmp"; `asked` is one of FORMATS.
+
+    Raises:
+        RecordError: "unsupported image": BMP holds 8 bits a sample.
+    """
+    if asked == "keep":
+        return "jpeg" if header.format == "jpeg" else "png"
+    if asked == "bmp" and header.bits == 16:
+        raise RecordError(
+            UNSUPPORTED,
+            f"{header.format.upper()}: 16 bits per sample, of which BMP holds 8; pass "
+            "--image-format png, or jpeg, which keeps the high byte",
+        )
+    return asked
+
+
+def bmp_bytes(height: int, width: int) -> int:
+    """Bytes of a stored BMP: three bytes per pixel, rows padded to four bytes."""
+    return _BMP_HEADER_BYTES + height * (-(-3 * width // 4) * 4)
+
+
 def _conversions(header: Header, encoding: str, resized: bool) -> tuple[str, ...]:
     """List the reasons to encode again, then the losses."""
     reasons = []
@@ -246,3 +355,29 @@ def _conversions(header: Header, encoding: str, resized: bool) -> tuple[str, ...
         if header.bits == 16 and mode != "I;16":
             reasons.append("16-bit")
     return tuple(reasons)
+
+
+def check_imagehash() -> None:
+    """Raise ConfigError if the library that hashes images is not installed."""
+    extras.load("imagehash", "near-duplicates", "--near-duplicates hashes images")  # 0.4 s
+
+
+def look_of(data: bytes, max_pixels: int) -> int | None:
+    """Return the perceptual hash of an inspected image, by `imagehash.phash`.
+
+    None for an image of one colour, or one that takes too much memory to decode.
+    """
+    import imagehash
+
+    try:
+        header, image = decode_pixels(data, max_pixels)
+    except RecordError:
+        return None
+    grey = pixels.to_mode(image, "L")
+    if header.format != "tiff":  # Pillow has turned a TIFF already
+        grey = pixels.upright(grey, header.orientation)
+    small = grey.resize((_LOOK_SIDE, _LOOK_SIDE), Image.Resampling.BOX)
+    if np.asarray(small).std() < _LEAST_DEVIATION:
+        return None
+    bits: npt.NDArray[np.bool_] = imagehash.phash(small).hash
+    return int.from_bytes(np.packbits(bits).tobytes(), "big")

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from PIL import Image, ImageFile
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media import tiff
 from beam_pipeline.media.header import (
     DAMAGED,
     NOT_AN_IMAGE,
     PIXEL_BYTES,
+    SAMPLES_PER_PIXEL,
+    TILE_LENGTH,
+    TILE_WIDTH,
     TOO_LARGE,
     TRUNCATED,
     UNSUPPORTED,
@@ -21,6 +23,7 @@ from beam_pipeline.media.header import (
     check_decoding,
     check_size,
     exif_orientation,
+    tiff_entries,
 )
 
 # Excludes formats without magic bytes (TGA, …), which accept noise, and formats that start other
@@ -108,12 +111,12 @@ def _check_before_opening(data: bytes, image_format: str, max_pixels: int) -> No
     elif image_format == "tiff":
         if data[2:4] in _BIG_TIFF:
             raise RecordError(UNSUPPORTED, "a BigTIFF; write it as a classic TIFF, or as PNG")
-        entries = list(tiff.entries(data))
+        entries = list(tiff_entries(data))
         numbers = {entry.tag: entry.number or 0 for entry in entries}
-        tile = numbers.get(tiff.TILE_WIDTH, 0), numbers.get(tiff.TILE_LENGTH, 0)
+        tile = numbers.get(TILE_WIDTH, 0), numbers.get(TILE_LENGTH, 0)
         if all(tile):
             _check_size(tile, image_format, max_pixels)
-        if (bands := numbers.get(tiff.SAMPLES_PER_PIXEL, 1)) > _MAX_BANDS:
+        if (bands := numbers.get(SAMPLES_PER_PIXEL, 1)) > _MAX_BANDS:
             raise RecordError(
                 UNSUPPORTED,
                 f"it has {bands:,} bands, where an image has 1, 3 or 4; write those that you need "

@@ -22,14 +22,13 @@ from beam_pipeline.kinds.wording import brief
 from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
-from beam_pipeline.report.gallery import gallery, side_by_side
+from beam_pipeline.report.pictures import gallery, side_by_side
 from beam_pipeline.report.sample import Sampled, first_records, sample
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION, named_path
 from tfrecord_dataset.page import rendered
-from tfrecord_dataset.records.contents import Contents
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Contents, Split
 from tfrecord_dataset.shown_text import printable, shown
 
 HTML, JSON = "report.html", "report.json"

@@ -7,16 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow
 
-from beam_pipeline.dataset.reading import read_frames
+from beam_pipeline.dataset.shards import read_frames
 from beam_pipeline.describe.index import column, rows_file
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.feature_keys import specs_to_read
-from tfrecord_dataset.records.contents import Contents
+from tfrecord_dataset.records.contents import Contents, Split
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.records.split import Split
 from tfrecord_dataset.values import numpy_values
 
 # Neighbouring records, read together.

@@ -13,11 +13,10 @@ from beam_pipeline import kinds
 from beam_pipeline.records import Consumed, Element, Record, Rejected
 from beam_pipeline.rows import Rows
 from beam_pipeline.running.buckets import Buffer
-from beam_pipeline.running.counters import counter
+from beam_pipeline.running.failures import check_folder
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.job_folder import check_folder
-from beam_pipeline.running.runner import Job
+from beam_pipeline.running.runner import Job, counter
 
 # Limits of a batch.
 MAX_ELEMENTS = 256

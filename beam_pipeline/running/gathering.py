@@ -13,7 +13,7 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.records import Element
-from beam_pipeline.running.local_runner import runs_here
+from beam_pipeline.running.runner import runs_here
 
 # Enough buckets for the workers of a cluster.
 _BUCKETS_ELSEWHERE = 256

@@ -12,11 +12,11 @@ from apache_beam.runners.runner import PipelineRunner
 from apache_beam.utils import interactive_utils
 
 from beam_pipeline.running import progress
+from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
-from beam_pipeline.running.temporary import temporary_folder
 
 _NOTEBOOK_MODULES = (apache_beam.pipeline, interactive_utils)
 _LOG_OF_ERRORS = logging.getLogger("apache_beam.runners.common")

@@ -19,7 +19,7 @@ from beam_pipeline.errors import UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, Entry, FileRef, Inspected, InspectedElement, file_of
 from beam_pipeline.running.memory import collection_paused
-from beam_pipeline.running.worker_pool import Ahead, WorkerPool
+from beam_pipeline.running.worker_processes import Ahead, WorkerPool
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

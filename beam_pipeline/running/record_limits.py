@@ -1,7 +1,7 @@
 """Limits of CPU time and memory for a record in a worker process, enforced by the system.
 
 A decoder in C cannot be interrupted from Python. So the system ends a process that exceeds the
-time with SIGPROF, and `isolation` finds the record. Memory beyond the limit is refused, which
+time with SIGPROF, and `run_isolated` finds the record. Memory beyond the limit is refused, which
 Python and its libraries raise as MemoryError.
 
 No Beam here: worker processes import this module.

@@ -12,7 +12,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.files.archive.tar_members import read_members
-from beam_pipeline.layout_names import AUTO
+from beam_pipeline.option_values import AUTO
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.rows import Rows
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed

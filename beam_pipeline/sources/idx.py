@@ -17,8 +17,7 @@ from beam_pipeline.records import Consumed, FileRef, Image
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, reading
 from beam_pipeline.sources.paths import joined, left_out
 from beam_pipeline.sources.references import name_of, parent
-from beam_pipeline.sources.tables.read_tables import ReadContainers
-from beam_pipeline.sources.tables.record_maker import ReadRows
+from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tree import Tree, shown

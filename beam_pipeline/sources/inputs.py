@@ -11,7 +11,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
-from beam_pipeline.layout_names import AUTO
+from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, refuse_archives, through_archives

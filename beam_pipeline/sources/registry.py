@@ -1,12 +1,12 @@
 """All layouts: this package's, and those that other packages register.
 
-An entry point (`layout_names`) must be a `Layout` with the same name.
+An entry point (`option_values.registered_layouts`) must be a `Layout` with the same name.
 """
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 
-from beam_pipeline import layout_names
+from beam_pipeline import option_values
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources.annotations.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.annotations.coco.read_coco import LAYOUT as COCO
@@ -35,7 +35,7 @@ from beam_pipeline.sources.tar.read_tar import LAYOUT as TAR
 from beam_pipeline.sources.texts import CAPTIONS, TRANSCRIPTS
 from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
 
-# In the order of `layout_names.OWN`.
+# In the order of `option_values.OWN_LAYOUTS`.
 _OWN = (
     *(FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, MASKS, DOTA, LABEL_STUDIO, CVAT, VIA, CREATEML),
     *(KARPATHY, VOTT, SUPERVISELY, BDD100K, VISDRONE, WIDER_FACE, MOT, CAPTIONS, TRANSCRIPTS),
@@ -52,7 +52,7 @@ def layouts() -> Mapping[str, Layout]:
         ConfigError: An entry point of another package is not a `Layout`, or its name is taken.
     """
     registered = dict(OWN)
-    for entry in layout_names.registered():
+    for entry in option_values.registered_layouts():
         if entry.name in registered:
             raise _error(entry, "there is a layout of this name")
         registered[entry.name] = _load(entry)
@@ -66,7 +66,7 @@ def layout_named(name: str) -> Layout:
 
 def registered_packages() -> set[str]:
     """Return the packages that register layouts."""
-    return {entry.module.partition(".")[0] for entry in layout_names.registered()}
+    return {entry.module.partition(".")[0] for entry in option_values.registered_layouts()}
 
 
 def _load(entry: EntryPoint) -> Layout:

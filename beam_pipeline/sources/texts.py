@@ -28,12 +28,10 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
-from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.csv import ReadCsv
-from beam_pipeline.sources.tables.read_tables import ReadContainers
-from beam_pipeline.sources.tables.record_maker import ReadRows
+from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
-from beam_pipeline.sources.tables.table import BadRow, Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.table import BadRow, Batch, Cells, Scratch, Table, TableFile
 from beam_pipeline.sources.tree import Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name

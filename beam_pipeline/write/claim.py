@@ -17,7 +17,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.running import lock
+from beam_pipeline.running.locked_folders import locked
 from beam_pipeline.write.working_directory import working_root
 from tfrecord_dataset import json_file
 
@@ -44,7 +44,7 @@ def exclusive(config: BuildConfig) -> Iterator[None]:
         _take(config)
         yield
         return
-    with lock.exclusive(config.dataset_dir, lock=working_root(config)):
+    with locked(config.dataset_dir, lock=working_root(config)):
         yield
 
 

@@ -15,14 +15,12 @@ from beam_pipeline.assign.stage import Assigned
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import check_readable
-from beam_pipeline.describe import croissant, description, metadata, provenance
-from beam_pipeline.describe import statistics as value_statistics
+from beam_pipeline.describe import croissant, description, metadata
 from beam_pipeline.describe.shard_info import ShardInfo
 from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
-from beam_pipeline.running.counters import counter
-from beam_pipeline.running.remote.job_folder import errors_handed_over
-from beam_pipeline.running.runner import Job
+from beam_pipeline.running.failures import errors_handed_over
+from beam_pipeline.running.runner import Job, counter
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.final_files import is_committed, make_dataset
@@ -151,7 +149,7 @@ def commit(
         files[REJECTS_FILE] = write_rejects(config, rejects)
     texts = description.texts(config, plan.schema, by_split)
     num_records = {split: cut.num_records for split, cut in plan.splits.items()}
-    texts[value_statistics.FILE] = value_statistics.statistics_text(
+    texts[metadata.STATISTICS_FILE] = metadata.statistics_text(
         plan.schema, statistics.values, num_records
     )
     entries = {path: file.entry for path, file in files.items()}
@@ -161,14 +159,14 @@ def commit(
     metadata_text = metadata.metadata(
         config, plan, statistics, by_split, {path: entries[path] for path in others}
     )
-    build_text = provenance.provenance(config, metadata_text)
-    own = {provenance.FILE: build_text, metadata.FILE: metadata_text}
+    build_text = metadata.provenance(config, metadata_text)
+    own = {metadata.BUILD_FILE: build_text, metadata.FILE: metadata_text}
     check_readable(config.dataset_dir, texts | own)
 
     def write_descriptions(folder: str) -> None:
         for name, text in texts.items():
             storage.write_bytes(storage.join(folder, name), text.encode(), is_new=True)
-        _write_provenance(storage.join(folder, provenance.FILE), build_text)
+        _write_provenance(storage.join(folder, metadata.BUILD_FILE), build_text)
         data = metadata_text.encode()
         storage.write_bytes(storage.join(folder, metadata.FILE), data, durable=True, is_new=True)
 

@@ -18,15 +18,13 @@ from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import changed, hash_change, with_values
-from beam_pipeline.kinds.kind import Stored
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules, Stored
 from beam_pipeline.records import FileRef, Inspected, file_of
 from beam_pipeline.rows import values_by_feature
-from beam_pipeline.running.isolation import Death, run_isolated
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
-from beam_pipeline.running.worker_pool import Work
+from beam_pipeline.running.worker_processes import Death, Work, run_isolated
 from tfrecord_dataset.format.example import FeatureValue, encode_columns
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs

@@ -18,7 +18,7 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.write.claim import made_meanwhile
 from beam_pipeline.write.rejects import REJECTS_FILE
 from beam_pipeline.write.working_directory import new_dataset_dir, working_dir
-from tfrecord_dataset.replacement import replace_folder, restore_folder
+from tfrecord_dataset.durable import replace_folder, restore_folder
 
 # Files of a dataset's directory that builds write.
 FOLDERS = ("", "index", "idx")

@@ -25,7 +25,7 @@ from beam_pipeline.write.working_directory import (
     working_root,
 )
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.sealed_json import sealed, unsealed
+from tfrecord_dataset.json_file import sealed, unsealed
 from tfrecord_dataset.store.threads import run_in_threads
 
 _LOG = logging.getLogger(__name__)

@@ -27,6 +27,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.io import WriteToTFRecord
 
+from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.config import BuildConfig
@@ -35,15 +36,13 @@ from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.running.batches import in_global_window
-from beam_pipeline.running.counters import counter
+from beam_pipeline.running.failures import errors_handed_over
+from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.parallel import choose_parallelism, start_processes
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
-from beam_pipeline.running.remote.job_folder import errors_handed_over
-from beam_pipeline.running.runner import Job
-from beam_pipeline.running.temporary import temporary_folder
-from beam_pipeline.running.worker_pool import Ahead
-from beam_pipeline.tfrecord import frames
+from beam_pipeline.running.runner import Job, counter
+from beam_pipeline.running.worker_processes import Ahead
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
@@ -206,7 +205,7 @@ class _WriteShard(beam.DoFn):
 
     def _sample(self, path: str, plan: Plan) -> str:
         """Return the first record of a written shard as text."""
-        _, frame = next(frames.read_file(path, self._config.compression != "none"))
+        _, frame = next(tfrecord.read_file(path, self._config.compression != "none"))
         example = lists(payload_of(frame))
         values = {key: example[key][1] for key in sorted(example)}
         return as_text(values, plan.schema)

@@ -6,9 +6,9 @@ A local build writes its shards there; on a store it only has receipts and unpac
 import hashlib
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.describe import provenance
+from beam_pipeline.describe import metadata
 from beam_pipeline.files import storage
-from tfrecord_dataset.replacement import restore_folder
+from tfrecord_dataset.durable import restore_folder
 
 _BUILDING = ".building"
 _NEW_DATASET = "dataset"
@@ -49,7 +49,7 @@ def job_dir(config: BuildConfig) -> str:
 
 def dataset_mark(config: BuildConfig) -> str:
     """Identity of the existing dataset among builds; "" if there is none."""
-    path = storage.join(config.dataset_dir, provenance.FILE)
+    path = storage.join(config.dataset_dir, metadata.BUILD_FILE)
     return storage.sha256_of(path) if storage.exists(path) else ""
 
 

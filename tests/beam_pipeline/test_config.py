@@ -9,9 +9,10 @@ import pytest
 import tokenizers
 
 import beam_pipeline
+from beam_pipeline import option_values
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.pipeline import checked_arguments
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.image_size import ImageSize
@@ -160,3 +161,14 @@ def test_settings_are_a_config_or_change_one():
     assert changed == BuildConfig(input="photos", output="data", num_shards=2)
     with pytest.raises(ConfigError, match=r"^unknown option num_shard \(did you mean 'num_shards'"):
         beam_pipeline.build(config, num_shard=2)
+
+
+def test_classes_from_a_file(tmp_path):
+    path = tmp_path / "classes.txt"
+    path.write_text("red cell\n\nweiße Zelle\n", encoding="utf-8")
+    assert option_values.parse_classes(str(path)) == ("red cell", "weiße Zelle")
+    path.write_text("red cell", encoding="utf-8-sig")
+    assert option_values.parse_classes(str(path)) == ("red cell",)
+    path.write_bytes(b"wei\xdfe Zelle")
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        option_values.parse_classes(str(path))

@@ -1,11 +1,15 @@
-"""Importing the package never loads TensorFlow, and loads Beam only when used."""
+"""Importing the package never loads TensorFlow, loads Beam only when used, and logs nothing."""
 
+import logging
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 from fresh_python import modules_after
 
 import beam_pipeline
+from beam_pipeline import beam_import
 
 
 def test_the_package_itself_loads_nothing():
@@ -30,8 +34,7 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
     """Covers processes for builds, shards and long values."""
     names = [
         *("running.parallel", "inspect.batch", "sources.tar.records"),
-        *("dataset.shard_inspection", "dataset.verification.shards"),
-        "sources.tables.convert",
+        *("dataset.shard_inspection", "dataset.shards", "sources.tables.convert"),
     ]
     script = "import " + ", ".join(f"beam_pipeline.{name}" for name in names)
     script += "\nbeam_pipeline.running.parallel.import_work()"
@@ -41,3 +44,24 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
 def test_another_name_is_an_error():
     with pytest.raises(AttributeError, match="biuld"):
         _ = beam_pipeline.biuld
+
+
+def test_one_line_is_left_out_and_only_meanwhile(caplog):
+    with beam_import.quiet():
+        logging.warning("apitools not found, and bigquery client libraries are not available")
+        logging.warning("something else")
+    logging.warning("apitools not found")
+
+    assert caplog.messages == ["something else", "apitools not found"]
+
+
+def test_the_log_of_whoever_imports_is_left_as_it_is():
+    code = (
+        "import logging\n"
+        "import beam_pipeline\n"
+        "beam_pipeline.build\n"
+        "logging.getLogger('beam_pipeline.sources').warning('a note')\n"
+        "print(logging.getLogger().handlers)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "a note\n")

@@ -9,7 +9,7 @@ from beam_pipeline import recipe
 from beam_pipeline.cli.commands import main
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.options import all_options
 
 PNG = ImageOptions(format="png")

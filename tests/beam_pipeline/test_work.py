@@ -25,8 +25,7 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
 from beam_pipeline.running.gathering import yields_buckets
-from beam_pipeline.running.local_runner import local_runner
-from beam_pipeline.running.runner import Job
+from beam_pipeline.running.runner import Job, local_runner
 from beam_pipeline.sources import paths
 from beam_pipeline.sources.inputs import detect, source_of
 from beam_pipeline.write import encoding

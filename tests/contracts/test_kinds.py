@@ -16,9 +16,9 @@ from PIL import Image as Pixels
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.rules import Rules
 from beam_pipeline.records import (
     Array,
     Audio,

@@ -1,17 +1,18 @@
 """Local fakes of Dataflow and Cloud Storage; workers have only staged files."""
 
 import hashlib
+import importlib.metadata
 import os
 import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from environments import make_environment
 from fake_dataflow import FakeDataflow, Job
+from packaging.requirements import Requirement
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
@@ -149,3 +150,50 @@ def remote_digests(
         return digests(tmp_path / "copied")
 
     return of
+
+
+def make_environment(folder: Path, package: Path) -> Path:
+    """Make an environment with a source distribution, and return its Python.
+
+    Dependencies are linked from the tests' environment, since pip would take minutes.
+
+    Raises:
+        PackageNotFoundError: The tests' environment lacks a dependency.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, package], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (found,) = importlib.metadata.distributions(name="beam-tfrecords", path=[str(site)])
+    for needed in _needed(found.requires or ()):
+        for file in needed.files or ():
+            target = site / file
+            if ".." not in file.parts and not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(file.locate())
+    return python
+
+
+def _needed(requirements: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
+    """Yield the distributions of these requirements and their dependencies."""
+    seen: set[str] = set()
+    waiting = list(map(Requirement, requirements))
+    while waiting:
+        requirement = waiting.pop()
+        extras = {"", *requirement.extras}
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        name = f"{requirement.name}[{','.join(sorted(requirement.extras))}]"
+        if name in seen:
+            continue
+        seen.add(name)
+        distribution = importlib.metadata.distribution(requirement.name)
+        yield distribution
+        for text in distribution.requires or ():
+            below = Requirement(text)
+            if below.marker is None or any(
+                below.marker.evaluate({"extra": extra}) for extra in extras
+            ):
+                below.marker = None
+                waiting.append(below)

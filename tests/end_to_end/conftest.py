@@ -19,7 +19,7 @@ import beam_pipeline
 import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 from trainer import commands as trainer_main
 
 VOC_OBJECT = """

@@ -1,13 +1,23 @@
-"""Bad data is refused, or left out and listed by name."""
+"""Bad, hostile or ambiguous data is refused, left out, or noted by name."""
 
 import json
 import random
 import shutil
 
+import numpy as np
 import pytest
+import soundfile
+from file_bytes import zip_bytes
+from hostile_files import jpeg_of_scans
+from PIL import Image
 
 from beam_pipeline import open as open_dataset
 from beam_pipeline.cli import commands
+
+BAD = {
+    f"cat/{name}"
+    for name in ("truncated.jpg", "empty.jpg", "text.jpg", "noise.png", "garbled.jpg", "header.jpg")
+}
 
 
 def rejects_of(directory):
@@ -41,12 +51,6 @@ def bad_folders(tmp_path_factory, class_folders):
     (root / "README.txt").write_text("read me")
     (cat / "notes.txt").write_text("notes")
     return root
-
-
-BAD = {
-    f"cat/{name}"
-    for name in ("truncated.jpg", "empty.jpg", "text.jpg", "noise.png", "garbled.jpg", "header.jpg")
-}
 
 
 def test_bad_files_fail_the_build_and_are_listed(bad_folders, tmp_path, capsys):
@@ -143,3 +147,66 @@ def test_names_that_are_not_utf8(tmp_path, class_folders, command):
     assert done.returncode == 0, done.stderr
     assert [reject["reason"] for reject in rejects_of(output / "pets/1.0.0")] == ["not UTF-8"] * 2
     assert open_dataset(done.stdout.strip()).num_records("train") == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [(), ("--threads", "2")], ids=["processes", "threads"])
+def test_a_slow_image_costs_only_itself(class_folders, command, tmp_path, threads):
+    source = class_folders(tmp_path / "in", each=300)
+    (source / "cat/000slow.jpg").write_bytes(jpeg_of_scans(85))
+    recipe = tmp_path / "impatient.yaml"
+    recipe.write_text("input: in\nname: d\nmax_record_seconds: 0.1\n")
+    options = ("--output", tmp_path / "out", "--max-bad-fraction", "0.5", "--num-shards", "2")
+    done = command("beam_pipeline", "build", recipe, *options, *threads)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = (tmp_path / "out/d/1.0.0/rejects.jsonl").read_text().splitlines()
+    reject = json.loads(line)
+    assert (reject["source"], reject["reason"]) == ("cat/000slow.jpg", "took too long")
+    metadata = json.loads((tmp_path / "out/d/1.0.0/metadata.json").read_text())
+    assert metadata["splits"]["train"]["num_records"] == 600
+
+
+@pytest.mark.slow
+def test_a_zip_of_300_000_empty_members_is_refused_by_name(command, tmp_path):
+    (tmp_path / "x.zip").write_bytes(zip_bytes({f"a/{n}.jpg": b"" for n in range(300_000)}))
+    options = ("--one-class", "--output", tmp_path / "out")
+    done = command("beam_pipeline", "build", tmp_path / "x.zip", *options)
+    assert done.returncode == 3, done.stderr
+    assert "300000 of 300000 records invalid (limit: 0); first: a/0.jpg: empty" in done.stderr
+
+
+def landmarks(root, write_image):
+    write_image(root / "face.jpg", size=(64, 48))
+    shapes = [{"shape_type": "point", "label": "left eye", "points": [[20, 12]]}]
+    (root / "face.json").write_text(json.dumps({"shapes": shapes}))
+
+
+def sample_rates(root, write_image):
+    for number, rate in enumerate([8000, 44100, 8000]):
+        for label in ("no", "yes"):
+            (root / label).mkdir(exist_ok=True)
+            samples = np.full(100 + number + 10 * (label == "no"), 0.5)
+            soundfile.write(root / label / f"{number}.wav", samples, rate)
+
+
+def deep_images(root, write_image):
+    for number in range(2):
+        (root / "ab"[number]).mkdir()
+        pixels = np.full((8, 12), 16_001 * number, np.uint16)
+        Image.fromarray(pixels).save(root / "ab"[number] / f"{number}.tif")
+    write_image(root / "a/2.jpg")
+
+
+@pytest.mark.parametrize(
+    ("make", "note"),
+    [
+        (landmarks, "set points: landmarks in a recipe"),
+        (sample_rates, "8000 Hz (4), 44100 Hz (2); pass --audio-sample-rate 16000 to resample it"),
+        (deep_images, "2 images with 16 bits, of which readers take the upper 8"),
+    ],
+)
+def test_a_note(tmp_path, write_image, capsys, make, note):
+    make(tmp_path, write_image)
+    assert commands.main(["plan", str(tmp_path)]) == 0
+    assert note in "".join(capsys.readouterr())

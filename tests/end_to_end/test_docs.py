@@ -8,15 +8,19 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import generated_pages
 import markdown
-import options_page
 import pytest
-import trees_page
 from apache_beam.options.pipeline_options import PipelineOptions
 from end_to_end.pages import commands
 
-from beam_pipeline.cli.beam_arguments import Parser, split_arguments
-from beam_pipeline.cli.options import COMMANDS, add_command_options, command_parser
+from beam_pipeline.cli.options import (
+    COMMANDS,
+    Parser,
+    add_command_options,
+    command_parser,
+    split_arguments,
+)
 from tfrecord_dataset.options import fields_of
 from trainer import commands as trainer_main
 
@@ -95,12 +99,14 @@ def _after(start: list[str], words: list[str]) -> list[str]:
 
 
 def test_the_trees_page_is_current() -> None:
-    assert trees_page.PAGE.read_text("utf-8") == trees_page.page(), trees_page.__doc__
+    assert generated_pages.TREES.read_text() == generated_pages.trees_page(), (
+        generated_pages.__doc__
+    )
 
 
 def test_the_page_of_options_and_the_arguments_in_python_are_made_from_them() -> None:
-    assert options_page.PAGE.read_text() == options_page.page()
-    for path, text in options_page.arguments().items():
+    assert generated_pages.OPTIONS.read_text() == generated_pages.options_page()
+    for path, text in generated_pages.arguments().items():
         assert path.read_text() == text
 
 

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from sealing import edit
+from damages import edit
 
 import beam_pipeline
 import trainer
-from beam_pipeline.cli.show import examples
+from beam_pipeline.cli.results import examples
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 

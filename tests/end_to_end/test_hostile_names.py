@@ -13,7 +13,7 @@ from tiers import first_quick
 
 from beam_pipeline.cli import commands
 from tfrecord_dataset import standard_streams
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 # Clears the screen, sets the window's title, has 8-bit codes, writes right to left, forges a line.
 EVIL = "e\x1b[2J\x1b]0;n\x07\x9b31m\u202e\r\nerror: x"

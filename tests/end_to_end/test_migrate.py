@@ -11,7 +11,7 @@ from end_to_end.inputs_of_pages import EXAMPLES, write_table
 
 import beam_pipeline
 import trainer
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 from tfrecord_dataset.format.example import decode
 
 _PAGE = (Path(__file__).parents[2] / "docs/migrate.md").read_text()

@@ -15,7 +15,7 @@ from beam_pipeline.dataset.opening import check_readable
 from beam_pipeline.errors import DataError
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 KEYS = st.text(max_size=6) | st.sampled_from(
     ["", " ", "/", "a/b", "x/label", "label", "image/encoded", ".", "..", "a\0b", "\n", "é", "é"]

@@ -14,7 +14,7 @@ import pytest
 
 import beam_pipeline
 import tfrecord_dataset
-from beam_pipeline.dataset.reading import read_examples
+from beam_pipeline.dataset.shards import read_examples
 
 pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
 

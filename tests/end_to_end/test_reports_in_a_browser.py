@@ -13,8 +13,8 @@ from trainer.options.train import TrainConfig
 from trainer.report import pictures
 from trainer.report.history import Best
 from trainer.report.page import Pictured, Sections, html
-from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures import ClassFigures
+from trainer.tasks.mean_average_precision import MeanAveragePrecision
 
 pytestmark = pytest.mark.readers
 

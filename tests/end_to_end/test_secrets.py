@@ -13,7 +13,7 @@ from file_bytes import image_bytes
 
 from beam_pipeline import BuildConfig
 from beam_pipeline.cli import commands
-from beam_pipeline.describe.provenance import provenance
+from beam_pipeline.describe.metadata import provenance
 from tfrecord_dataset import standard_streams
 from trainer import commands as trainer_main
 from trainer.options.train import TrainConfig

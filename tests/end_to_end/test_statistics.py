@@ -11,7 +11,7 @@ from kinds_of_learning import training
 from tiers import first_quick
 
 import trainer
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 from trainer.errors import DatasetDamagedError
 from trainer.tasks import choose_task
 from trainer.tasks.reading import with_statistics

@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cases.reading import source_at
+from damages import edit
 from eager_runner import yielded
 from file_bytes import zip_bytes
 from inspecting import inspect_record, schema_of
-from sealing import edit
 
 import beam_pipeline
 import trainer
-from beam_pipeline.cli.show import examples
+from beam_pipeline.cli.results import examples
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value
+from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.declaration import read_schema
-from beam_pipeline.schema.names import check_names
 from beam_pipeline.write.encoding import Encoder
 from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import beam_pipeline
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 TESTDATA = Path(__file__).parent
 GOLDEN = TESTDATA / "golden/1.0.0"

@@ -1,6 +1,7 @@
-"""Untrusted JSON: anything but an object of the expected types is a JsonError."""
+"""Untrusted JSON: other types are JsonErrors, and any change of a sealed file is detected."""
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -10,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfrecord_dataset.json_file import JsonError, parse_object, read_object, typed
+from tfrecord_dataset.json_file import (
+    JsonError,
+    check_seal,
+    parse_object,
+    read_object,
+    sealed,
+    typed,
+)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +132,39 @@ def test_whatever_is_stated_is_taken_or_named(stated):
     except JsonError:
         return
     assert typed(parse_object(json.dumps(dataclasses.asdict(made))), Shape) == made
+
+
+VALUE = {"name": "Zellen ä", "splits": {"train": [1, 2]}}
+SEALED = sealed(VALUE).encode()
+
+
+def test_the_value_comes_back_with_its_checksum_behind():
+    check_seal(SEALED)
+    read = json.loads(SEALED)
+    assert list(read) == ["name", "splits", "checksum"]
+    without = SEALED.replace(read["checksum"].encode(), b"")
+    assert read["checksum"] == hashlib.sha256(without).hexdigest()
+
+
+def test_every_flipped_bit_is_found():
+    for bit in range(8 * len(SEALED)):
+        changed = bytearray(SEALED)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(ValueError, match="checksum"):
+            check_seal(bytes(changed))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(SEALED[:-1], id="cut"),
+        pytest.param(SEALED + b"\n", id="longer"),
+        pytest.param(SEALED[1:], id="without its first byte"),
+        pytest.param(json.dumps(json.loads(SEALED)).encode(), id="written otherwise"),
+        pytest.param(SEALED[: SEALED.index(b'"splits"')] + SEALED[-81:], id="without a key"),
+    ],
+)
+def test_other_damage_is_found(data):
+    with pytest.raises(ValueError, match="checksum"):
+        check_seal(data)

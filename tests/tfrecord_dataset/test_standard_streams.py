@@ -44,8 +44,8 @@ def test_everything_that_a_process_writes():
 @pytest.mark.parametrize(
     ("name", "level", "line"),
     [
-        ("beam_pipeline.sources.tables.record_maker", logging.WARNING, "note: a is b"),
-        ("tfrecord_dataset.records.bare_files", logging.WARNING, "note: a is b"),
+        ("beam_pipeline.sources.tables.read_tables", logging.WARNING, "note: a is b"),
+        ("tfrecord_dataset.records.opening", logging.WARNING, "note: a is b"),
         ("beam_pipeline.write.receipts", logging.WARNING, "warning: a is b"),
         ("tfrecord_dataset.store.cache", logging.WARNING, "warning: a is b"),
         ("trainer.records", logging.ERROR, "ERROR trainer.records: a is b"),

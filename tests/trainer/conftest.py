@@ -18,7 +18,7 @@ from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
 
 from tfrecord_dataset.format.declaration import features_from_json
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 __all__ = ["choose", "declare", "directory_of"]  # fixtures
 

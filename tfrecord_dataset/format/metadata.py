@@ -13,8 +13,7 @@ from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, NotADatase
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.json_file import JsonError, parse_object, typed
-from tfrecord_dataset.sealed_json import check_seal
+from tfrecord_dataset.json_file import JsonError, check_seal, parse_object, typed
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.store.urls import is_object
 

@@ -15,8 +15,7 @@ from tfrecord_dataset.format.frames import (
     MAX_FRAME_BYTES,
     payload_bytes,
 )
-from tfrecord_dataset.records.shard_files import ShardFiles
-from tfrecord_dataset.records.streams import not_whole
+from tfrecord_dataset.records.shard_files import ShardFiles, not_whole
 from tfrecord_dataset.store import user_cache
 from tfrecord_dataset.store.threads import run_in_threads
 

@@ -1,24 +1,233 @@
-"""Opens a dataset from a directory with metadata.json, or from bare TFRecord files."""
+"""Opens a dataset from a directory with metadata.json, or from bare TFRecord files.
 
+The splits, compression and features of bare files are detected, unless they are declared.
+"""
+
+import dataclasses
 import functools
+import itertools
+import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
+from tfrecord_dataset.errors import (
+    ConfigError,
+    DatasetChangedError,
+    DatasetDamagedError,
+    NotADatasetError,
+)
 from tfrecord_dataset.format import metadata
-from tfrecord_dataset.format.inference import Sample
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import starts_frame
+from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
 from tfrecord_dataset.format.metadata import FileEntry, ShardEntry, find_dataset, named_path
-from tfrecord_dataset.records.bare_files import Schema, compression_of, open_files
-from tfrecord_dataset.records.contents import Contents
-from tfrecord_dataset.records.shard_files import ShardFiles
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.format.split_names import check_all_shards, splits_of_record_files
+from tfrecord_dataset.records.contents import Contents, Split
+from tfrecord_dataset.records.shard_files import ShardFiles, windows
+from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.store import storage
 from tfrecord_dataset.store.cache import ShardCache
-from tfrecord_dataset.store.folders import Folder, open_folder
+from tfrecord_dataset.store.folders import Folder, open_folder, open_pinned
+from tfrecord_dataset.store.pinned_files import Files, changed
 from tfrecord_dataset.store.urls import is_web
 
+_LOG = logging.getLogger(__name__)
 _Opened = TypeVar("_Opened", bound=Contents)
+
+_PEEKED_BYTES = 4096
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+
+# The sample has the first records of several files, evenly spread over all.
+_SAMPLE_FILES = 16
+_SAMPLE_RECORDS = 256
+_SAMPLE_BYTES = 64 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    """Features of the records in bare files, and advice for a record that does not fit them."""
+
+    features: Mapping[str, Feature]
+    remedy: str
+
+
+def open_files(
+    kind: type[_Opened],
+    patterns: Sequence[str],
+    cache: Callable[[], ShardCache],
+    schema_of: Callable[[Sample], Schema] | None = None,
+    *,
+    allow_missing_shards: bool = False,
+) -> _Opened:
+    """Open the dataset of the files that paths and globs match, as `open_paths`.
+
+    A file given by name is opened without the other shards of its numbering.
+
+    Raises:
+        NotADatasetError: A file does not exist, or files have no Examples.
+        ConfigError: As in `schema_of`, or a key has lists of two kinds.
+        DatasetDamagedError: A file is damaged, or missing from a numbering.
+    """
+    path = ", ".join(patterns)
+    files = _matching(patterns)
+    if not allow_missing_shards and files != [*patterns][:1]:
+        check_all_shards(files)
+    names = names_below(files, patterns)
+    splits = _splits_of(files, names, cache)
+    try:
+        sample = observe(first_records(files, splits.values()))
+    except ValueError as error:
+        raise NotADatasetError(
+            f"{path} holds records that cannot be read as tf.train.Examples ({error}); convert them"
+        ) from error
+    schema = schema_of(sample) if schema_of else _inferred(path, sample)
+    notes = _mixed_names(names)
+    for note in notes:
+        _LOG.warning("%s", one_line(note))
+    return kind(
+        path=path,
+        features=schema.features,
+        splits=splits,
+        notes=tuple(notes),
+        remedy=schema.remedy,
+    )
+
+
+def _inferred(path: str, sample: Sample) -> Schema:
+    """Infer the schema from the first records of the files at `path`."""
+    if not sample.keys:
+        raise NotADatasetError(
+            f"{path} has no record with any value, so its features cannot be inferred; "
+            f'declare them by {DECLARE}, as {{"image": {{"kind": "image"}}, …}}'
+        )
+    return Schema(
+        features=infer(sample),
+        remedy=f"its features were inferred from the first records; declare that key by {DECLARE}",
+    )
+
+
+def _matching(patterns: Iterable[str]) -> list[str]:
+    """Return the files that match paths and globs, without duplicates."""
+    files: dict[str, None] = {}
+    for pattern in patterns:
+        if not (matching := storage.matching(pattern)):
+            raise NotADatasetError(f"no file or directory {pattern}; check the path")
+        for file in matching:
+            folder, name = os.path.split(file)
+            if name == metadata.FILE:
+                raise NotADatasetError(
+                    f"{pattern} matches {name} of a dataset, not only TFRecord files; give the "
+                    f"dataset's folder, {folder or '.'}"
+                )
+        files |= dict.fromkeys(matching)
+    return list(files)
+
+
+def names_below(files: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """Return the paths of `files` relative to the common folder of `patterns`."""
+    starts = [re.split(r"[*?[{]", pattern, maxsplit=1)[0] for pattern in patterns]
+    folders = [path.split("/")[:-1] for path in (*starts, *files)]
+    levels = zip(*folders, strict=False)
+    depth = len(list(itertools.takewhile(lambda level: len(set(level)) == 1, levels)))
+    return ["/".join(file.split("/")[depth:]) for file in files]
+
+
+def _splits_of(
+    files: Sequence[str], names: Sequence[str], cache: Callable[[], ShardCache]
+) -> dict[str, Split]:
+    """Return the splits by name, if all of `names` state one; else a single split "train"."""
+    grouped: dict[str, list[str]] = {}
+    for file, split in zip(files, splits_of_record_files(names), strict=True):
+        grouped.setdefault(split or "train", []).append(file)
+    return {
+        name: Split(name=name, shards=open_shards(members, cache))
+        for name, members in grouped.items()
+    }
+
+
+def open_shards(names: Sequence[str], cache: Callable[[], ShardCache] = ShardCache) -> ShardFiles:
+    """Open the files of a split.
+
+    Raises:
+        ConfigError: Only some are remote, or only some gzip.
+        DatasetChangedError: A file was just deleted.
+        BeamTFRecordsError: A file cannot be opened.
+    """
+    remote = [name for name in names if storage.is_object(name)]
+    if remote and len(remote) < len(names):
+        raise ConfigError(f"{remote[0]} is remote, but other files are not; open them separately")
+    try:
+        files = open_pinned(names, cache, [""] * len(names))
+    except FileNotFoundError as error:
+        raise changed(error.filename) from error
+    return ShardFiles(files, compression_of(files))
+
+
+def _mixed_names(names: Sequence[str]) -> list[str]:
+    """Return a note if only some of `names` state a split, which is then ignored."""
+    example = {bool(splits_of_record_files([name])[0]): name for name in reversed(names)}
+    if len(example) < 2 or all(splits_of_record_files(names)):
+        return []
+    return [
+        f"{example[True]} is named after a split, but {example[False]} is not, so all {len(names)} "
+        "files are one split, train; open the files of each split separately, or rename them"
+    ]
+
+
+def compression_of(files: Files) -> str:
+    """Detect the compression of a split's files; only a few of many files are opened."""
+    file_of: dict[str, str] = {}
+    for packed in (False, True):
+        for number, name in enumerate(files.names):
+            if name.endswith(".gz") is not packed:
+                continue
+            with files.open(number, _PEEKED_BYTES) as read:
+                head = read(_PEEKED_BYTES, 0)
+            if head:  # an empty file fits any compression
+                file_of["GZIP" if is_gzip(head) else ""] = name
+                break
+    if len(file_of) > 1:
+        raise ConfigError(
+            f"{file_of['GZIP']} is gzip, but {file_of['']} of the same split is not; open them one "
+            "by one, or make them alike"
+        )
+    return next(iter(file_of), "")
+
+
+def is_gzip(head: bytes) -> bool:
+    """Whether a file that starts with `head` is gzip.
+
+    A plain TFRecord file starts with a length that may equal gzip's magic bytes.
+    """
+    return head.startswith(_GZIP_MAGIC) and not starts_frame(head)
+
+
+def first_records(files: Sequence[str], splits: Iterable[Split]) -> Iterator[tuple[str, bytes]]:
+    """Yield (where, serialized record) of sampled records, spread over the files.
+
+    Takes the first 256 / n records of each of n files, up to 16, evenly spread over all; fewer if
+    they exceed 64 MiB / n.
+
+    Raises:
+        DatasetDamagedError: A file is damaged, or not a TFRecord file.
+    """
+    places = {
+        name: (number, split.shards) for split in splits for number, name in enumerate(split.files)
+    }
+    count = min(len(files), _SAMPLE_FILES)
+    for place in range(count):
+        name = files[place * len(files) // count]
+        number, shards = places[name]
+        left = _SAMPLE_BYTES // count
+        found = windows(shards.files, number, shards.compression, left)
+        records = itertools.chain.from_iterable(found)
+        for index, record in enumerate(itertools.islice(records, _SAMPLE_RECORDS // count)):
+            yield f"record {index} of {name}", record
+            left -= len(record)
+            if left <= 0:
+                break
 
 
 def named_paths(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:

@@ -1,19 +1,225 @@
-"""Shards of a split: how to read the frames of their records.
+"""Shards of a split, plain or gzip: their records in order, and the bytes of their frames.
 
-Gzip files are unpacked into the user's cache once, for random access to their content.
+Sequential reads take memory of about one record. For random access gzip files are unpacked into the
+user's cache once.
 """
 
 import contextlib
 import dataclasses
 import functools
+import gzip
+import io
+import itertools
 import os
+import struct
+import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 from tfrecord_dataset import regular_files
-from tfrecord_dataset.errors import BeamTFRecordsError
-from tfrecord_dataset.records.streams import unpacked
+from tfrecord_dataset.errors import BeamTFRecordsError, DatasetDamagedError
+from tfrecord_dataset.format import inflation
+from tfrecord_dataset.format.frames import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    MAX_FRAME_BYTES,
+    payload_bytes,
+    unframed,
+)
+from tfrecord_dataset.seekable import Seekable
 from tfrecord_dataset.store import user_cache
 from tfrecord_dataset.store.pinned_files import Files, ReadRange
+
+_BLOCK_BYTES = 1 << 20
+_LENGTH = struct.Struct("<Q")
+# Number of iterations in parallel.
+_BEGUN = 4
+
+
+def windows(
+    files: Files, number: int, compression: str, wanted: int | None = None
+) -> Iterator[list[bytes]]:
+    """Yield batches of a file's serialized records in order, with checksums checked.
+
+    `wanted` is the number of bytes to read; None for all.
+
+    Raises:
+        DatasetDamagedError: The file is damaged, or not a TFRecord file; after its intact records.
+        DatasetChangedError, BeamTFRecordsError: As in `Files.open`.
+    """
+    name, count = files.names[number], 0
+    parts, have, need = list[bytes](), 0, HEADER_BYTES
+    blocks = _blocks(files, number, compression, wanted)
+    while True:
+        try:
+            block = next(blocks, b"")
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise not_whole(name, count) from error
+        parts.append(block)
+        have += len(block)
+        if not block and have:
+            raise not_whole(name, count)
+        if not block:
+            return
+        if have < need:
+            continue
+        content = b"".join(parts)
+        bounds, need = _frames(content)
+        payloads, is_whole = unframed(content, bounds[:-1], bounds[1:])
+        num_whole = len(payloads) if is_whole.all() else int(np.argmin(is_whole))
+        if num_whole:
+            yield payloads[:num_whole]
+        count += num_whole
+        if num_whole < len(payloads):
+            raise DatasetDamagedError(
+                f"record {count} of {name} has a wrong checksum; copy that file again"
+            )
+        if need < 0 or need > MAX_FRAME_BYTES:
+            raise not_whole(name, count, content[bounds[-1] :])
+        parts = [content[bounds[-1] :]]
+        have = len(parts[0])
+
+
+def _frames(content: bytes) -> tuple[Any, int]:
+    """Return the bounds of the frames in part of a file, int64 [n + 1].
+
+    Also returns the size of the next frame, if known; -1 if no frame begins.
+    """
+    bounds = [0]
+    position, size = 0, len(content)
+    while size - position >= HEADER_BYTES:
+        (length,) = _LENGTH.unpack_from(content, position)
+        if position + length + FRAME_BYTES > size:
+            # The checksum of a complete frame's length is redundant: its payload is checked.
+            stated = payload_bytes(content[position : position + HEADER_BYTES])
+            return np.array(bounds), -1 if stated is None else stated + FRAME_BYTES
+        position += length + FRAME_BYTES
+        bounds.append(position)
+    return np.array(bounds), HEADER_BYTES
+
+
+class Streams:
+    """Records of all files in windows, in file order.
+
+    The window after the last one read continues that iteration, so parallel or unfinished
+    iterations cost nothing; any other window reads its file from the start.
+    """
+
+    def __init__(self, files: Files, compression: str) -> None:
+        self._files = files
+        self._compression = compression
+        self._lock = threading.Lock()
+        self._begun: dict[int, Iterator[tuple[int, list[bytes]]]] = {}  # by next window
+
+    def window(self, number: int) -> tuple[int, list[bytes]]:
+        """Return the number of a window's first record, and its records; none after the last.
+
+        Raises:
+            DatasetDamagedError, DatasetChangedError, BeamTFRecordsError: As in `windows`.
+        """
+        with self._lock:
+            begun = self._begun.pop(number, None)
+        if begun is None:
+            begun = itertools.islice(self._all(), number, None)
+        first = next(begun, (0, []))
+        with self._lock:
+            self._begun[number + 1] = begun
+            while len(self._begun) > _BEGUN:
+                del self._begun[next(iter(self._begun))]
+        return first
+
+    def _all(self) -> Iterator[tuple[int, list[bytes]]]:
+        first = 0
+        for number in range(len(self._files.names)):
+            for window in windows(self._files, number, self._compression):
+                yield first, window
+                first += len(window)
+
+
+def unpacked(files: Files, number: int) -> Iterator[bytes]:
+    """Yield the uncompressed bytes of a gzip file in blocks.
+
+    Raises:
+        DatasetDamagedError: The file cannot be unpacked, or exceeds the limit.
+        DatasetChangedError, BeamTFRecordsError: As in `Files.open`.
+    """
+    try:
+        yield from _blocks(files, number, "GZIP")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DatasetDamagedError(
+            f"{files.names[number]} cannot be unpacked: {error}; it is truncated or damaged, copy "
+            "it again"
+        ) from error
+
+
+def _blocks(
+    files: Files, number: int, compression: str, wanted: int | None = None
+) -> Iterator[bytes]:
+    """Yield the uncompressed bytes of a file; damaged gzip raises its library's errors."""
+    size, num_bytes = files.num_bytes(number), 0
+    with files.open(number, wanted) as read:
+        content = _Content(read, size)
+        plain = iter(lambda: bytes(content.read(_BLOCK_BYTES)), b"")
+        for block in filter(None, _unzipped(content) if compression else plain):
+            num_bytes += len(block)
+            if inflation.is_inflated(size, num_bytes):
+                raise DatasetDamagedError(
+                    f"{files.names[number]} unpacks to over {inflation.MAX_BYTES >> 20} MiB and "
+                    f"over {inflation.MAX_RATIO} times its size; if this is intended, "
+                    "write it uncompressed"
+                )
+            yield block
+
+
+def _unzipped(content: Any) -> Iterator[bytes]:
+    """Yield the uncompressed bytes of gzip up to any damage, then raise the library's error."""
+    unzipping = gzip.GzipFile(fileobj=io.BufferedReader(content, _BLOCK_BYTES))
+    parts, have = list[bytes](), 0
+    try:
+        while part := unzipping.read1(_BLOCK_BYTES):
+            parts.append(part)
+            have += len(part)
+            if have >= _BLOCK_BYTES:
+                yield b"".join(parts)
+                parts, have = [], 0
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        yield b"".join(parts)
+        raise
+    yield b"".join(parts)
+
+
+def not_whole(name: str, count: int, start: bytes = b"") -> DatasetDamagedError:
+    """Return the error for a file whose record `count`, with these first bytes, is incomplete."""
+    length = payload_bytes(start[:HEADER_BYTES])
+    if length is None and len(start) >= HEADER_BYTES:
+        return DatasetDamagedError(
+            f"{name} is damaged, compressed as ZLIB, or not a TFRecord file: record {count} does "
+            "not start with a length and its checksum; copy the file again, or write it as GZIP"
+        )
+    num_bytes = (length or 0) + FRAME_BYTES
+    if num_bytes > MAX_FRAME_BYTES:
+        return DatasetDamagedError(
+            f"record {count} of {name} has {num_bytes:,} bytes, more than {MAX_FRAME_BYTES:,}; "
+            "leave it out"
+        )
+    return DatasetDamagedError(
+        f"{name} ends within its record {count}: it is truncated, or not a TFRecord file"
+    )
+
+
+class _Content(Seekable):
+    """The bytes of a file as a source of ranges."""
+
+    def __init__(self, read: ReadRange, num_bytes: int) -> None:
+        super().__init__(num_bytes)
+        self._read = read
+
+    def _some(self, length: int) -> bytes:
+        return self._read(length, self._position)
+
 
 _KIND = "unpacked"
 

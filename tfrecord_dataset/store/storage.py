@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.json_file import MAX_BYTES
-from tfrecord_dataset.store import objects, remote_listing
+from tfrecord_dataset.store import objects
 from tfrecord_dataset.store.pinned_files import unreadable
 from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.urls import is_object as is_object
@@ -45,14 +45,14 @@ def is_folder(path: str) -> bool:
     if not is_object(path):
         return os.path.isdir(path)
     with objects.explained(path):
-        return remote_listing.is_folder(path)
+        return objects.is_folder(path)
 
 
 def folders(path: str) -> list[str]:
     """Return the sorted names of a folder's subfolders."""
     if is_object(path):
         with objects.explained(path):
-            return list(remote_listing.list_folder(path).folders)
+            return list(objects.list_folder(path).folders)
     try:
         return sorted(name for name in os.listdir(path) if os.path.isdir(os.path.join(path, name)))
     except OSError as error:
@@ -83,4 +83,4 @@ def matching(pattern: str) -> list[str]:
             path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)
         )
     with objects.explained(pattern):
-        return sorted(remote_listing.match_files(pattern))
+        return sorted(objects.match_files(pattern))

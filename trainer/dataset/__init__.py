@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.records.contents import Contents
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Contents, Split
 from trainer import input_pipeline, parsing
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, KeptImages, resolve

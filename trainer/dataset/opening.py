@@ -15,8 +15,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import with_key_of
 from tfrecord_dataset.format.inference import DECLARE, KeyStatistics, Sample, one_kind
-from tfrecord_dataset.records.bare_files import Schema
-from tfrecord_dataset.records.opening import is_directory, named_paths, open_paths
+from tfrecord_dataset.records.opening import Schema, is_directory, named_paths, open_paths
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import storage
 from trainer.dataset import Dataset

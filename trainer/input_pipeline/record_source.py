@@ -16,8 +16,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.records.shard_files import ShardFiles
-from tfrecord_dataset.records.streams import Streams
+from tfrecord_dataset.records.shard_files import ShardFiles, Streams
 from trainer.errors import ConfigError
 from trainer.image_cache import KeptImages
 from trainer.order import Order, Share, window_size

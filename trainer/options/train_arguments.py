@@ -1,6 +1,6 @@
 """Options that `trainer.train` takes as keywords, for editors and type checkers.
 
-Made of `TrainConfig` by tests/options_page.py.
+Made of `TrainConfig` by tests/generated_pages.py.
 """
 
 from collections.abc import Mapping, Sequence

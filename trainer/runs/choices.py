@@ -24,9 +24,8 @@ from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
-from trainer.tasks.class_weights import class_weights
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
-from trainer.tasks.reading import BatchChanges, training_batches, with_statistics
+from trainer.tasks.reading import BatchChanges, class_weights, training_batches, with_statistics
 from trainer.tasks.table_columns import Column, sample_columns
 
 # Number of records whose targets are sampled to choose the image size.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import keras
 
-from tfrecord_dataset import durable, regular_files, sealed_json
+from tfrecord_dataset import durable, json_file, regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import parse_object, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
@@ -46,7 +46,7 @@ _FIELDS = {field.name for field in dataclasses.fields(RunConfig)}
 
 def sealed(record: Mapping[str, Any]) -> bytes:
     """Serialize config.json or task.json as UTF-8, with a checksum."""
-    return sealed_json.sealed({"format_version": _FORMAT_VERSION, **record}).encode()
+    return json_file.sealed({"format_version": _FORMAT_VERSION, **record}).encode()
 
 
 def run_config(record: Mapping[str, Any]) -> RunConfig:
@@ -180,7 +180,7 @@ class RunDirectory:
             data = regular_files.read(file, _MAX_BYTES)
             record = parse_object(data)
             if is_sealed:
-                sealed_json.check_seal(data)
+                json_file.check_seal(data)
             return parse(record)
         except FileNotFoundError as error:
             raise ConfigError(

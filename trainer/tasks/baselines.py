@@ -12,8 +12,8 @@ import numpy as np
 
 from tfrecord_dataset.shown_text import number_text
 from trainer.tasks.choice import shorten
-from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.figures import Accumulator, Arrays
+from trainer.tasks.mean_average_precision import MeanAveragePrecision
 
 PREFIX = "baseline_"
 

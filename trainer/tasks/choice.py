@@ -11,9 +11,8 @@ from trainer.options import AUTO
 from trainer.options.train import TrainConfig
 from trainer.tasks import image_models
 from trainer.tasks.inputs import Input, input_type
-from trainer.tasks.inputs.category import TextCategory
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.inputs.numbers import Date, Numbers
+from trainer.tasks.inputs.tabular import Date, Numbers, TextCategory
 from trainer.tasks.table_columns import Column, ColumnKind
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task

@@ -8,7 +8,7 @@ import numpy as np
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.tasks.choice import shorten
-from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.table_columns import Column, sample_columns
 from trainer.tasks.task import Task
 

@@ -1,4 +1,4 @@
-"""Image encoders to a vector or feature maps: small models, and `keras.applications`."""
+"""Image encoders to a vector or feature maps: small models, `keras.applications`, RetinaNet."""
 
 import importlib
 import inspect
@@ -13,10 +13,11 @@ import numpy as np
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.tasks import retinanet
 
 SMALL = "small"
 IMAGENET = "imagenet"
+RETINANET = "RetinaNet"
+COCO = "coco"
 _WIDTHS = (32, 64, 128, 256)
 _RESIDUAL_WIDTHS = (16, 32, 64, 128)
 _PLAIN_STAGES = 2
@@ -88,7 +89,7 @@ def plain_convolution(x: Any, width: int, strides: int = 1) -> Any:
 def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
     """Return a model's feature maps at these strides, powers of 2.
 
-    The models are those of `encode`, and "RetinaNet" (retinanet.py). If several layers have the
+    The models are those of `encode`, and "RetinaNet". If several layers have the
     same size, the last one is used.
 
     Raises:
@@ -97,8 +98,8 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
     if name == SMALL:
         check_no_weights(weights)
         return _small_pyramid(keras.layers.Rescaling(2.0, offset=-1.0)(image), strides)
-    if name == retinanet.NAME:
-        return _chosen(name, retinanet.maps(image, weights), strides)
+    if name == RETINANET:
+        return _chosen(name, _retinanet_maps(image, weights), strides)
     backbone, prepared = _backbone(name, image, weights, None)
     by_size = {
         layer.output.shape[1:3]: layer.output
@@ -149,13 +150,13 @@ def _backbone(
     name: str, image: Any, weights: str | None, pooling: str | None
 ) -> tuple[keras.Model, Any]:
     """Return a model without its head, and the image preprocessed for it."""
-    if weights == retinanet.COCO:
+    if weights == COCO:
         raise ConfigError(
-            f"--weights {weights} are those of --model {retinanet.NAME}, but the model is {name}; "
+            f"--weights {weights} are those of --model {RETINANET}, but the model is {name}; "
             f"give --weights {IMAGENET}, or a file"
         )
     check_name(name)
-    if name == retinanet.NAME:
+    if name == RETINANET:
         raise ConfigError(f"--model {name} is for boxes; name another model")
     constructor = _constructors()[name]
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
@@ -192,7 +193,7 @@ def _backbone(
 
 def check_name(name: str) -> None:
     """Raise UnknownNameError unless the trainer or Keras has the model."""
-    known = [SMALL, retinanet.NAME, *sorted(_constructors())]
+    known = [SMALL, RETINANET, *sorted(_constructors())]
     if name not in known:
         raise UnknownNameError("--model", name, known)
 
@@ -222,3 +223,91 @@ def _load_all(backbone: keras.Model, path: str) -> None:
             f"{len(backbone.weights)} variables of {backbone.name}, but not {missing[0]}; give "
             "weights of the same model"
         )
+
+
+_PRESET = "retinanet_resnet50_fpn_coco"
+# Pyramid levels that the heads of other detectors can use.
+_LEVELS = (5, 4, 3)
+
+
+def _retinanet_maps(image: Any, weights: str | None) -> dict[int, Any]:
+    """Return the feature maps by stride, 8, 16 and 32, of keras_hub's RetinaNet.
+
+    keras_hub reads the weights, pretrained on COCO's boxes. The model has only Keras's own layers,
+    so runs do not need keras_hub.
+
+    Args:
+        image: Keras tensor of images, float32 [b, height, width, 3] in 0..1; sides are multiples
+            of 32.
+        weights: "coco" for those that keras_hub downloads, or the folder of such a preset
+            (`save_to_preset`).
+
+    Raises:
+        ConfigError: Weights are missing or unreadable, or keras_hub is not installed.
+    """
+    if weights is None:
+        raise ConfigError(
+            f"--model {RETINANET} is there for its weights; give --weights {COCO}, or the folder "
+            "of a preset of keras_hub's"
+        )
+    if image.shape[-1] != 3:
+        raise ConfigError(
+            f"--model {RETINANET} takes images of 3 channels, but these have {image.shape[-1]}; "
+            "name another model"
+        )
+    backbone, converter = _read_preset(_PRESET if weights == COCO else weights, weights)
+    # From pixels in 0..255, perhaps by channel, to 0..1.
+    scale = 255.0 if converter.scale is None else np.multiply(255.0, converter.scale).tolist()
+    scaled = keras.layers.Rescaling(scale, converter.offset or 0.0)(image)
+    read = backbone.get_layer("backbone")
+    pixels = keras.Input(image.shape[1:])
+    inputs = keras.tree.map_structure(lambda _: pixels, read.input)
+    encoder = keras.models.clone_model(read, input_tensors=inputs)
+    encoder.set_weights(read.get_weights())
+    levels = _pyramid(backbone.feature_pyramid, encoder.output)
+    # A list, since a saved model has a dictionary's keys as texts, in another order.
+    whole = keras.Model(pixels, list(levels.values()), name="retinanet_backbone")
+    return dict(zip(levels, whole(scaled), strict=True))
+
+
+def _read_preset(preset: str, weights: str) -> tuple[Any, Any]:
+    """Load the backbone with its pyramid, and its preprocessor."""
+    try:
+        hub = importlib.import_module("keras_hub")
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"--model {RETINANET} needs keras_hub, of which {error.name} is missing; "
+            "docs/detection.md#weights has the command that installs it"
+        ) from error
+    try:
+        backbone = hub.models.RetinaNetBackbone.from_preset(preset)
+        return backbone, hub.layers.ImageConverter.from_preset(preset)
+    except Exception as error:  # keras_hub raises various types
+        raise ConfigError(
+            f"--weights {weights!r} cannot be read as keras_hub's {RETINANET}: {error}; give the "
+            "folder of a preset, with config.json and model.weights.h5"
+        ) from error
+
+
+def _pyramid(pyramid: Any, found: Mapping[str, Any]) -> dict[int, Any]:
+    """Apply keras_hub's `FeaturePyramid` to its encoder's maps with plain layers."""
+    levels = {}
+    coarser = None
+    for number in _LEVELS:
+        level = f"P{number}"
+        x = _copied(pyramid.lateral_conv_layers[level], found[level])
+        if coarser is not None:
+            x = keras.layers.Add()([x, keras.layers.UpSampling2D(2)(coarser)])
+        if pyramid.use_batch_norm:
+            x = _copied(pyramid.lateral_batch_norm_layers[level], x)
+        coarser = x
+        levels[2**number] = _copied(pyramid.output_conv_layers[level], x)
+    return levels
+
+
+def _copied(layer: Any, x: Any) -> Any:
+    """Apply a copy of a layer, with its weights, to `x`."""
+    copy = type(layer).from_config(layer.get_config())
+    made = copy(x)
+    copy.set_weights(layer.get_weights())
+    return made

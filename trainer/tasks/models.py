@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from tfrecord_dataset.users_code import place_of
+from tfrecord_dataset.foreign_errors import place_of
 from trainer.errors import ConfigError
 from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.task import Task

@@ -6,25 +6,29 @@ job; counts of its stages; its problem, if any. The launcher that sees the job's
 
 import contextlib
 import dataclasses
+import logging
+import signal
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.runners.portability.job_server import StopOnExitJobServer
 
-from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError, UnavailableError
 from beam_pipeline.files import storage
+from beam_pipeline.records import FileRef
 from beam_pipeline.running import progress
-from beam_pipeline.running.failures import explain
+from beam_pipeline.running.failures import explain, read_problem
 from beam_pipeline.running.job import as_in_a_program
-from beam_pipeline.running.remote.attempt import Attempt, job_servers_stopped, quiet
 from beam_pipeline.running.remote.clusters import Cluster, JobState
-from beam_pipeline.running.remote.job_folder import JobRecord, read_problem
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.store_settings import send_settings
+from tfrecord_dataset import json_file
 from tfrecord_dataset.shown_text import one_line, without_secrets
 
 _LOOK_S = 1.0
@@ -36,6 +40,132 @@ _UNREACHABLE_S = 180.0
 _MAY_RUN = (JobState.RUNNING, JobState.UNREACHABLE)
 # Seconds between the counts of a stage; on a store each is a request.
 _BEAT_S, _REMOTE_BEAT_S = 1.0, 5.0
+
+
+# Beam's loggers, and what they say about the start and end of job servers.
+_TALKERS = ("", "apache_beam.utils.subprocess_server", "apache_beam.runners.worker.data_plane")
+_NOISE = (
+    *("Really ", "Waiting for grpc channel"),  # a job server starts
+    # A job server ends while workers of this process are connected.
+    *("Multiplexer hanging up", "Stream removed (Socket closed)"),
+    # The JobManager is lost; the launcher has a message for it.
+    *("java.net.ConnectException", "org.apache.flink.runtime.rest.util.RestClientException"),
+)
+_MAX_RECORD_BYTES = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """Record of a job for a later launcher; it survives a power cut.
+
+    Attributes:
+        replaces: Identity of the dataset that existed before; "" if none did.
+    """
+
+    job_name: str
+    build: str
+    replaces: str
+
+    def write(self, path: str) -> None:
+        """Write the record to disk."""
+        text = json_file.sealed(dataclasses.asdict(self))
+        storage.write_bytes(path, text.encode(), durable=True)
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """Read a record; BeamTFRecordsError if it is damaged."""
+        try:
+            data = storage.read_bytes(FileRef(path=path), _MAX_RECORD_BYTES)
+            return json_file.unsealed(data, cls)
+        except (ValueError, RecordError) as error:
+            raise BeamTFRecordsError(
+                f"{path}, which names a running job, is damaged: {error}; check that the cluster "
+                f"runs no job of this build, then delete {path.rpartition('/')[0]}"
+            ) from error
+
+
+class Attempt:
+    """A pipeline whose end is awaited in another thread: its result, and its error at the end."""
+
+    def __init__(self, pipeline: beam.Pipeline):
+        self._pipeline = pipeline
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self.result: Any = None
+        self.error: Exception | None = None
+
+    def start(self) -> None:
+        """Submit the job; in the main thread, as Beam sets signal handlers."""
+        self.result = self._pipeline.run()
+        self._thread.start()
+
+    def _wait(self) -> None:
+        try:
+            self.result.wait_until_finish()
+        except Exception as error:
+            self.error = error
+
+    def has_ended(self) -> bool:
+        """Whether the job has ended or not started, as far as Beam knows."""
+        return not self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Ask Beam to cancel the job; it continues if Beam cannot."""
+        with contextlib.suppress(Exception):
+            self.result.cancel()
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Filter Beam's messages about the start and end of job servers."""
+    loggers = [logging.getLogger(name) for name in _TALKERS]
+    hook = threading.excepthook
+
+    def report(args: threading.ExceptHookArgs) -> None:
+        if not _is_noise(args.exc_value):
+            hook(args)
+
+    for logger in loggers:
+        logger.addFilter(_is_message)
+    threading.excepthook = report
+    try:
+        yield
+    finally:
+        threading.excepthook = hook
+        for logger in loggers:
+            logger.removeFilter(_is_message)
+
+
+def _is_message(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    return not (_is_noise(error) or _is_noise(record.getMessage()))
+
+
+def _is_noise(message: object) -> bool:
+    return any(text in str(message) for text in _NOISE)
+
+
+@contextlib.contextmanager
+def job_servers_stopped() -> Iterator[None]:
+    """Stop the job servers that Beam starts in this context; os._exit would skip Beam's own way.
+
+    On Ctrl-C they continue until the job is cancelled; Beam would stop them first.
+    """
+    start, started = StopOnExitJobServer.start, []
+
+    def remember(server: StopOnExitJobServer) -> Any:
+        started.append(server)
+        handler = signal.getsignal(signal.SIGINT)
+        service = start(server)
+        signal.signal(signal.SIGINT, handler)
+        return service
+
+    StopOnExitJobServer.start = remember
+    try:
+        yield
+    finally:
+        StopOnExitJobServer.start = start
+        for server in started:
+            server.stop()
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -39,8 +39,8 @@ from beam_pipeline.sources.paths import (
 )
 from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import lists_of_splits
+from beam_pipeline.sources.tables.convert import OF_FILE
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.fitting import OF_FILE
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_folders
 from tfrecord_dataset.store.listing import paths_in

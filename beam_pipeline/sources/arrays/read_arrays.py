@@ -24,9 +24,15 @@ from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, joined, stem, suffix
 from beam_pipeline.sources.splits import without_split
-from beam_pipeline.sources.tables.names import LABELS, check_ignored, checked, lowered, there_are
-from beam_pipeline.sources.tables.options import ValueOptions
-from beam_pipeline.sources.tables.record_maker import ReadRows
+from beam_pipeline.sources.tables.columns import (
+    LABELS,
+    ValueOptions,
+    check_ignored,
+    checked,
+    lowered,
+    there_are,
+)
+from beam_pipeline.sources.tables.read_tables import ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,

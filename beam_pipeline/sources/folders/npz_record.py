@@ -10,8 +10,8 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.arrays import array_files, array_header
 from beam_pipeline.records import Array, ClassLabel, FileRef, Value
+from beam_pipeline.sources.tables.columns import LABELS
 from beam_pipeline.sources.tables.labels import class_name
-from beam_pipeline.sources.tables.names import LABELS
 
 _FILES_LOOKED_INTO = 4
 _HEAD_BYTES = 1 << 10

@@ -40,7 +40,7 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Rank, source_layout
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import below, input_folder, joined, left_out, stem, suffix
-from beam_pipeline.sources.tables.fitting import OF_FILE
+from beam_pipeline.sources.tables.convert import OF_FILE
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.types import convert
 from beam_pipeline.sources.tree import Tree, head

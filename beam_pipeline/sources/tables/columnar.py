@@ -19,11 +19,10 @@ import pyarrow.parquet as pq
 
 from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
-from beam_pipeline.media import audio_format, other_formats
+from beam_pipeline.media import audio_formats, other_formats
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tables.cells import json_text
-from beam_pipeline.sources.tables.names import BOXES, lowered
+from beam_pipeline.sources.tables.columns import BOXES, lowered
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
@@ -34,6 +33,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
     files_of,
+    json_text,
 )
 from beam_pipeline.sources.tables.types import unsupported
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
@@ -356,7 +356,7 @@ def declaration_of_bytes(name: str, data: bytes) -> ColumnDeclaration:
     Raises:
         RecordError: "unsupported column": it holds neither images nor audio.
     """
-    for kind, sniff in (("image", other_formats.sniff), ("audio", audio_format.sniff)):
+    for kind, sniff in (("image", other_formats.sniff), ("audio", audio_formats.sniff)):
         with contextlib.suppress(RecordError):  # not of this kind
             sniff(data)
             return ColumnDeclaration(media=kind)

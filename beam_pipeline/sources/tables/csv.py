@@ -19,17 +19,17 @@ import pyarrow.csv
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import MAX_ITEM_CHARACTERS
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
-from beam_pipeline.sources.tables.cells import Cells
-from beam_pipeline.sources.tables.names import CAPTIONS, IMAGE, lowered
+from beam_pipeline.sources.tables.columns import CAPTIONS, IMAGE, lowered
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
     BATCH_ROWS,
     BadRow,
     Batch,
+    Cells,
     Scratch,
     Table,
     TableFile,

@@ -1,6 +1,7 @@
 """Resolve the names of media files in tables and annotations to files."""
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -32,28 +33,29 @@ class FileIndex:
         self._folders: set[str] = set()
         homes = set()
         for key in keys:
-            self._add(stem(composed(key)), key)
+            name = stem(composed(key))
+            match self._keys.get(name):
+                case None:
+                    self._keys[name] = key
+                case str(other):
+                    self._keys[name] = [other, key]
+                case others:
+                    others.append(key)
             homes.add(key.rpartition("/")[0])
         for home in homes:
             self._folders.update(home.split("/"))
         self._is_one_folder = len(homes) == 1
 
     @classmethod
+    @functools.lru_cache(maxsize=4)
     def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
         """Index the images, audio and arrays below a folder, once per process."""
-        return _index_of(root, ignored)
+        found = storage.list_names(root) if storage.is_directory(root) else ()
+        keys = (joined(folder, name) for folder, names in found for name in names)
+        return cls(key for key in keys if media_kind(key) and not ignored(key))
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def _add(self, name: str, key: str) -> None:
-        match self._keys.get(name):
-            case None:
-                self._keys[name] = key
-            case str(other):
-                self._keys[name] = [other, key]
-            case list(others):
-                others.append(key)
 
     @functools.cached_property
     def _in_folders(self) -> Mapping[str, Sequence[str]]:
@@ -88,7 +90,7 @@ class FileIndex:
         same = same or [key for key in keys if composed(key).rpartition("/")[2] == base]
         must_share = bool(not same and media_kind(base) and not self._is_one_folder)
         nearest = self._nearest(same or keys, wanted.split("/")[:-1], int(must_share))
-        in_split = [key for key in nearest if split and split in _splits(key.split("/")[:-1])]
+        in_split = [key for key in nearest if split and split in _splits_of(key)]
         return in_split if len(in_split) == 1 else nearest
 
     def _nearest(self, keys: Sequence[str], folders: Sequence[str], least: int) -> Sequence[str]:
@@ -104,18 +106,6 @@ class FileIndex:
         ]
 
 
-@functools.lru_cache(maxsize=4)
-def _index_of(root: str, ignored: Ignored) -> FileIndex:
-    if not storage.is_directory(root):
-        return FileIndex(())
-    return FileIndex(
-        key
-        for folder, names in storage.list_names(root)
-        for key in (joined(folder, name) for name in names)
-        if media_kind(key) and not ignored(key)
-    )
-
-
 def _normal(name: str) -> str:
     """Normalize a path to forward slashes, without drive, `.` and `..`."""
     path = _DRIVE.sub("", composed(name.strip().replace("\\", "/")), count=1)
@@ -124,13 +114,9 @@ def _normal(name: str) -> str:
 
 def _num_shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Count the trailing folders that two paths share."""
-    number = 0
-    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
-        if mine != theirs:
-            break
-        number += 1
-    return number
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return len([*itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)])
 
 
-def _splits(folders: Iterable[str]) -> set[str | None]:
-    return set(map(split_in_name, folders))
+def _splits_of(key: str) -> set[str | None]:
+    return set(map(split_in_name, key.split("/")[:-1]))

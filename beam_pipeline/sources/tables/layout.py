@@ -10,7 +10,7 @@ from typing import Any
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.layout_names import AUTO
+from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading, source_layout, splits_shown
 from beam_pipeline.sources.paths import (
@@ -28,11 +28,10 @@ from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list
-from beam_pipeline.sources.tables.database import MAGIC, ReadSqlite
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
+from beam_pipeline.sources.tables.named_tables import MAGIC, ReadSqlite, ReadXlsx
 from beam_pipeline.sources.tables.planning import TablePlan
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables
-from beam_pipeline.sources.tables.workbook import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import is_split

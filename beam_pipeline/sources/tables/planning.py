@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import string
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -10,11 +11,9 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
-from beam_pipeline.sources.tables import names as known
-from beam_pipeline.sources.tables.cells import Cells, cells
+from beam_pipeline.sources.tables import columns as known
+from beam_pipeline.sources.tables.columns import TableOptions, check_ignored, lowered, there_are
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.names import check_ignored, lowered
-from beam_pipeline.sources.tables.options import TableOptions
 from beam_pipeline.sources.tables.roles import (
     Roles,
     columns_of_classes,
@@ -25,7 +24,7 @@ from beam_pipeline.sources.tables.roles import (
     understood,
 )
 from beam_pipeline.sources.tables.sample import Sample
-from beam_pipeline.sources.tables.table import Table
+from beam_pipeline.sources.tables.table import Cells, Table
 
 # Names of columns that hold files, boxes, classes or splits, or are errors.
 _OF_ROLES = frozenset(
@@ -68,7 +67,7 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
     members = (name for row in sample.rows for name in ignorable(row.values))
     check_ignored(options.ignore_columns, [*dict.fromkeys((*sample.names, *members))])
     nested = _objects_in(sample, options).difference(options.ignore_columns)
-    asked = cells(options, sample.names)
+    asked = _cells(options, sample.names)
     if asked != Cells():
         sample = Sample([dataclasses.replace(table, cells=asked) for table in tables], sample.raw)
     sample = _with_files(sample.with_cells(as_json=nested), options)
@@ -84,6 +83,33 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
         classes=[*_classes_of_forms(sample, roles)],
         problem=open_label(roles, sample, options),
     )
+
+
+def _cells(options: TableOptions, names: Collection[str]) -> Cells:
+    """Make the preparation of a table with columns `names` from options.
+
+    Raises:
+        ConfigError: The template of image paths cannot be used.
+    """
+    made = Cells(frozenset(options.missing_values), decimal_comma=options.decimal_comma)
+    template, column, why = options.image_template, options.image_column or "image", ""
+    if not template:
+        return made
+    try:
+        parts = [(text, name or "") for text, name, *_ in string.Formatter().parse(template)]
+    except ValueError as error:
+        why = f"{error}; write a brace itself as {{{{ or }}}}"
+        raise ConfigError(f"image_template {template!r} cannot be used: {why}") from error
+    used = [name for _, name in parts if name]
+    if unknown := [name for name in used if name not in names]:
+        why = f"{unknown[0]!r} is not a column; {there_are(unknown[0], names)}"
+    elif not used:
+        why = "it names no column; write it as '{id}.png'"
+    elif column in names and column not in used:
+        why = f"there is a column {column!r} already; name the column of the path by --image-column"
+    if why:
+        raise ConfigError(f"image_template {template!r} cannot be used: {why}")
+    return dataclasses.replace(made, column=column, template=tuple(parts))
 
 
 def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:

@@ -1,26 +1,428 @@
-"""Read tables of any format, one record per row."""
+"""Read tables of any format: survey all rows, then make their records."""
 
 import abc
 import dataclasses
-from collections.abc import Sequence
-from typing import ClassVar
+import functools
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
+from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.records import Consumed, Rejected
+from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
+from beam_pipeline.rows import Rows, by_row, rows_of
+from beam_pipeline.running.gathering import Merge, Share
+from beam_pipeline.running.pickling import fast_pickle
+from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
+from beam_pipeline.sources.left_behind import not_kept
+from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import below, folder, stem, suffix, uncompressed
 from beam_pipeline.sources.references import name_of, parent
 from beam_pipeline.sources.splits import splits_of_tables
-from beam_pipeline.sources.tables.options import TableOptions
+from beam_pipeline.sources.tables.boxes import boxes_from_lists, boxes_from_rows, objects_from_runs
+from beam_pipeline.sources.tables.columns import TableOptions
+from beam_pipeline.sources.tables.convert import (
+    Kinds,
+    check_forms,
+    converted,
+    kinds_of,
+    main_columns,
+    other_columns,
+    path_text,
+)
+from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated
 from beam_pipeline.sources.tables.planning import TablePlan, plan_tables
-from beam_pipeline.sources.tables.record_maker import ReadRows
-from beam_pipeline.sources.tables.table import Table, TableFile
+from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.sample import split_folder
+from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.types import is_large, is_whole, merge_kinds
+from tfrecord_dataset.format.inflation import TOO_LARGE
 from tfrecord_dataset.format.split_names import is_split, split_in_name
+
+_LOG = logging.getLogger(__name__)
+# Values in the ML_USE column of AutoML and Vertex.
+_ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
+_UNASSIGNED = "UNASSIGNED"
+_MAX_CAPTIONS = 10_000
+# Whole numbers with up to _FEW_CLASSES distinct values are classes, with over _MANY_CLASSES they
+# are not; in between, a class must have _ROWS_OF_A_CLASS rows on average.
+_FEW_CLASSES = 1_000
+_MANY_CLASSES = 100_000
+_ROWS_OF_A_CLASS = 10
+
+# Elements that pass unchanged next to tables.
+Other = Rejected | DeclaredClasses | Consumed
+
+
+@dataclasses.dataclass(slots=True)
+class Survey:
+    """Statistics over the rows of tables; filled batch by batch.
+
+    Attributes:
+        kinds: The kind of each column.
+        has_several: Whether a row has several, or none, of the classes with columns of their own.
+        num_labels: Number of rows with a whole number in `Roles.doubtful`.
+        labels: Distinct values of `Roles.doubtful`, or the first of very many.
+        num_whole: Number of whole numbers by column.
+        num_large: Number of whole numbers over 64 bits by column.
+        mixed: Columns that also hold other values.
+        too_large: Error by path of tables that are not read at all.
+    """
+
+    kinds: Kinds = dataclasses.field(default_factory=dict)
+    has_several: bool = False
+    num_labels: int = 0
+    labels: set[str] = dataclasses.field(default_factory=set)
+    num_whole: Counter[str] = dataclasses.field(default_factory=Counter)
+    num_large: Counter[str] = dataclasses.field(default_factory=Counter)
+    mixed: set[str] = dataclasses.field(default_factory=set)
+    too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
+
+    def add(self, other: "Survey") -> "Survey":
+        """Merge the survey of other rows into this one; return it."""
+        self.kinds = merge_kinds([self.kinds, other.kinds])
+        self.has_several |= other.has_several
+        self.num_labels += other.num_labels
+        if len(self.labels) <= _MANY_CLASSES:
+            self.labels |= other.labels
+        self.num_whole += other.num_whole
+        self.num_large += other.num_large
+        self.mixed |= other.mixed
+        self.too_large |= other.too_large
+        return self
+
+    def count_whole(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Count the whole numbers of columns whose kinds are known."""
+        for name in columns.keys() & self.kinds.keys():
+            values = [value for value in columns[name] if value not in (None, "")]
+            is_int = self.kinds[name] is int
+            if not is_int and not all(map(is_whole, values)):
+                self.mixed.add(name)
+                continue
+            self.num_whole[name] += len(values)
+            self.num_large[name] += 0 if is_int else sum(map(is_large, values))
+
+    def are_measures(self, column: str) -> bool:
+        """Return whether a column has too many distinct whole numbers for classes."""
+        count = len(self.labels)
+        is_few = count <= _FEW_CLASSES or self.num_labels >= _ROWS_OF_A_CLASS * count
+        return self.kinds.get(column) is int and (count > _MANY_CLASSES or not is_few)
+
+
+class Overview(NamedTuple):
+    """Roles and kinds of columns over all rows of all tables."""
+
+    roles: Roles
+    kinds: Kinds
+    too_large: Mapping[str, RecordError]
+
+
+def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
+    """Yield the survey of a table's rows."""
+    if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
+        return
+    scratch, part = None, Survey()
+    if table.has_values:
+        scratch = Scratch(table.file.path, scratch_folder)
+        table = table.without(frozenset(table.header) - {roles.doubtful})
+    try:
+        for batch in table.batches(scratch):
+            part.add(_survey_of(table, batch, roles))
+    except RecordError as error:  # rejected in the second pass
+        part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
+    yield part
+
+
+def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
+    kinds: Kinds = {}
+    if not roles.declared or roles.boxes:
+        parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
+        # Rows with errors are rejected in the second pass.
+        kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
+    labels = []
+    if kinds.get(roles.doubtful) is int:
+        labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
+    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
+    has_several = any(OF_COLUMNS in text for text in marked if text)
+    found = Survey(kinds, has_several, len(labels), set(labels))
+    found.count_whole(batch.columns)
+    return found
+
+
+def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
+    """Derive the final roles and kinds of columns from surveys."""
+    survey = functools.reduce(Survey.add, surveys, Survey())
+    kinds = dict(survey.kinds)
+    if roles.separator == OF_COLUMNS and not survey.has_several:
+        roles = dataclasses.replace(roles, separator="")
+    if roles.optional:
+        kinds[roles.optional] = float
+    for name, large in sorted(survey.num_large.items()):
+        if large and name not in survey.mixed:
+            _LOG.warning(
+                "column %r is text: %s of %s whole numbers need over 64 bits",
+                *(name, f"{large:,}", f"{survey.num_whole[name]:,}"),
+            )
+    if roles.doubtful and survey.are_measures(roles.doubtful):
+        _LOG.warning(
+            "column %r is a number to predict, not a class, by its %s different whole numbers; "
+            "pass --label-column %s if it is a class",
+            *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
+        )
+        roles = dataclasses.replace(roles, labels=())
+    return Overview(roles, kinds, survey.too_large)
+
+
+@fast_pickle
+class JoinedRow(NamedTuple):
+    """A row with one box or caption of an image."""
+
+    file: TableFile
+    source: str  # "labels.csv:12"
+    values: Mapping[str, Any]
+
+
+class RecordMaker:
+    """Makes records from the rows of a table; writes long values to `scratch`, if given."""
+
+    def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
+        self._table, self._file, self._scratch = table, table.file, scratch
+        self._roles, self._kinds = overview.roles, overview.kinds
+        self._main = main_columns(table.file, self._roles, self._kinds)
+        self._others = other_columns(table, self._roles, self._kinds)
+
+    def rows(self, batch: Batch) -> Iterator[Rows | Record | Rejected]:
+        """Yield rows together if possible, otherwise a record or reject per row."""
+        return self._elements(batch, _rows_or_records)
+
+    def _elements(self, batch: Batch, made_of: Callable[..., Iterable[Any]]) -> Iterator[Any]:
+        for part, columns in batch.attempts(self._columns):
+            if isinstance(columns, RecordError):
+                yield self.reject(part.lines[0], columns)
+            else:
+                yield from made_of(*columns)
+
+    def reject(self, line: int, error: RecordError) -> Rejected:
+        """Make the reject of an unusable row."""
+        return Rejected.of(self._table.row(line), error)
+
+    def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
+        """Yield entries keyed by main file: rows to join, or elements."""
+        joins = self._roles.joins_rows
+        elements = self._joined(batch) if joins else self._elements(batch, _records)
+        names = batch.columns.get(self._roles.key) or [None] * len(batch)
+        for line, name, element in zip(batch.lines, names, elements, strict=True):
+            try:
+                key = element.key if isinstance(element, Record) else self._key(name, line)
+            except RecordError as error:
+                yield self.reject(line, error)
+            else:
+                yield Entry(key, (self._file.relative, line), element)
+
+    def _joined(self, batch: Batch) -> Iterator[JoinedRow]:
+        for line, values in zip(batch.lines, batch.by_row(), strict=True):
+            yield JoinedRow(self._file, self._table.row(line), values)
+
+    def _key(self, name: Any, line: int) -> str:
+        """Return the path of the record's main file, or its place in the table."""
+        if self._roles.key and not self._roles.declared:  # the schema checks declared ones
+            path_text(name, self._roles.key)
+        if isinstance(name, str) and name.strip():
+            return self._file.key_of(name)
+        return self._table.row(line)
+
+    def _columns(
+        self, batch: Batch
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[str | None], Mapping[str, Sequence[Any]]]:
+        """Return the keys, the sources, the splits and the features of the records."""
+        roles, columns = self._roles, batch.columns
+        rows = list(map(self._table.row, batch.lines))
+        keys = rows
+        if names := columns.get(roles.key):
+            keys = list(map(self._key, names, batch.lines))
+        features = converted(self._main, batch, self._scratch)
+        if roles.boxes.lists:
+            features["boxes"] = [
+                boxes_from_lists(values, roles, self._kinds) for values in batch.by_row()
+            ]
+        if self._table.is_typed and not roles.declared and not self._table.has_values:
+            if columns.keys() <= self._kinds.keys() | roles.taken:
+                check_forms(columns, roles)
+            else:  # raises, since a row with another column is unusable
+                kinds_of(self._table, batch, roles)
+        features |= converted(self._others, batch, self._scratch)
+        splits: Sequence[str | None] = [self._file.split] * len(keys)
+        if roles.split in columns or roles.split_folders:
+            stated = columns.get(roles.split) or [None] * len(keys)
+            splits = [
+                split_of_row(split, key, self._file, roles)
+                for split, key in zip(stated, keys, strict=True)
+            ]
+        sources = [""] * len(rows) if self._table.sign == "#" else rows
+        return keys, sources, splits, features
+
+
+def _records(
+    keys: Sequence[str],
+    sources: Sequence[str],
+    splits: Sequence[str | None],
+    features: Mapping[str, Sequence[Any]],
+) -> Iterator[Record]:
+    rows = zip(keys, sources, splits, by_row(features, len(keys)), strict=True)
+    for key, source, split, values in rows:
+        yield Record(key=key, features=values, split=split, source=source)
+
+
+def _rows_or_records(*columns: Any) -> Iterable[Rows | Record]:
+    rows = rows_of(*columns) if columns[-1] else None
+    return [rows] if rows else _records(*columns)
+
+
+def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
+    """Return the split of the row, else of its table, else of its folder; None if there is none."""
+    split = "" if stated is None else str(stated).strip()
+    if split == _UNASSIGNED:
+        return None
+    by_folder = split_folder(key) if roles.split_folders else None
+    return (split.lower() if split in _ML_USES else split) or file.split or by_folder
+
+
+def read_rows(
+    table: Table | Other, all_rows: Overview, scratch_folder: str = ""
+) -> Iterator[Entry | Element | Rows]:
+    """Yield a table's rows as entries keyed by main file, or as records if keyed by line."""
+    if not isinstance(table, Table):
+        yield table
+        return
+    scratch = Scratch(table.file.path, scratch_folder) if scratch_folder else None
+    maker = RecordMaker(table, all_rows, scratch)
+    try:
+        if error := all_rows.too_large.get(table.file.path):
+            raise error
+        for batch in table.batches(scratch):
+            made = [*(maker.entries if all_rows.roles.key else maker.rows)(batch)]
+            if scratch:
+                scratch.flush()
+            for row in batch.bad:
+                yield maker.reject(row.line, malformed(row.detail))
+            yield from made
+    except RecordError as error:
+        yield Rejected.of(table.file.relative, error)
+
+
+def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kinds) -> Record:
+    """Make the record of an image from its rows, one per box or caption.
+
+    Raises:
+        RecordError: A value is unusable, or the rows contradict each other.
+    """
+    first, values = rows[0], [row.values for row in rows]
+    stated = (row.get(roles.split) for row in values)
+    splits = {split_of_row(split, key, first.file, roles) for split in stated}
+    if len(splits) > 1:
+        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
+    features = _shared_features(first.file, values, roles, kinds)
+    names = dict.fromkeys(name for row in values for name in row)
+    check_forms({name: [row.get(name) for row in values] for name in names}, roles)
+    notes: Mapping[str, int] = {}
+    if roles.captions:
+        features["captions"] = _captions([row.get(roles.captions) for row in values])
+        notes = not_kept(name for name in roles.numbers for _ in rows)
+    elif roles.boxes.has_runs:
+        path = first.file.path_of(first.values[roles.key])
+        features["boxes"] = objects_from_runs(values, roles, kinds, path)
+    else:
+        features["boxes"] = boxes_from_rows(values, roles, kinds)
+    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+
+
+def _shared_features(
+    file: TableFile, rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Kinds
+) -> dict[str, Value]:
+    """Make the features of the image itself, in which its rows must agree."""
+    alike = {column for _, column in (*roles.declared, *roles.labels)}
+    features: dict[str, Value] = {}
+    for feature, column, convert, _ in main_columns(file, roles, kinds):
+        stated = rows[0].get(column)
+        (value,) = convert([stated])
+        if value is None:
+            continue
+        if column in alike and any(row.get(column) != stated for row in rows[1:]):
+            raise malformed(f"rows of one image differ in the column {column!r}")
+        features[feature] = value
+    return features
+
+
+def _captions(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the captions of an image, skipping rows without one."""
+    if len(values) > _MAX_CAPTIONS:
+        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
+    return tuple(str(value) for value in values if is_stated(value))
+
+
+def join_rows(
+    key: str, rows: Sequence[JoinedRow], all_rows: Overview
+) -> Iterator[Record | Rejected]:
+    """Yield the record of an image from its rows, or a reject."""
+    try:
+        yield joined_record(key, rows, all_rows.roles, all_rows.kinds)
+    except RecordError as error:
+        yield Rejected.of(rows[0].source, error)
+
+
+def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
+    """Yield the elements of one key, with the keys "path", "path#2", …."""
+    for number, element in enumerate(elements, start=1):
+        if number > 1 and isinstance(element, Record):
+            element = dataclasses.replace(element, key=f"{key}#{number}")
+        yield element
+
+
+@dataclasses.dataclass
+class ReadRows(beam.PTransform):
+    """Read tables in two passes: survey all rows, then make the records.
+
+    Attributes:
+        tables: The tables.
+        roles: The role of each column.
+        scratch: The folder for long values; "" keeps them in the records.
+        others: Rejects, classes that the tables state, and the files that are read.
+    """
+
+    tables: Sequence[Table]
+    roles: Roles
+    scratch: str
+    others: Sequence[Other] = ()
+
+    def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        tables = (
+            pipeline | "Tables" >> Share([*self.tables, *self.others])  # Table | Other
+        )
+        all_rows = (
+            tables
+            | "SurveyTables" >> beam.FlatMap(survey, self.roles, self.scratch)  # Survey
+            | "Overview" >> Merge(functools.partial(overview, roles=self.roles))  # Overview
+        )
+        arguments = (AsSingleton(all_rows), self.scratch)
+        if not self.roles.key:
+            read = beam.FlatMap(read_rows, *arguments).with_output_types(Element | Rows)
+            return tables | "ReadTables" >> read  # Element | Rows
+        sizes = storage.sizes(table.file.path for table in self.tables)
+        num_bytes = sum(size or 0 for size in sizes)
+        batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
+        if self.roles.joins_rows:
+            return batches | Gather(
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
+            )  # Record | Other
+        return batches | Gather(numbered, hold=iter)  # Record | Other
 
 
 @dataclasses.dataclass

@@ -13,10 +13,17 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.tables import names as known
+from beam_pipeline.sources.tables import columns as known
+from beam_pipeline.sources.tables.columns import (
+    NO_LABEL,
+    TableOptions,
+    attribute_name,
+    checked,
+    first,
+    lowered,
+    there_are,
+)
 from beam_pipeline.sources.tables.labels import OF_COLUMNS, is_stated, mark_of
-from beam_pipeline.sources.tables.names import attribute_name, checked, first, lowered, there_are
-from beam_pipeline.sources.tables.options import NO_LABEL, TableOptions
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
 from beam_pipeline.sources.tables.types import list_of_text
 from tfrecord_dataset.format.feature import Feature

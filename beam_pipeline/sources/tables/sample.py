@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all
+from beam_pipeline.sources.tables.columns import FILE, lowered
 from beam_pipeline.sources.tables.labels import are_no_classes, is_stated
-from beam_pipeline.sources.tables.names import FILE, lowered
 from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,

@@ -1,4 +1,4 @@
-"""A table: one file of rows, read in batches of columns.
+"""A table: one file of rows, read in batches of columns, and the preparation of its cells.
 
 To add a kind of table, subclass `Table`, and `read_tables.ReadTables` to open it.
 """
@@ -6,29 +6,118 @@ To add a kind of table, subclass `Table`, and `read_tables.ReadTables` to open i
 import abc
 import bisect
 import dataclasses
+import json
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
-from beam_pipeline.sources.tables.cells import Cells
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.names import there_are
+from beam_pipeline.sources.tables.labels import class_name, classes_marked
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 
 # Maximum rows of a batch, and its target size.
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20
+_NUMBER = re.compile(r"#\d+$")
+# May have points between thousands.
+_DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
+
 
 _T = TypeVar("_T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """Preparation of cells before conversion.
+
+    Attributes:
+        missing: Texts that mean a missing value.
+        column: The column that gets the path from `template`; "" for none.
+        template: The path in parts: literal text and the column after it, "" for none.
+        decimal_comma: Whether "1,5" is a number.
+        numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
+        classes: Columns of one class each with 1, and 0 or -1; replaced by `label`, a column with
+            the names of a row's classes.
+        as_json: Columns of objects, which become JSON text.
+    """
+
+    missing: frozenset[str] = frozenset()
+    column: str = ""
+    template: tuple[tuple[str, str], ...] = ()
+    decimal_comma: bool = False
+    numbered: str = ""
+    as_json: frozenset[str] = frozenset()
+    classes: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The column that replaces `classes`; "" if there are none."""
+        few = (*self.classes[:2], "…", self.classes[-1]) if self.classes[4:] else self.classes
+        return ", ".join(few)
+
+    def names(self, names: Iterable[str]) -> dict[str, None]:
+        """Return the columns after preparation."""
+        kept = [name for name in names if name not in self.classes]
+        return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
+
+    def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
+        """Prepare the cells of rows in place; `missing` replaces missing values."""
+        num_rows = len(next(iter(columns.values()), ()))
+        for name, values in columns.items():
+            for change in self._changes(name, missing):
+                values = list(map(change, values))
+            columns[name] = values
+        if self.classes and columns:
+            has_classes = any(name in columns for name in self.classes)
+            marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
+            columns[self.label] = [
+                classes_marked(self.classes, values) if has_classes else missing
+                for values in zip(*marks, strict=True)
+            ]
+        if self.column and columns:
+            used = [name for _, name in self.template if name]
+            parts = [map(class_name, columns.get(name, [None] * num_rows)) for name in used]
+            columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
+
+    def _changes(self, name: str, missing: str | None) -> Iterator[Callable[[Any], Any]]:
+        """Yield the functions to apply to each value of a column, in order."""
+        if name in self.as_json:
+            yield json_text
+        if self.missing:
+            yield lambda value: missing if _text(value) in self.missing else value
+        if self.decimal_comma:
+            yield _with_point
+        if self.numbered and name == self.numbered:
+            yield lambda value: _NUMBER.sub("", value)
+
+    def _path(self, texts: Sequence[str]) -> str:
+        if not all(texts):
+            return ""
+        behind = iter(texts)
+        return "".join(literal + (next(behind) if name else "") for literal, name in self.template)
+
+
+def json_text(value: Any) -> str | None:
+    """Return a value as JSON; None if it is missing."""
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _with_point(value: Any) -> Any:
+    is_number = _DECIMAL_COMMA.fullmatch(text := _text(value))
+    return text.replace(".", "").replace(",", ".") if is_number else value
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,14 +343,3 @@ def files_of(values: Sequence[Any], scratch: Scratch | None) -> list[FileRef | s
         for value in values
     )
     return [scratch.put(data) if isinstance(data, bytes) else path or None for path, data in pairs]
-
-
-def chosen_table(path: str, noun: str, names: Collection[str], stated: str) -> str:
-    """Choose the table of a file to read; raise ConfigError if that is not clear."""
-    if stated and stated not in names:
-        raise ConfigError(f"--table: {path} has no {noun} {stated!r}; {there_are(stated, names)}")
-    if not names:
-        raise ConfigError(f"{path} has no {noun} with rows; write one")
-    if len(names) > 1 and not stated:
-        raise ProblemError(several_tables_inside(path, f"{noun}s", names))
-    return stated or next(iter(names))

@@ -20,7 +20,7 @@ import pyarrow.compute as compute
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.numbers import Rounding, rounding
 from beam_pipeline.records import Array, Value
-from beam_pipeline.schema.names import check_number
+from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.malformed import malformed
 

@@ -21,7 +21,7 @@ from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import left_out, suffix
-from beam_pipeline.sources.tables.options import ValueOptions, value_options
+from beam_pipeline.sources.tables.columns import ValueOptions, value_options
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import (
     MemberKinds,

@@ -12,10 +12,15 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.sources.input_files import InputFile
 from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.tables.fitting import OF_FILE, fit, no_path, value_of_feature
+from beam_pipeline.sources.tables.columns import (
+    LABELS,
+    ValueOptions,
+    check_ignored,
+    lowered,
+    there_are,
+)
+from beam_pipeline.sources.tables.convert import OF_FILE, fit, no_path, value_of_feature
 from beam_pipeline.sources.tables.labels import class_label
-from beam_pipeline.sources.tables.names import LABELS, check_ignored, lowered, there_are
-from beam_pipeline.sources.tables.options import ValueOptions
 from beam_pipeline.sources.tables.types import Kind, ListOf, convert, kind_of_text, merge_kinds
 from beam_pipeline.sources.tar.parts import (
     FIRST_DOT,

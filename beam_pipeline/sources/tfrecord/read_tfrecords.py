@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import apache_beam as beam
 
+from beam_pipeline import tfrecord
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -27,12 +28,11 @@ from beam_pipeline.sources.tfrecord.record_files import (
 )
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import payload_of
-from tfrecord_dataset.format.shard_numbers import check_all_shards
+from tfrecord_dataset.format.split_names import check_all_shards
 from tfrecord_dataset.json_file import MAX_BYTES
 
 # First records to inspect: in total, and per file.
@@ -134,7 +134,7 @@ def list_records(
     try:
         path, damage = _with_ranges(file, scratch)
         with storage.opened(path) as handle:
-            spans = frames.spans_before(handle, damage) if damage else frames.spans(handle)
+            spans = tfrecord.spans_before(handle, damage) if damage else tfrecord.spans(handle)
             for number, (offset, length) in enumerate(spans):
                 yield Record(
                     key=f"{file.relative}:{number}",
@@ -170,7 +170,7 @@ def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:
 
 def _first_of_file(file: RecordFile) -> Iterator[tuple[str, bytes]]:
     with contextlib.suppress(RecordError):  # the listing reports it
-        records = frames.read_file(file.path, file.compressed)
+        records = tfrecord.read_file(file.path, file.compressed)
         for number, (_, frame) in enumerate(itertools.islice(records, _FIRST_OF_A_FILE)):
             with contextlib.suppress(RecordError):
                 yield f"{file.relative}:{number}", payload_of(frame)

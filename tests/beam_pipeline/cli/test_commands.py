@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from beam_pipeline import layout_names
+from beam_pipeline import option_values
 from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError, DataError
 
@@ -118,8 +118,8 @@ def test_an_error_of_anothers_layout_is_shown_as_theirs(
     (tmp_path / "games/a.pgn").write_text("e4 e5")
     monkeypatch.syspath_prepend(code)
     monkeypatch.delitem(sys.modules, "own_pgn", raising=False)
-    entry = EntryPoint(name="pgn", value="own_pgn:LAYOUT", group=layout_names.GROUP)
-    monkeypatch.setattr(layout_names, "registered", lambda: [entry])
+    entry = EntryPoint(name="pgn", value="own_pgn:LAYOUT", group=option_values.LAYOUT_GROUP)
+    monkeypatch.setattr(option_values, "registered_layouts", lambda: [entry])
 
     exit_code = commands.main(
         ["build", str(tmp_path / "games"), "--output", str(tmp_path / "data"), "--layout", "pgn"]

@@ -4,8 +4,7 @@ import argparse
 
 import pytest
 
-from beam_pipeline.cli.beam_arguments import split_arguments
-from beam_pipeline.cli.options import add_command_options, options_of, read_command
+from beam_pipeline.cli.options import add_command_options, options_of, read_command, split_arguments
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from tfrecord_dataset.command_line import Parser

@@ -6,7 +6,7 @@ import sys
 
 import power_cut
 import pytest
-from sealing import edit
+from damages import edit
 
 from beam_pipeline import open as open_dataset
 from beam_pipeline import verify

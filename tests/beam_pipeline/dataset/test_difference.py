@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from sealing import edit
+from damages import edit
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline

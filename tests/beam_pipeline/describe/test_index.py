@@ -119,6 +119,12 @@ def test_facts_of_every_kind():
     }
 
 
+def test_long_texts_are_null():
+    texts = ("a" * 1024, "b" * 1025, "")
+    table, _ = index_of(*(Inspected(key=text[:1], features={"text": text}) for text in texts))
+    assert table["text"].to_pylist() == ["a" * 1024, None, ""]
+
+
 def test_what_others_stored():
     def stored(key, features):
         return Inspected(key=key, features=features, example=FileRef(path="/a"))

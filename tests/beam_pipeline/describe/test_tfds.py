@@ -1,5 +1,6 @@
-"""The JSON files of TFDS, read with TFDS itself."""
+"""The files of TFDS, read with TFDS itself, and those that TFDS wrote."""
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -8,8 +9,11 @@ import pytest
 from inspecting import schema_of
 
 from beam_pipeline.describe import tfds
+from beam_pipeline.describe.tfds import TfdsInfo, read_class_names
+from beam_pipeline.errors import DataError
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
+from tfrecord_dataset.format.metadata import ShardEntry
 
 
 def schema_with(**features):
@@ -141,3 +145,59 @@ def test_names_that_tfds_can_state(files, expected):
     )
     paths = naming.sharded_filepaths(num_shards=len(files))
     assert [str(path) for path in paths] == files
+
+
+TFDS_INFO = {
+    "name": "pets",
+    "version": "2.0.1",
+    "fileFormat": "tfrecord",
+    "moduleName": "pets",
+    "splits": [{"name": "train", "shardLengths": ["3", "2"], "numBytes": "99"}, {"name": "test"}],
+}
+
+
+PICTURES = parse_schema(
+    [{"name": "image", "kind": "image"}, {"name": "label", "kind": "class_label"}]
+)
+
+
+def shard(num_records):
+    return ShardEntry(file="a", num_records=num_records, num_bytes=9, sha256="")
+
+
+def test_what_tfds_wrote(tmp_path):
+    (tmp_path / "dataset_info.json").write_text(json.dumps(TFDS_INFO))
+    info = TfdsInfo.read(str(tmp_path))
+
+    assert (info.name, info.version) == ("pets", "2.0.1")
+    info.check({"train": [shard(3), shard(2)]})
+    with pytest.raises(DataError, match="fetch the missing files"):
+        info.check({"train": [shard(3)]})
+
+
+def test_what_this_project_wrote(tmp_path):
+    (tmp_path / "dataset_info.json").write_text(
+        tfds.dataset_info("pets", "1.0.0", PICTURES, {"train": [shard(3)]})
+    )
+    assert "supervisedKeys" in (tmp_path / "dataset_info.json").read_text()
+    assert TfdsInfo.read(str(tmp_path)) is None
+
+
+def test_no_files_of_tfds(tmp_path):
+    assert TfdsInfo.read(str(tmp_path)) is None
+
+
+def test_damaged_files_of_tfds(tmp_path):
+    (tmp_path / "dataset_info.json").write_text("[")
+    with pytest.raises(DataError, match="is invalid"):
+        TfdsInfo.read(str(tmp_path))
+
+
+def test_class_names_that_tfds_wrote(tmp_path):
+    (tmp_path / "label.labels.txt").write_text("cat\ndog\n")
+    (tmp_path / "objects-kind.labels.txt").write_text("wheel\n")
+
+    assert read_class_names(str(tmp_path), ["label", "objects/kind", "image"]) == {
+        "label": ("cat", "dog"),
+        "objects/kind": ("wheel",),
+    }

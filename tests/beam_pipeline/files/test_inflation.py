@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from beam_pipeline import tfrecord
 from beam_pipeline.errors import RecordError
 from beam_pipeline.media.arrays import array_files, array_header, inspect_array
-from beam_pipeline.tfrecord import frames
 from tfrecord_dataset.format import inflation
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.format.inflation import is_inflated
@@ -61,7 +61,7 @@ def small(monkeypatch):
 def test_frames_in_gzip(tmp_path, small):
     bomb = gzip_of(tmp_path / "bomb.gz", framed(bytes(8 * MIB)), 1)
     with pytest.raises(RecordError, match=r"file too large: record 0.* bomb\.gz unpacks"):
-        list(frames.read_file(bomb, compressed=True))
+        list(tfrecord.read_file(bomb, compressed=True))
 
 
 @pytest.mark.parametrize(

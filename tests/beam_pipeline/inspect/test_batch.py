@@ -10,12 +10,12 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.batch import InspectBatch, Settings
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record, Rejected
 from beam_pipeline.running import parallel
-from beam_pipeline.running.isolation import Death
 from beam_pipeline.running.pickling import Constant, pack, unpack
 from beam_pipeline.running.record_limits import MAX_RECORD_BYTES
+from beam_pipeline.running.worker_processes import Death
 
 DEADLY = f"""
 import ctypes, os, time

@@ -11,7 +11,7 @@ from inspecting import inline, inspect_record
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import inspect_elements
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
     Array,

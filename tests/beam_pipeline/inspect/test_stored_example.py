@@ -9,7 +9,7 @@ from PIL import ExifTags, Image
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.inspect.stored_example import expectations, inspect_existing
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Expectation, FileRef, ListSummary, Record
 from beam_pipeline.write.encoding import Encoder
 from tfrecord_dataset.format.example import encode

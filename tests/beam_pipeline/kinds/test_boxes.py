@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
+from inspecting import place
 from PIL import Image
-from place_one import place
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.boxes import (
@@ -20,8 +20,7 @@ from beam_pipeline.kinds.boxes import (
     FORMATS,
 )
 from beam_pipeline.kinds.frame import Frame
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import encode_image, inspect_image
+from beam_pipeline.media.images import ImageOptions, encode_image, inspect_image
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize
 

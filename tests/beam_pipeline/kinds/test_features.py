@@ -8,7 +8,7 @@ from inspecting import inspect_record
 from beam_pipeline import kinds
 from beam_pipeline.describe.tfds import leaves
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Objects, Record
 from tfrecord_dataset.format.feature import Feature
 

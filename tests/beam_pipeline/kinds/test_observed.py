@@ -1,4 +1,4 @@
-"""Statistics of values are exact, and merge in any order."""
+"""Statistics of values are exact, short, and merge in any order."""
 
 import functools
 import math
@@ -14,6 +14,7 @@ from inspecting import counted
 from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.array import ArrayKind
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
+from beam_pipeline.kinds.stored import kind_of, summary
 from beam_pipeline.records import (
     Array,
     ClassLabel,
@@ -131,3 +132,47 @@ def test_lists_of_existing_examples_merge_like_one():
     assert whole.lists.has_classes
     spans = whole.list_span(6), whole.list_span(7), whole.list_span(6, 4)
     assert spans == ((1, 8), (0, 8), (0, 2))
+
+
+FLOATS = np.linspace(-1, 1, 16, dtype="<f4").tobytes()
+
+
+TEXTS = {"form": "text", "num_bytes": 101, "num_characters": 101}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("int64", [7], 7),
+        ("float32", [0.5], 0.5),
+        ("bytes", [b"a cat"], "a cat"),
+        ("bytes", [b"a" * 101], ListSummary(kind="bytes", length=1, **TEXTS)),
+        ("bytes", [b""], ListSummary(kind="bytes", length=1)),
+        ("bytes", [b"a", b"b"], ListSummary(kind="bytes", length=2)),
+        ("int64", [3, -1], ListSummary(kind="int64", length=2, minimum=-1, maximum=3)),
+        (
+            *("float32", [float("nan"), 2.0]),
+            ListSummary(kind="float32", length=2, minimum=2.0, maximum=2.0, not_finite=1),
+        ),
+        (
+            *("float32", [float("inf"), float("nan"), 2.0]),
+            ListSummary(
+                kind="float32",
+                length=3,
+                minimum=2.0,
+                maximum=float("inf"),
+                finite_range=(2.0, 2.0),
+                not_finite=2,
+            ),
+        ),
+        ("int64", [], ListSummary(kind="int64", length=0)),
+        ("", [], ListSummary(kind="", length=0)),
+        ("bytes", [FLOATS], ListSummary(kind="bytes", length=1, form="raw", num_bytes=64)),
+    ],
+)
+def test_summary(kind, values, expected):
+    found = summary(kind, values)
+
+    assert found == expected
+    assert type(found) is type(expected)
+    assert kind_of(found) == kind

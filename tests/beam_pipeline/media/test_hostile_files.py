@@ -8,9 +8,9 @@ from hostile_files import FILES, Hostile
 from inspecting import inspect_record
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.records import Array, Audio, FileRef, Image, Record
 
 # Limit on memory for turning a file into an Example, in addition to the file's own bytes.

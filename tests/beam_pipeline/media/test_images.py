@@ -1,7 +1,12 @@
-"""Stored images of each kind, in the requested size and format."""
+"""Images of each format, in the requested size; broken ones are refused with a reason."""
 
+import contextlib
+import random
+import struct
 import warnings
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 from file_bytes import png_chunk
@@ -10,8 +15,8 @@ from PIL import Image
 
 from beam_pipeline import records
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.media.image_options import ImageOptions
-from beam_pipeline.media.images import decode_rgb, inspect_image
+from beam_pipeline.media.header import exif_orientation
+from beam_pipeline.media.images import ImageOptions, decode_rgb, inspect_image
 
 CHANNELS = {"1": 1, "L": 1, "I;16": 1, "LA": 2, "P": 3, "RGB": 3, "RGBA": 4}
 
@@ -301,3 +306,141 @@ def test_a_png_that_only_pillow_refuses_is_refused_where_pillow_is_needed():
     assert found.image.channels == 3
     with pytest.raises(RecordError, match="damaged image: PNG: "):
         inspect_image(data, ImageOptions(max_side=5))
+
+
+def reason(data: bytes) -> str | None:
+    """Return why `data` is refused; None if it passes."""
+    try:
+        inspect_image(data, ImageOptions())
+    except RecordError as error:
+        return error.reason
+    return None
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"", "empty file", id="empty"),
+        pytest.param(b"\0" * 1000, "not an image", id="zeros"),
+        pytest.param(np.random.default_rng(0).bytes(5000), "not an image", id="noise"),
+        pytest.param(b"<html><body>404</body></html>", "not an image", id="an error page"),
+        pytest.param(b"%PDF-1.7 ", "not an image", id="PDF"),
+        pytest.param(b"BMW is a maker of cars, and this is a text", "not an image", id="text"),
+        pytest.param(b"version https://git-lfs.github.com/spec/v1\n", "not an image", id="lfs"),
+        pytest.param(b"\0\0\0\x18ftypheic\0\0\0\0", "not an image", id="HEIC"),
+        pytest.param(b"\xff\xd8\xff", "truncated image", id="JPEG of three bytes"),
+        pytest.param(b"\xff\xd8\xff\xd9", "damaged image", id="JPEG without an image"),
+        pytest.param(b"\x89PNG\r\n\x1a\n", "truncated image", id="PNG of eight bytes"),
+        pytest.param(b"GIF89a", "damaged image", id="GIF of six bytes"),
+        pytest.param(b"II+\0\x08\0\0\0" + b"\xff" * 90, "unsupported image", id="BigTIFF"),
+    ],
+)
+def test_not_a_usable_image(data, expected):
+    assert reason(data) == expected
+
+
+@pytest.mark.parametrize(
+    ("file_format", "mode", "save"),
+    [
+        pytest.param("JPEG", "RGB", {}, id="jpeg"),
+        pytest.param("JPEG", "RGB", {"progressive": True}, id="progressive jpeg"),
+        pytest.param("JPEG", "RGB", {"restart_marker_blocks": 1}, id="jpeg with restarts"),
+        pytest.param("JPEG", "CMYK", {}, id="cmyk jpeg"),
+        pytest.param("PNG", "RGB", {}, id="png"),
+        pytest.param("PNG", "P", {}, id="palette png"),
+        pytest.param("BMP", "RGB", {}, id="bmp"),
+        pytest.param("TIFF", "RGB", {}, id="tiff"),
+        pytest.param("WEBP", "RGB", {}, id="webp"),
+        pytest.param("JPEG2000", "RGB", {}, id="jpeg 2000"),
+    ],
+)
+def test_a_file_cut_anywhere_is_refused(file_format, mode, save):
+    data = encode(file_format, mode, **save)
+    if file_format == "JPEG2000":
+        data = data[:-2]  # openjpeg does not need the end marker
+    cuts = {*range(1, 40), *range(40, len(data), 17), *range(len(data) - 20, len(data))}
+
+    assert reason(data) is None or file_format == "JPEG2000"
+    passed = [cut for cut in sorted(cuts) if reason(data[:cut]) is None]
+    assert passed == []
+
+
+@pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM"])
+@hypothesis.given(changes=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=4)), max_size=6))
+def test_changed_bytes_raise_record_errors_only(file_format, changes):
+    data = bytearray(encode(file_format))
+    for where, what in changes:
+        start = int(where * len(data))
+        data[start : start + len(what)] = what
+    for options in (ImageOptions(max_pixels=10_000), ImageOptions(max_pixels=10_000, max_side=5)):
+        try:
+            found = inspect_image(bytes(data), options)
+        except RecordError:
+            continue
+        assert found.image.width * found.image.height <= 10_000
+
+
+@pytest.mark.parametrize(
+    ("file_format", "mode", "save"),
+    [
+        ("JPEG", "RGB", {}),
+        ("JPEG", "RGB", {"progressive": True}),
+        ("JPEG", "RGB", {"restart_marker_blocks": 1}),
+        ("JPEG", "CMYK", {}),
+        ("PNG", "RGB", {}),
+        ("PNG", "P", {"transparency": 3}),
+    ],
+)
+def test_damage_that_passes_is_harmless(file_format, mode, save):
+    """Each random change is refused, or TensorFlow still decodes the image."""
+    original = encode(file_format, mode, **save)
+    chance = random.Random(5)
+    passed = 0
+    for _ in range(150):
+        data = bytearray(original)
+        kind = chance.random()
+        position = chance.randrange(8, len(data))
+        if kind < 0.2:
+            del data[position:]
+        elif kind < 0.4:
+            del data[position : position + chance.randrange(1, 50)]
+        else:
+            for _ in range(chance.randrange(1, 4)):
+                position = chance.randrange(len(data) // 3, len(data))
+                data[position] = chance.choice((0, 255, chance.randrange(256)))
+        with contextlib.suppress(RecordError):
+            store(bytes(data), ImageOptions(max_pixels=1_000_000))
+            passed += 1
+    assert passed > 0 or file_format == "PNG"  # PNG's checksums detect every change
+
+
+def exif(order: str, *entries: tuple[int, int, int, int]) -> bytes:
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    body = struct.pack(f"{order}IH", 8, len(entries))
+    return mark + body + b"".join(struct.pack(f"{order}HHIHxx", *entry) for entry in entries)
+
+
+@pytest.mark.parametrize("prefix", [b"", b"Exif\0\0"])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation(orientation, order, prefix):
+    data = exif(order, (0x0100, 3, 1, 6), (0x0112, 3, 1, orientation))
+    assert exif_orientation(prefix + data) == orientation
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"Exif\0\0", id="nothing in it"),
+        pytest.param(b"no TIFF at all", id="noise"),
+        pytest.param(exif("<", (0x0112, 3, 1, 0)), id="zero"),
+        pytest.param(exif("<", (0x0112, 3, 1, 9)), id="nine"),
+        pytest.param(exif("<", (0x0112, 2, 1, 6)), id="of another type"),
+        pytest.param(exif("<", (0x0112, 3, 2, 6)), id="two of them"),
+        pytest.param(exif("<", (0x0112, 3, 1, 6))[:-8], id="cut short"),
+        pytest.param(b"II*\0\xff\xff\xff\xff", id="a directory far away"),
+    ],
+)
+def test_without_a_valid_orientation_it_is_upright(data):
+    assert exif_orientation(data) == 1

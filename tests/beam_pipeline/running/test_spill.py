@@ -8,7 +8,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.running.job import job_pipeline, watched
-from beam_pipeline.running.local_runner import local_runner
+from beam_pipeline.running.runner import local_runner
 from beam_pipeline.running.spill import NOT_SPILLED, spill_of, spilling
 
 TABLES = [b"one", b"", bytes(3 << 20)]

@@ -1,10 +1,11 @@
-"""Values that fit a declared schema, and the messages for others."""
+"""Values of records and existing Examples against a schema, and the messages for others."""
 
 import math
 
 import pytest
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.media import size_problem
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -14,8 +15,14 @@ from beam_pipeline.records import (
     Image,
     Objects,
 )
-from beam_pipeline.schema.conformance import conforming
+from beam_pipeline.schema.conformance import (
+    conforming,
+    mismatches,
+    schema_specs,
+)
 from beam_pipeline.schema.declaration import parse_schema
+from tfrecord_dataset.format.example import encode, lists
+from tfrecord_dataset.format.feature import Feature
 
 FILE = FileRef(path="/a")
 PICTURE = Image(file=FILE, format="png", width=20, height=10, channels=3)
@@ -159,3 +166,77 @@ def test_nan_may_stand_for_what_is_missing_whatever_the_range():
         conforming(missing, schema)
     with pytest.raises(RecordError, match=r"'a' is -1.0, where scalar float32 of 0"):
         conforming({"a": -1.0}, schema, may_be_nan=True)
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def bare(kind, dtype, shape=(), **more):
+    return Feature(name="x", kind=kind, dtype=dtype, shape=shape, key="x", bare=True, **more)
+
+
+ONE_CLASS = bare("class_label", "int64", classes=("cat", "dog"))
+CLASSES = bare("class_label", "int64", (None,), classes=("cat", "dog"))
+AGE = bare("scalar", "int64", minimum=0, maximum=120)
+VECTOR = bare("tensor", "float32", (2, 3), minimum=0.0)
+RAW_INTS = bare("tensor", "int16", (2, 3), encoding="bytes", maximum=9)
+TRIPLES = bare("sequence", "float32", (None, 3))
+FLAT_BOXES = bare("boxes", "float32", (None, 4), encoding="flat")
+
+
+def problems(feature, values):
+    return list(mismatches(schema_specs([feature]), lists(encode(values))))
+
+
+@pytest.mark.parametrize(
+    ("feature", "values"),
+    [
+        pytest.param(ONE_CLASS, [-1], id="no class"),
+        pytest.param(CLASSES, [], id="no classes"),
+        pytest.param(AGE, [120], id="a number in range"),
+        pytest.param(TRIPLES, [], id="no rows"),
+        pytest.param(FLAT_BOXES, [0.5] * 8, id="boxes"),
+        pytest.param(bare("scalar", "string"), ["Öl".encode()], id="text"),
+        pytest.param(bare("scalar", "bytes"), [b"\xff"], id="bytes"),
+        pytest.param(bare("image", "uint8", (None, None, 3)), [PNG], id="an image"),
+    ],
+)
+def test_an_example_that_fits(feature, values):
+    assert problems(feature, {"x": values}) == []
+
+
+ANY_IMAGE = bare("image", "uint8", (None, None, 3))
+
+
+@pytest.mark.parametrize(
+    ("feature", "values", "message"),
+    [
+        (ONE_CLASS, [2], "the class 2, where 0 to 1 was expected, or -1"),
+        (CLASSES, [0, -2], "the class -2"),
+        (
+            *(ONE_CLASS, [b"cat"]),
+            "key 'x' holds a bytes list of 1, where an int64 list of 1 was expected",
+        ),
+        (ONE_CLASS, [], "no value, where an int64 list of 1"),
+        (AGE, [121], "holds 121, where 0 to 120 was expected"),
+        (VECTOR, [0.0] * 5, "a float list of 5, where a float list of 6"),
+        (VECTOR, [0.0] * 5 + [-0.5], "holds -0.5, where 0 to inf"),
+        (VECTOR, [0.0] * 5 + [float("nan")], "holds nan"),
+        (RAW_INTS, [bytes(11)], "11 bytes, where int16 [2, 3] has 12"),
+        (RAW_INTS, [bytes([10] * 12)], "holds 2570"),
+        (TRIPLES, [0.5] * 8, "a float list of 8, where a float list in rows of 3"),
+        (FLAT_BOXES, [0.5] * 7, "in rows of 4"),
+        (bare("text", "string"), [b"\xff"], "where UTF-8 was expected"),
+        (ANY_IMAGE, [b"text"], "start with 'text', where image (bmp, gif, jpeg, png) was expected"),
+        (bare("audio", "float32", (None, None)), [b""], "no bytes"),
+    ],
+)
+def test_an_example_that_does_not_fit(feature, values, message):
+    (problem,) = problems(feature, {"x": values})
+    assert message in problem
+
+
+def test_audio_of_another_sample_rate():
+    sound = bare("audio", "float32", (None, 1), sample_rate=8000)
+    assert size_problem(sound, (99, 1), 8000) == ""
+    assert "16,000 samples per second, where 8,000" in size_problem(sound, (99, 1), 16_000)

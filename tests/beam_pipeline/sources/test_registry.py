@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline import layout_names
+from beam_pipeline import option_values
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.sources import registry
@@ -51,15 +51,15 @@ def register(tmp_path, monkeypatch):
         (site / "chess_of_tests.py").write_text(module)
         monkeypatch.syspath_prepend(site)
         monkeypatch.delitem(sys.modules, "chess_of_tests", raising=False)
-        layout_names.registered.cache_clear()
+        option_values.registered_layouts.cache_clear()
 
     yield install
     monkeypatch.undo()
-    layout_names.registered.cache_clear()
+    option_values.registered_layouts.cache_clear()
 
 
 def test_the_own_layouts():
-    assert layout_names.layout_names() == OWN == [*dict.fromkeys(OWN)]
+    assert option_values.layout_names() == OWN == [*dict.fromkeys(OWN)]
     assert list(layouts()) == OWN[1:]
     assert layout_named("folders") is FOLDERS
     cases = {path.name for path in (Path(__file__).parents[2] / "cases").iterdir()}
@@ -69,7 +69,7 @@ def test_the_own_layouts():
 def test_a_registered_layout_is_one_like_any_other(register, make_tree):
     register("pgn = chess_of_tests:PGN\nnotes = chess_of_tests:NOTES")
     root = make_tree({"train/a.pgn": "", "test/b.PGN": "", "x.csv": "a,b", "notes.csv": "a,b"})
-    assert layout_names.layout_names() == [*OWN, "notes", "pgn"]
+    assert option_values.layout_names() == [*OWN, "notes", "pgn"]
     found = detected(f"{root}/train/a.pgn")
     assert (found.layout, found.summary) == ("pgn", "pgn: a.pgn")
     assert detected(root, "pgn").summary == (
@@ -98,5 +98,5 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
     name = entries.split()[0]
     with pytest.raises(ConfigError, match=rf"layout '{name}' of the package chess .*{message}"):
         detected(root)
-    assert name in layout_names.layout_names()
+    assert name in option_values.layout_names()
     assert detected(root, "csv").layout == "csv"

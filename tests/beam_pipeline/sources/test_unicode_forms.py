@@ -7,7 +7,7 @@ from cases.reading import elements_of
 from inspecting import inspect_record
 
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import ClassLabel, ClassLabels, DeclaredClasses, Objects, Record
 
 NFC, NFD = "caf\u00e9", "cafe\u0301"

@@ -26,7 +26,7 @@ from beam_pipeline.errors import (
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import WriteDataset
 from beam_pipeline.records import Record, Rejected
-from beam_pipeline.running.local_runner import local_runner
+from beam_pipeline.running.runner import local_runner
 from beam_pipeline.write import commit as commit_module
 from beam_pipeline.write import rejects
 from beam_pipeline.write.commit import check_counts, commit

@@ -5,7 +5,7 @@ from inspecting import inspect_record, schema_of
 
 from beam_pipeline.assign import columns
 from beam_pipeline.errors import BeamTFRecordsError
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record
 from beam_pipeline.running import parallel
 from beam_pipeline.running.pickling import Constant

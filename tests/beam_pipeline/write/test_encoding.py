@@ -10,7 +10,7 @@ from file_bytes import array_bytes, sound_bytes
 from inspecting import inspect_record, schema_of
 
 from beam_pipeline.errors import RecordError, SourceChangedError
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
     Array,

@@ -5,7 +5,7 @@ import pytest
 from inspecting import inline
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.rules import Rules
+from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.write.encoding import Encoder, ReadRecord

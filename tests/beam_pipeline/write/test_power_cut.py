@@ -14,7 +14,7 @@ import pytest
 import beam_pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.write.working_directory import restore_dataset
-from tfrecord_dataset.sealed_json import check_seal
+from tfrecord_dataset.json_file import check_seal
 
 DATASET = "pets/1.0.0"
 MINE = f"{DATASET}/mine/notes.txt"
@@ -23,11 +23,11 @@ PAGE = f"{DATASET}/report.html"
 # killed after the exchange, or before its last sync to disk, and before the same command ran
 # again.
 WITHOUT = {
-    "exchange": "from tfrecord_dataset import replacement; replacement.exchange = lambda *_: False",
+    "exchange": "from tfrecord_dataset import durable; durable.exchange = lambda *_: False",
     "links": "import os; os.link = lambda *_, **__: (_ for _ in ()).throw(PermissionError(1, ''))",
     "end": (
-        "import os; from tfrecord_dataset import replacement; exchange = replacement.exchange\n"
-        "if not os.fork(): replacement.exchange = lambda *names: exchange(*names) and os._exit(0)\n"
+        "import os; from tfrecord_dataset import durable; exchange = durable.exchange\n"
+        "if not os.fork(): durable.exchange = lambda *names: exchange(*names) and os._exit(0)\n"
         "elif os.wait(): pass"
     ),
     **{

@@ -23,7 +23,7 @@ from beam_pipeline.write.receipts import (
     write_receipt,
 )
 from beam_pipeline.write.working_directory import shards_dir, working_dir
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 
 FILES = {
     "pets-train": "train/00000-a",

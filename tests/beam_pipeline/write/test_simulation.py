@@ -36,9 +36,9 @@ from beam_pipeline.write import commit as committing
 from beam_pipeline.write.claim import others_named
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
 from beam_pipeline.write.working_directory import shards_dir, working_dir
-from tfrecord_dataset import durable, replacement
-from tfrecord_dataset.sealed_json import check_seal
-from tfrecord_dataset.store import clients, remote_listing, requests, threads
+from tfrecord_dataset import durable
+from tfrecord_dataset.json_file import check_seal
+from tfrecord_dataset.store import clients, objects, requests, threads
 
 DATASET = "pets/1.0.0"
 BUILDING = "/.building/"
@@ -236,13 +236,13 @@ class InStore:
 @pytest.fixture
 def in_disk(alone, tmp_path):
     interleaving.stop_at_file_calls(alone, str(tmp_path / "out"), (durable, local))
-    exchange = replacement.exchange
+    exchange = durable.exchange
 
     def stopping(one, other):
         interleaving.stop("exchange")
         return exchange(one, other)
 
-    alone.setattr(replacement, "exchange", stopping)
+    alone.setattr(durable, "exchange", stopping)
     numbers = itertools.count()
     return lambda: OnDisk(tmp_path / "out" / str(next(numbers)))
 
@@ -251,7 +251,7 @@ def in_disk(alone, tmp_path):
 def in_store(alone):
     made = functools.cache(lambda root: clients.Client(MemoryStore(), root, "AWS", ""))
     alone.setattr(clients, "_made", lambda root: (made(root), os.getpid()))
-    for module in (requests, remote_listing):
+    for module in (requests, objects):
         alone.setattr(module, "obstore", StoppingStore())
     return InStore
 

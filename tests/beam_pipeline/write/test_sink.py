@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from apache_beam.io import WriteToTFRecord
 
+from beam_pipeline import tfrecord
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.tfrecord import frames
 from beam_pipeline.write.sink import ShardSink, split_sink
 from beam_pipeline.write.stage import WriteShards
 from tfrecord_dataset.format.frames import framed, payload_of
@@ -37,7 +37,7 @@ def test_a_shard_is_named_compressed_and_hashed(tmp_path, compression, suffix):
     assert path.name.startswith("00003-attempt")
     data = path.read_bytes()
     assert data.startswith(b"\x1f\x8b") == (compression == "gzip")
-    stored = frames.read_file(str(path), compressed=compression == "gzip")
+    stored = tfrecord.read_file(str(path), compressed=compression == "gzip")
     assert [payload_of(frame) for _, frame in stored] == EXAMPLES
     found = sink.file.sha256, sink.file.num_bytes
     assert found == (hashlib.sha256(data).hexdigest(), len(data))

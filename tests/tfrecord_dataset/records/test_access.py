@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damages import edit
 from fresh_python import modules_after
 from PIL import Image
-from sealing import edit
 from testdata.make_golden import GOLDEN
 
 import tfrecord_dataset

@@ -9,19 +9,19 @@ import struct
 
 import numpy as np
 import pytest
-from sealing import edit
+from damages import edit
 from tiers import first_quick
 
 import tfrecord_dataset
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
 from tfrecord_dataset.format import example, inflation
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum
-from tfrecord_dataset.records import streams
-from tfrecord_dataset.records.bare_files import open_shards
+from tfrecord_dataset.json_file import sealed
+from tfrecord_dataset.records import shard_files
 from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.records.streams import windows
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.records.shard_files import windows
 from tfrecord_dataset.store import storage
 
 
@@ -129,7 +129,7 @@ def test_what_is_not_a_file(tmp_path, make):
     ],
 )
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression, change):
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(shard_files, "_BLOCK_BYTES", 1 << 14)
     content = b"".join(framed(np.random.default_rng(n).bytes(1000)) for n in range(200))
     file = tmp_path / "a.tfrecord"
     file.write_bytes(gzip.compress(content) if compression else content)

@@ -10,8 +10,8 @@ from tfrecord_dataset.errors import DatasetDamagedError
 from tfrecord_dataset.format import example
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.records import index as record_index
-from tfrecord_dataset.records.bare_files import open_shards
 from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.store.user_cache import cache_folder
 

@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed
-from tfrecord_dataset.records import streams
-from tfrecord_dataset.records.bare_files import open_shards
+from tfrecord_dataset.records import shard_files
+from tfrecord_dataset.records.opening import open_shards
 
 
 @pytest.fixture
@@ -16,12 +16,14 @@ def stream(tmp_path, monkeypatch):
     paths = [tmp_path / name for name in ("a", "b")]
     for path, half in zip(paths, (payloads[:3], payloads[3:]), strict=True):
         path.write_bytes(gzip.compress(b"".join(map(framed, half))))
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 100 + FRAME_BYTES)
+    monkeypatch.setattr(shard_files, "_BLOCK_BYTES", 100 + FRAME_BYTES)
     begun = []
-    windows = streams.windows
-    monkeypatch.setattr(streams, "windows", lambda *told: begun.append(told[1]) or windows(*told))
+    windows = shard_files.windows
+    monkeypatch.setattr(
+        shard_files, "windows", lambda *told: begun.append(told[1]) or windows(*told)
+    )
     shards = open_shards([str(path) for path in paths])
-    return streams.Streams(shards.files, shards.compression), payloads, begun
+    return shard_files.Streams(shards.files, shards.compression), payloads, begun
 
 
 def test_windows_in_order_are_unpacked_once(stream):
@@ -44,7 +46,7 @@ def test_a_window_that_nothing_led_to_is_found_from_the_beginning(stream):
 def test_a_record_may_span_blocks(tmp_path, monkeypatch):
     payloads = [b"a" * 500, b"", b"b" * 1_000]
     (tmp_path / "a").write_bytes(gzip.compress(b"".join(map(framed, payloads))))
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(shard_files, "_BLOCK_BYTES", 100)
     shards = open_shards([str(tmp_path / "a")])
-    found = streams.windows(shards.files, 0, shards.compression)
+    found = shard_files.windows(shards.files, 0, shards.compression)
     assert [record for window in found for record in window] == payloads

@@ -7,7 +7,7 @@ import pytest
 from fake_store import OUTAGES
 
 from tfrecord_dataset.errors import ConfigError
-from tfrecord_dataset.store import clients, remote_listing, requests
+from tfrecord_dataset.store import clients, objects, requests
 from tfrecord_dataset.store.clients import client_and_key
 
 SLOW = pytest.mark.slow
@@ -26,7 +26,7 @@ def content(url):
 
 
 def listed(url):
-    return [meta["path"] for _, meta in remote_listing.list_objects(url)]
+    return [meta["path"] for _, meta in objects.list_objects(url)]
 
 
 OPERATIONS = {
@@ -34,8 +34,8 @@ OPERATIONS = {
     "get range": (lambda url: requests.get_range(f"{url}/x", 1, 3), b"123"),
     "head": (lambda url: requests.head(f"{url}/x")["size"], 10),
     "list": (lambda url: listed(f"{url}/in"), ["in/z"]),
-    "level": (lambda url: remote_listing.list_level(f"{url}/in")["objects"][0]["path"], "in/z"),
-    "any": (lambda url: remote_listing.is_folder(f"{url}/in"), True),
+    "level": (lambda url: objects.list_level(f"{url}/in")["objects"][0]["path"], "in/z"),
+    "any": (lambda url: objects.is_folder(f"{url}/in"), True),
     "put": (lambda url: requests.put(f"{url}/put", b"1"), None),
     "put new": (lambda url: requests.put_new(f"{url}/put new", b"1"), None),
     "delete": (lambda url: requests.delete(client_and_key(url)[0], ["y"]), None),
@@ -43,7 +43,7 @@ OPERATIONS = {
 
 
 @pytest.fixture
-def objects(place):
+def filled(place):
     """A bucket of three objects with an open connection, and the store."""
     url, store = place
     for name in ("x", "y", "in/z"):
@@ -63,8 +63,8 @@ AFTERWARDS = ["in/z", "put", "put new", "x"]
 
 
 @pytest.mark.parametrize("kind", OUTAGES)
-def test_an_outage_of_any_kind_is_survived_by_every_request(objects, kind):
-    url, store = objects
+def test_an_outage_of_any_kind_is_survived_by_every_request(filled, kind):
+    url, store = filled
     store.outage(kind, 0.3)
     assert each_at_once(url) == EXPECTED
     assert store.keys(url) == AFTERWARDS
@@ -84,8 +84,8 @@ def test_an_answer_that_does_not_come_is_asked_for_again(place, monkeypatch):
 
 
 @pytest.mark.parametrize("operation", ["put", "delete", "delete_many"])
-def test_what_was_done_without_an_answer_is_done_again(objects, operation):
-    url, store = objects
+def test_what_was_done_without_an_answer_is_done_again(filled, operation):
+    url, store = filled
     store.fail_after(url, 1, operation)
     assert each_at_once(url) == EXPECTED
     assert store.keys(url) == AFTERWARDS
@@ -105,7 +105,7 @@ def test_a_listing_goes_on_after_an_outage(place):
     names = sorted(f"in/ä#?%20+[1]{number:03d}" for number in range(2500))
     for name in names:
         store.put(f"{url}/{name}")
-    listing = remote_listing.list_objects(f"{url}/in")
+    listing = objects.list_objects(f"{url}/in")
     found = [next(listing)[1]["path"]]
     store.outage("503", 0.15)
     assert [*found, *(meta["path"] for _, meta in listing)] == names

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 import trainer
 from tfrecord_dataset.format.frames import framed
-from tfrecord_dataset.records.bare_files import first_records, is_gzip, names_below, open_shards
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Split
+from tfrecord_dataset.records.opening import first_records, is_gzip, names_below, open_shards
 from trainer.errors import DatasetDamagedError
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import trainer
-from tfrecord_dataset.records.split import Split
+from tfrecord_dataset.records.contents import Split
 from trainer.dataset import draw, identities
 from trainer.errors import ConfigError
 

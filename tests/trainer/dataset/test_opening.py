@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from sealing import edit
+from damages import edit
 from tensorflow_examples import example as tensorflow_example
 
 import tfrecord_dataset
 import trainer
 from tfrecord_dataset.format.frames import framed
-from tfrecord_dataset.sealed_json import sealed
+from tfrecord_dataset.json_file import sealed
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 
 BARE = {"image": {"kind": "image"}, "label": {"kind": "class_label", "classes": ["a", "b", "c"]}}

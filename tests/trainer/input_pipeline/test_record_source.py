@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
-from tfrecord_dataset.records.bare_files import open_shards
 from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
 from trainer.input_pipeline.record_source import WindowReader, runs_of
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import tensorflow as tf
-from sealing import edit
+from damages import edit
 from tiers import first_quick
 
 import trainer

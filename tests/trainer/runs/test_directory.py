@@ -7,7 +7,7 @@ from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Task
-from trainer.tasks.inputs.words import Words
+from trainer.tasks.inputs.sequences import Words
 from trainer.tasks.targets import OneClass
 from trainer.tasks.task_json import task_to_json
 

@@ -1,9 +1,13 @@
 """`train` and `evaluate` on every kind of data, with or without metadata."""
 
 import json
+import shutil
 import sys
 
+import numpy as np
 import pytest
+
+from trainer.commands import main
 
 LOSS = {"epoch", "step", "loss"}
 CLASSES = LOSS | {"accuracy"}
@@ -106,3 +110,161 @@ def test_a_model_of_the_users(directory_of, train, evaluate, tmp_path, monkeypat
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["options"]["model_fn"] == "own_models:model_fn"
     assert evaluate(directory_of("sequence"))["num_records"] == 13
+
+
+LENGTHS = [1, 8, 2, 5] * 4
+
+
+def run_command(name, data, run, *more):
+    """Run a command, with two steps of training, and return the exit code."""
+    where = ["--data", str(data), "--output" if name == "train" else "--run", str(run)]
+    steps = ["--epochs", "1", "--steps-per-epoch", "2", "--batch-size", "8", "--seed", "1"]
+    return main([name, *where, "--devices", "cpu", *(steps if name == "train" else ()), *more])
+
+
+@pytest.fixture
+def command(tmp_path, capsys):
+    """A function (command, file, more options) to (exit code, stdout, stderr); two steps."""
+
+    def run(name, file, *more):
+        code = run_command(name, tmp_path / file, tmp_path / "run", *more)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def weighed_run(tmp_path_factory, write_records):
+    """A folder with a run and its training data, train.tfrecord."""
+    folder = tmp_path_factory.mktemp("weighed")
+    write_records(folder / "train.tfrecord", sequences(LENGTHS))
+    weight = ["--sample-weight", "weight"]
+    assert run_command("train", folder / "train.tfrecord", folder / "run", *weight) == 0
+    return folder
+
+
+@pytest.fixture
+def trained(weighed_run, tmp_path):
+    """Copies `weighed_run` to `tmp_path`."""
+    shutil.copytree(weighed_run, tmp_path, dirs_exist_ok=True)
+
+
+def sequences(lengths):
+    rng = np.random.default_rng(3)
+    return [
+        {"sequence": rng.integers(0, 9, length).tolist(), "weight": 0.5, "label": number % 2}
+        for number, length in enumerate(lengths)
+    ]
+
+
+def feature_declarations(run_path):
+    return json.loads((run_path / "task.json").read_text())["features"]
+
+
+WITHOUT_WEIGHT = [{"sequence": sequence["sequence"], "label": 1} for sequence in sequences(LENGTHS)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        pytest.param(sequences([5] * 12), None, id="all of one length"),
+        pytest.param(sequences([3]), None, id="one record"),
+        pytest.param(WITHOUT_WEIGHT, None, id="without the weight of the training"),
+        pytest.param(
+            [{"label": 1}], "'sequence' in the first records; choose from: label", id="missing"
+        ),
+        pytest.param(
+            [{"sequence": [0.5], "label": 1}], "key 'sequence' holds float32", id="another type"
+        ),
+    ],
+)
+def test_a_run_knows_what_its_inputs_are(
+    records, message, command, trained, tmp_path, write_records
+):
+    write_records(tmp_path / "test.tfrecord", records)
+
+    code, out, err = command("evaluate", "test.tfrecord")
+
+    if message is None:
+        assert code == 0, err
+        assert json.loads(out)["num_records"] == len(records)
+    else:
+        assert code == 2
+        assert message in err
+        assert "The model was trained on these features; use data with the same ones" in err
+
+
+@pytest.mark.slow
+def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path, write_records):
+    before = feature_declarations(tmp_path / "run")
+
+    code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "2")
+
+    assert code == 0, err
+    assert feature_declarations(tmp_path / "run") == before
+    assert [each["name"] for each in before] == ["sequence", "label", "weight"]
+
+    write_records(tmp_path / "train.tfrecord", sequences([5] * 16))
+    code, _, err = command("train", "train.tfrecord", "--resume", "--epochs", "3")
+
+    assert code == 2
+    assert "continue it with the same data" in err
+
+
+@pytest.mark.slow
+def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
+    command, tmp_path, directory_of
+):
+    data = directory_of("audio")  # with a stated sample rate and named classes
+    assert command("train", data)[0] == 0
+
+    code, out, err = command("evaluate", data / "tiny-test.tfrecord-*")
+
+    assert code == 0, err
+    assert json.loads(out)["num_records"] == 13
+
+
+DECLARED = {
+    "sequence": {"kind": "sequence", "dtype": "int64"},
+    "label": {"kind": "class_label", "classes": ["even", "odd"]},
+    "weight": {"kind": "scalar", "dtype": "float32", "default": 1},
+}
+AS_LIST = [{"name": name, **each} for name, each in DECLARED.items()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(DECLARED, id="by name"),
+        pytest.param({"format_version": 1, "features": AS_LIST}, id="metadata.json"),
+    ],
+)
+def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write_records):
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    records = sequences([5] * 16)
+    del records[3]["weight"]  # it has a default
+    write_records(tmp_path / "a.tfrecord", records)
+    declared = ["--schema", str(tmp_path / "schema.json")]
+
+    code, _, err = command("train", "a.tfrecord", "--sample-weight", "weight", *declared)
+
+    assert code == 0, err
+    assert "from sequence (sequence of int64) to label (class_label) of 2 classes" in err
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["classes"] == ["even", "odd"]
+    assert command("train", "a.tfrecord", "--resume", "--epochs", "2")[0] == 0
+    assert command("evaluate", "a.tfrecord", *declared)[0] == 0
+
+
+@pytest.mark.slow
+def test_evaluation_may_declare_another_key(command, trained, tmp_path, write_records):
+    records = sequences(LENGTHS)
+    renamed = [{"ids": record["sequence"], "label": record["label"]} for record in records]
+    write_records(tmp_path / "test.tfrecord", renamed)
+    schema = DECLARED | {"sequence": {"kind": "sequence", "dtype": "int64", "key": "ids"}}
+    (tmp_path / "schema.json").write_text(json.dumps(schema | {"label": {"kind": "class_label"}}))
+
+    assert command("evaluate", "test.tfrecord")[0] == 2
+    assert command("evaluate", "test.tfrecord", "--schema", str(tmp_path / "schema.json"))[0] == 0

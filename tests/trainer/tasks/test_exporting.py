@@ -21,7 +21,7 @@ from trainer.exporting import export
 from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
-from trainer.tasks.detection.suppression import candidates
+from trainer.tasks.detection import candidates
 from trainer.tasks.inputs import single_or_dict
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of

@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 
+from trainer.tasks.baselines import (
+    FrequentClasses,
+    Median,
+    MedianBoxes,
+    MostFrequent,
+)
 from trainer.tasks.figures import (
     ClassFigures,
     NumberFigures,
     Worst,
     precision_recall,
 )
-from trainer.tasks.segmentation import PixelConfusion
+from trainer.tasks.targets.maps import PixelConfusion
 
 CLASSES = ("a", "b", "c")
 
@@ -175,3 +181,58 @@ def test_the_worst_are_kept_in_order_and_of_equals_the_first():
     for badness, name in [(1, "a"), (3, "b"), (2, "c"), (3, "d"), (3, "e")]:
         worst.add(badness, name)
     assert [*worst] == [("b",), ("d",)]
+
+
+BOXES = {
+    "boxes": np.array([[[0.1, 0.1, 0.5, 0.5]]], np.float32),
+    "labels": np.zeros((1, 1), np.int64),
+    "crowd": np.zeros((1, 1), bool),
+    "windows": np.array([[0, 0, 1, 1]], np.float32),
+}
+
+
+@pytest.mark.parametrize(
+    ("baseline", "targets", "result"),
+    [
+        (MostFrequent("accuracy", CLASSES), [[0, 1], [1, 1]], {"baseline_accuracy": 0.75}),
+        (Median(), [[[0.0], [9.0]], [[1.0]]], {"baseline_mae": 3.0}),
+        (
+            FrequentClasses(CLASSES),
+            [[[1, 1, 0], [1, 0, 0]], [[0, 0, 0], [1, 1, 1]]],
+            {"baseline_f1": (1 + 2 / 3 + 0 + 4 / 5) / 4},
+        ),
+        (  # without what is ignored
+            MostFrequent("mIoU", ["a", "b"]),
+            [[[[0, 0], [0, 1]], [[0, 0], [255, 255]]]],
+            {"baseline_mIoU": 5 / 6 / 2},
+        ),
+        (MedianBoxes(["a"]), [BOXES, BOXES], {"baseline_mAP50": 1.0}),
+    ],
+)
+def test_what_a_guess_reaches(baseline, targets, result):
+    for target in targets:
+        baseline.update(target if isinstance(target, dict) else np.array(target), {})
+    assert baseline.result() == pytest.approx(result)
+
+
+def test_a_model_compared_with_a_guess():
+    baseline = MostFrequent("accuracy", CLASSES)
+    baseline.update(np.array([1, 1, 0, 1]), {})
+    found = baseline.result()
+    assert baseline.missing == ["c"]
+    guess = "always guessing b gives accuracy 0.75"
+    better, equal = found | {"accuracy": 0.8}, found | {"accuracy": 0.75}
+    assert baseline.compare(better) == f"accuracy 0.8; {guess}"
+    assert baseline.compare(better, stated="accuracy") == guess
+    assert baseline.compare(equal, stated="accuracy") == (
+        f"the model does not beat a trivial guess: {guess}"
+    )
+
+
+def test_of_several_classes_as_many_are_guessed_as_are_best():
+    baseline = FrequentClasses(CLASSES)
+    baseline.update(np.array([[1, 1, 0], [1, 1, 0], [0, 1, 0]]), {})
+    baseline.value()
+
+    assert baseline.guess == "always guessing b, a"
+    assert baseline.missing == ["c"]

@@ -1,6 +1,8 @@
 """Models by name: sizes, preprocessing, weights, saving."""
 
 import json
+import subprocess
+import sys
 from urllib.error import URLError
 
 import h5py
@@ -8,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 from keras.src.legacy.saving import legacy_h5_format
+from testdata.make_golden import GOLDEN
 
 from trainer.errors import ConfigError
 from trainer.tasks import image_models
@@ -115,38 +118,118 @@ def test_weights_that_keras_cannot_fetch(tmp_path, monkeypatch):
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
-    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save_weights(
-        tmp_path / "other.weights.h5"
-    )
+    file = tmp_path / "other.weights.h5"
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save_weights(file)
 
     with pytest.raises(ConfigError, match="--weights"):
-        build("MobileNet", weights=str(tmp_path / "other.weights.h5"))
+        build("MobileNet", weights=str(file))
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("name", "options", "message"),
     [
-        pytest.param(
-            {"name": "nothing"},
-            "unknown --model 'nothing'; choose from: small, RetinaNet, Conv",
-            id="unknown",
-        ),
-        pytest.param({"name": "smal"}, r"did you mean 'small'\?", id="misspelt"),
-        pytest.param({"name": "mobilenetv2"}, r"did you mean 'MobileNetV2'\?", id="other case"),
-        pytest.param({"name": "small", "weights": "w.h5"}, "leave it out", id="small's weights"),
-        pytest.param(
-            {"name": "Xception", "side": 16},
-            "cannot take images of 16x16 .*; give another --image-size",
-            id="size",
-        ),
-        pytest.param(
-            {"name": "MobileNet", "weights": "imagenet", "channels": 1},
+        ("nothing", {}, "unknown --model 'nothing'; choose from: small, RetinaNet, Conv"),
+        ("smal", {}, r"did you mean 'small'\?"),
+        ("mobilenetv2", {}, r"did you mean 'MobileNetV2'\?"),
+        ("small", {"weights": "w.h5"}, "leave it out"),
+        ("Xception", {"side": 16}, "cannot take images of 16x16 .*; give another --image-size"),
+        (
+            *("MobileNet", {"weights": "imagenet", "channels": 1}),
             "with 1 channel: .*; leave out --weights",
-            id="channels",
         ),
-        pytest.param({"name": "MobileNet", "weights": "no.h5"}, "no.h5", id="no such weights"),
+        ("MobileNet", {"weights": "no.h5"}, "no.h5"),
+        ("RetinaNet", {}, "--model RetinaNet is for boxes"),
     ],
 )
-def test_models_that_cannot_be(arguments, message):
+def test_models_that_cannot_be(name, options, message):
     with pytest.raises(ConfigError, match=message):
-        build(**arguments)
+        build(name, **options)
+
+
+SCALE, OFFSET = [0.017, 0.018, 0.019], [-2.1, -2.0, -1.8]
+
+
+def write_preset(folder, *, batch_norm):
+    """Write a preset of a small encoder with random weights, and return the backbone."""
+    hub = pytest.importorskip("keras_hub", exc_type=ImportError)
+    encoder = hub.models.ResNetBackbone(
+        input_conv_filters=[64],
+        input_conv_kernel_sizes=[7],
+        stackwise_num_filters=[64, 64, 64, 64],
+        stackwise_num_blocks=[1, 1, 1, 1],
+        stackwise_num_strides=[1, 2, 2, 2],
+        block_type="basic_block",
+        image_shape=(None, None, 3),
+    )
+    backbone = hub.models.RetinaNetBackbone(
+        image_encoder=encoder,
+        min_level=3,
+        max_level=7,
+        use_p5=False,
+        use_fpn_batch_norm=batch_norm,
+        image_shape=(None, None, 3),
+    )
+    random = np.random.default_rng(7)
+    backbone.set_weights(
+        [random.uniform(0.0, 0.1, weight.shape) for weight in backbone.get_weights()]
+    )
+    backbone.save_to_preset(str(folder))
+    hub.layers.RetinaNetImageConverter(
+        image_size=(64, 64), scale=SCALE, offset=OFFSET, crop_to_aspect_ratio=False
+    ).save_to_preset(str(folder))
+    return backbone
+
+
+@pytest.mark.readers
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_its_maps_are_those_of_keras_hub(tmp_path, batch_norm):
+    backbone = write_preset(tmp_path / "preset", batch_norm=batch_norm)
+    image = keras.Input((64, 96, 3))
+    strides = (8, 16, 32)
+    levels = image_models.pyramid("RetinaNet", image, strides, str(tmp_path / "preset"))
+    pixels = np.random.default_rng(1).uniform(size=(2, 64, 96, 3)).astype("float32")
+
+    expected = backbone(pixels * 255 * np.float32(SCALE) + np.float32(OFFSET))
+    found = keras.Model(image, levels)(pixels)
+    for level, values in zip(("P3", "P4", "P5"), found, strict=True):
+        np.testing.assert_allclose(values, expected[level], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.readers
+def test_a_detector_learns_from_them_and_is_read_without_keras_hub(tmp_path):
+    write_preset(tmp_path / "preset", batch_norm=False)
+    words = [
+        *("train", "--data", GOLDEN, "--output", tmp_path / "run", "--target", "boxes"),
+        *("--model", "RetinaNet", "--weights", tmp_path / "preset", "--head-epochs", "1"),
+        *("--epochs", "2", "--image-size", "64", "--batch-size", "4", "--quiet"),
+    ]
+    row = json.loads(run(words).splitlines()[-1])
+    assert np.isfinite(row["loss"])
+    found = tmp_path / "found.jsonl"
+    predict = ["predict", GOLDEN, "--run", tmp_path / "run", "--output", found, "--quiet"]
+    without = "import sys; sys.modules['keras_hub'] = None; from trainer.commands import main; "
+    run(predict, "-c", f"{without}sys.exit(main())")
+    assert found.read_text()
+
+
+def run(words, *start):
+    command = [sys.executable, *(start or ("-m", "trainer")), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.readers
+@pytest.mark.parametrize(
+    ("model", "channels", "weights", "message"),
+    [
+        ("RetinaNet", 3, None, "give --weights coco, or the folder"),
+        ("RetinaNet", 3, "nowhere", "'nowhere' cannot be read as keras_hub's RetinaNet"),
+        ("RetinaNet", 1, "coco", "3 channels, but these have 1"),
+        ("ResNet50", 3, "coco", "those of --model RetinaNet, but the model is ResNet50"),
+    ],
+)
+def test_retinanets_that_cannot_be(model, channels, weights, message):
+    pytest.importorskip("keras_hub", exc_type=ImportError)
+    with pytest.raises(ConfigError, match=message):
+        image_models.pyramid(model, keras.Input((64, 64, channels)), (8, 16, 32), weights)

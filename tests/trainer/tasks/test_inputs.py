@@ -1,6 +1,7 @@
 """Preparation of batches by each kind of input, on the CPU and on the device."""
 
 import dataclasses
+import io
 import struct
 import zlib
 
@@ -8,19 +9,24 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from file_bytes import image_bytes
 from kinds_of_learning import training
+from PIL import Image as Pixels
+from PIL import ImageOps
 
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.predicting.items import read_items
-from trainer.tasks import sequence_models
+from trainer.predicting import read_items
 from trainer.tasks.inputs import input_type
-from trainer.tasks.inputs.audio import Audio, log_mel
-from trainer.tasks.inputs.category import Category
-from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Array, Numbers, encode_together, restore_unit, standardize
-from trainer.tasks.inputs.sequences import Ids, Series
-from trainer.tasks.inputs.words import Words
+from trainer.tasks.inputs.image import Array, Image, exif_orientation, upright
+from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words, before_last_zeros, log_mel
+from trainer.tasks.inputs.tabular import (
+    Category,
+    Numbers,
+    encode_together,
+    restore_unit,
+    standardize,
+)
 
 TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
 
@@ -151,7 +157,7 @@ def test_texts_that_have_no_words_are_an_error(texts, message):
     ],
 )
 def test_what_is_padding_in_a_series(rows, expected):
-    mask = sequence_models.before_last_zeros(np.array([rows], "float32"))
+    mask = before_last_zeros(np.array([rows], "float32"))
 
     assert np.asarray(mask).astype(int).tolist() == [expected]
 
@@ -319,3 +325,56 @@ def test_what_float32_cannot_tell_apart_stays_small():
     x = standardize(nanoseconds.astype("float32"), [nanoseconds.mean()], [nanoseconds.var()])
 
     assert np.abs(x).max() <= 1
+
+
+PIXELS = np.kron(
+    np.array([[0, 80, 160], [240, 40, 120]], np.uint8)[..., None], np.ones((16, 16, 3), np.uint8)
+)
+
+
+def photograph(orientation=None, byte_order="<", artist=""):
+    """Make a JPEG of 48 x 32 pixels, with other tags around the orientation."""
+    exif = Pixels.Exif()
+    exif.endian = byte_order
+    if artist:
+        exif[0x013B] = artist
+    exif[0x010F] = "a maker"
+    if orientation is not None:
+        exif[0x0112] = orientation
+    return image_bytes(PIXELS, "JPEG", exif=exif, quality=95)
+
+
+@pytest.mark.parametrize("byte_order", ["<", ">"])
+@pytest.mark.parametrize("orientation", [None, *range(1, 9), 0, 9])
+def test_orientation(orientation, byte_order):
+    encoded = photograph(orientation, byte_order, artist="somebody with a long name")
+
+    found = int(exif_orientation(tf.constant(encoded)))
+
+    assert found == (orientation if orientation in range(1, 9) else 1)
+
+
+def test_jpegs_without_exif_or_cut_in_it():
+    whole = photograph(6)
+
+    for encoded in (image_bytes(PIXELS, "JPEG"), whole[:40], whole[:4]):
+        assert int(exif_orientation(tf.constant(encoded))) == 1
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_upright(orientation):
+    encoded = photograph(orientation)
+    expected = np.asarray(ImageOps.exif_transpose(Pixels.open(io.BytesIO(encoded))), int)
+
+    turned = upright(tf.constant(encoded))
+
+    found = tf.io.decode_image(turned).numpy()
+    assert found.shape == expected.shape == ((32, 48, 3) if orientation < 5 else (48, 32, 3))
+    np.testing.assert_allclose(found, expected, atol=3)
+    assert (turned.numpy() == encoded) == (orientation == 1)
+
+
+def test_other_formats_stay_as_they_are():
+    png = tf.io.encode_png(PIXELS)
+
+    assert upright(png).numpy() == png.numpy()

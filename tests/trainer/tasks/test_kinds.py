@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from following import Follower
-from kinds_of_learning import KINDS as ALL
-from kinds_of_learning import learned, training
+from kinds_of_learning import KINDS, learned, training
 from tiers import first_quick
 
+import tfrecord_dataset
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import evaluation_batches, training_batches
+from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
 from trainer.training import loop
 from trainer.training.evaluation import evaluator
@@ -26,7 +27,7 @@ from trainer.training.optimizers import create_optimizer
 
 BATCH = 8
 OPTIONS = training(image_size=32)
-KINDS = [kind for kind in ALL if kind != "boxes"]
+WITHOUT_BOXES = [kind for kind in KINDS if kind != "boxes"]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,9 @@ def trained(make_kind_plan, dataset_of, on_replicas):
     return get
 
 
-@pytest.mark.parametrize("kind", first_quick(sorted(KINDS, key=lambda kind: kind != "table")))
+@pytest.mark.parametrize(
+    "kind", first_quick(sorted(WITHOUT_BOXES, key=lambda kind: kind != "table"))
+)
 def test_replicas_agree(kind, trained):
     _, history, evaluation = trained(kind, 1)
     _, other_history, other_evaluation = trained(kind, 2)
@@ -107,7 +110,7 @@ def test_replicas_agree(kind, trained):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", WITHOUT_BOXES)
 def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
     plan, _, evaluation = trained(kind, 2)
     RunDirectory(tmp_path).save_model(plan.model, tmp_path / "model.keras")
@@ -210,3 +213,94 @@ def test_what_nobody_said_of_other_records_may_be_so(task_of):
     declared = {"audio": {"kind": "audio"}, "label": {"kind": "class_label"}}
 
     check_same_records(task_of("audio"), features_from_json(declared), OPTIONS)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def sample(request, directory_of):
+    """(task, dataset, target of the 13 test records, possible outputs of a model)."""
+    dataset = trainer.open(directory_of(request.param))
+    task = learned(dataset, sample_weight="weight", image_size=32)
+    ((_, values),) = evaluation_batches(task, dataset, "test", batch_size=13)
+    outputs = tf.random.stateless_normal([13, *task.output_shape], [1, 2])
+    return task, dataset, values, outputs
+
+
+def rounded(value):
+    """Convert to JSON's values, with numbers to six digits."""
+    return json.loads(json.dumps(value), parse_float=lambda text: f"{float(text):.6g}")
+
+
+def told(accumulator):
+    """Return the records to look at."""
+    return [(example.number, example.text) for example in accumulator.examples()]
+
+
+def test_each_example_has_a_loss_and_metrics(sample):
+    task, _, target, outputs = sample
+    losses = task.loss(task.goal.with_totals(target), outputs).numpy()
+
+    assert (losses.shape, losses.dtype) == ((13,), np.float32)
+    assert np.isfinite(losses).all()
+    for metric in task.metrics.values():
+        assert metric(target, outputs).shape == (13,)
+
+
+def test_parts_that_are_merged_are_the_whole(sample):
+    task, _, target, outputs = sample
+    target = tf.nest.map_structure(lambda each: each.numpy(), target)
+    found = {name: each.numpy() for name, each in task.goal.predict(outputs).items()}
+
+    def seen(*parts):
+        accumulators = results_of(task.goal).accumulators()
+        for start, end in parts:
+            part = functools.partial(tf.nest.map_structure, lambda each: each[start:end])  # noqa: B023
+            for accumulator in accumulators:
+                accumulator.update(part(target), part(found))
+        return accumulators
+
+    for whole, batches in zip(seen((0, 13)), seen((0, 8), (8, 13)), strict=True):
+        assert batches.result() == pytest.approx(whole.result(), nan_ok=True)
+        assert rounded(batches.figures()) == rounded(whole.figures())
+        assert told(batches) == told(whole)
+
+
+def test_a_row_is_json_and_its_lines_have_their_columns(sample, png):
+    task, _, target, outputs = sample
+    decoded = {name: each.numpy() for name, each in task.goal.decode(outputs).items()}
+    image = png(np.zeros((20, 30, 3)))
+    for number in range(13):
+        row = results_of(task.goal).row(
+            {name: each[number] for name, each in decoded.items()}, image, 0.0
+        )
+        assert rounded(json.loads(json.dumps(row))) == rounded(row)
+        for line in results_of(task.goal).lines(row):
+            assert len(line) == len(results_of(task.goal).columns)
+        of_record = tf.nest.map_structure(lambda each, n=number: each[n].numpy(), target)
+        assert isinstance(results_of(task.goal).shown(of_record)[0], str)
+
+
+def test_a_task_is_read_as_it_was_written(sample):
+    task, dataset, _, _ = sample
+    read, features = task_from_json(json.loads(json.dumps(task_to_json(task, dataset.features))))
+
+    assert read == task
+    assert [repr(each) for each in read.inputs.values()] == [
+        repr(each) for each in task.inputs.values()
+    ]
+    assert features == {name: dataset.features[name] for name in task.training_features}
+    check_same_records(read, dataset.features, training(image_size=32))
+
+
+def test_statistics_of_parts_are_those_of_the_whole(sample):
+    task, dataset, _, _ = sample
+    records = [*tfrecord_dataset.open(dataset.path)["train"]]
+    for each in (*task.inputs.values(), task.goal):
+        once, twice = each.statistic(), each.statistic()
+        if once is None or each.name == "audio":
+            continue
+        values = [np.asarray(record[each.name]) for record in records]
+        of = np.concatenate if values[0].ndim and len({len(v) for v in values}) > 1 else np.stack
+        once.add(of(values))
+        for part in (values[:15], values[15:]):
+            twice.add(of(part))
+        assert rounded(twice.result()) == rounded(once.result())

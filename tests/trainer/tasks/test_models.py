@@ -12,7 +12,7 @@ from kinds_of_learning import training
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.tasks import Task, choose_task, models
-from trainer.tasks.inputs.numbers import Numbers
+from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.targets import NumberTarget, OneClass
 
 IMAGE = {"kind": "image", "shape": [32, 32, 3]}

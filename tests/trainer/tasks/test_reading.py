@@ -7,9 +7,8 @@ import tensorflow as tf
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks import reading
-from trainer.tasks.class_weights import balanced, read_weights
-from trainer.tasks.image_sizes import default_size, size_for_boxes
-from trainer.tasks.reading import BatchChanges
+from trainer.tasks.inputs.image import default_size, size_for_boxes
+from trainer.tasks.reading import BatchChanges, balanced, read_weights
 
 
 @pytest.fixture

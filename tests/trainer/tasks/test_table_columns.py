@@ -11,7 +11,7 @@ import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.tasks import choose_task
-from trainer.tasks.inputs.numbers import days
+from trainer.tasks.inputs.tabular import days
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 

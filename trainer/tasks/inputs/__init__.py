@@ -7,13 +7,10 @@ from typing import Any
 import keras
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.tasks.inputs.audio import Audio
 from trainer.tasks.inputs.base import Input
-from trainer.tasks.inputs.category import Category, TextCategory
-from trainer.tasks.inputs.image import Image
-from trainer.tasks.inputs.numbers import Array, Date, Numbers, encode_together
-from trainer.tasks.inputs.sequences import Ids, Series
-from trainer.tasks.inputs.words import Words
+from trainer.tasks.inputs.image import Array, Image
+from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words
+from trainer.tasks.inputs.tabular import Category, Date, Numbers, TextCategory, encode_together
 
 __all__ = [
     "INPUTS",

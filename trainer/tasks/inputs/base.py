@@ -160,23 +160,6 @@ class Input(Part):
         """Encode the model's input, a Keras tensor, as one vector per record: [b, units]."""
 
 
-class VaryingInput(Input):
-    """An input whose records vary in length, unless all are padded or cut to `length`."""
-
-    __slots__ = ()
-
-    varies: ClassVar[bool] = True
-    length: int | None
-
-    @property
-    def shape(self) -> tuple[int | None, ...]:
-        return (self.length,)
-
-    @property
-    def pad_to(self) -> int | None:
-        return self.length
-
-
 def not_compared(default: Any = ()) -> Any:
     """Declare a dataclass field in which equal parts may differ, such as a statistic."""
     return dataclasses.field(default=default, compare=False)

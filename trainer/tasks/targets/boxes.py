@@ -12,15 +12,22 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
-from trainer.tasks.detection.losses import assigned_to, batch_totals, detection_loss
-from trainer.tasks.detection.mean_average_precision import MIN_SCORE
-from trainer.tasks.detection.model import detector
-from trainer.tasks.detection.points import STRIDES, Points, points_of
-from trainer.tasks.detection.suppression import candidates, detections, in_image
-from trainer.tasks.image_sizes import size_for_boxes
+from trainer.tasks.detection import (
+    STRIDES,
+    Points,
+    assigned_to,
+    batch_totals,
+    candidates,
+    detection_loss,
+    detections,
+    detector,
+    in_image,
+    points_of,
+)
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.base import not_compared
-from trainer.tasks.inputs.image import only_image
+from trainer.tasks.inputs.image import only_image, size_for_boxes
+from trainer.tasks.mean_average_precision import MIN_SCORE
 from trainer.tasks.targets.target import PlacesTarget, of_classes
 from trainer.tensors import Tensor, finite
 

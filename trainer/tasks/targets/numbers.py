@@ -12,7 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
 from trainer.tasks.inputs.base import STRINGS, not_compared
-from trainer.tasks.inputs.numbers import restore_unit
+from trainer.tasks.inputs.tabular import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
 from trainer.tasks.targets.target import PerExample, Target
 from trainer.tensors import finite

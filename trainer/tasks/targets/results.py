@@ -9,14 +9,13 @@ import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
 from trainer.tasks.baselines import Baseline, FrequentClasses, Median, MedianBoxes, MostFrequent
-from trainer.tasks.detection.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.drawing import in_colors, resized, with_boxes, with_map
 from trainer.tasks.figures import Accumulator, ClassFigures, NumberFigures, Overlay
-from trainer.tasks.image_sizes import size_of
-from trainer.tasks.segmentation import PixelConfusion
+from trainer.tasks.inputs.image import size_of
+from trainer.tasks.mean_average_precision import MeanAveragePrecision
 from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
-from trainer.tasks.targets.maps import MapTarget
+from trainer.tasks.targets.maps import MapTarget, PixelConfusion
 from trainer.tasks.targets.numbers import NumberTarget
 from trainer.tasks.targets.target import Target
 

@@ -16,10 +16,9 @@ from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.parsing import Tensors
-from trainer.tasks.image_sizes import default_size
 from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
 from trainer.tasks.inputs.base import Part
-from trainer.tasks.inputs.image import only_image
+from trainer.tasks.inputs.image import default_size, only_image
 from trainer.tensors import checked
 
 # (target, outputs of the model) -> one value per example, float32 [b].

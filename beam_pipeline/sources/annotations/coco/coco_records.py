@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.kinds.columns import mirrored
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
-from beam_pipeline.kinds.points import mirrored
 from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.outlines import Box, Boxes, Outlines, Ring, Rings, packed_ring
 from beam_pipeline.records import (

@@ -1,15 +1,15 @@
-"""Problems detected before a remote job starts, without a cluster."""
+"""Problems detected before a remote job starts, without a cluster, each with its remedy."""
 
 import re
 import socket
 import time
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, SetupOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.remote import checks, flink
-from beam_pipeline.running.remote.clusters import cluster_of
+from beam_pipeline.running.remote import checks, dataflow, flink
+from beam_pipeline.running.remote.clusters import JobState, cluster_of
 
 
 @pytest.fixture
@@ -90,3 +90,79 @@ def test_a_missing_jar_is_named_with_its_remedy(tmp_path, monkeypatch, given):
     jar.parent.mkdir()
     jar.touch()
     assert flink.find_jar(None, "1.19") == str(jar)
+
+
+def prepared(*options, output="/data", inputs=()):
+    beams = PipelineOptions(list(options))
+    start = time.monotonic()
+    try:
+        cluster_of(beams).prepare(output, inputs)
+    finally:
+        assert time.monotonic() - start < 10
+    return beams
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--runner=PortableRunner"], "--runner=PortableRunner needs --job_endpoint=HOST:PORT"),
+        (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is not an address"),
+        (
+            ["--runner=SparkRunner", "--job_server_java_launcher=/no/java"],
+            "needs Java, and there is no '/no/java'",
+        ),
+        (
+            ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=DOCKER"],
+            "Beam's own image for workers does not have this package",
+        ),
+        (
+            ["--runner=DataflowRunner", "--project=my-project"],
+            r"DataflowRunner needs Google's libraries.*pip install -e '\.\[gcp\]' in the clone",
+        ),
+    ],
+)
+def test_what_is_missing(options, message):
+    with pytest.raises(ConfigError, match=message):
+        prepared(*options)
+
+
+def test_workers_are_here_where_the_job_is():
+    beams = prepared("--runner=PortableRunner", "--job_endpoint=embed")
+
+    assert beams.view_as(PortableOptions).environment_type == "LOOPBACK"
+    cluster = cluster_of(beams)
+    assert (cluster.state("a"), cluster.cancel("a")) == (JobState.UNKNOWN, False)
+
+
+def staged(*options):
+    beams = PipelineOptions(["--runner=DataflowRunner", *options])
+    dataflow.stage_package(beams)
+    return beams.view_as(SetupOptions)
+
+
+def test_a_clone_brings_its_setup_file():
+    assert staged().setup_file.endswith("/setup.py")
+    assert staged().requirements_file is None
+
+
+def test_without_a_clone_the_user_says_how(monkeypatch):
+    monkeypatch.setattr(dataflow, "__file__", "/site-packages/beam_pipeline/running/remote/x.py")
+    with pytest.raises(ConfigError, match=r"--setup_file=CLONE/setup.py, a --requirements_file"):
+        staged()
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--setup_file=/mine/setup.py",
+        "--requirements_file=/mine/requirements.txt",
+        "--extra_package=/mine/beam_tfrecords.tar.gz",
+        "--sdk_container_image=registry/image:1",
+    ],
+)
+def test_the_users_own_way_stays(option):
+    name = option.partition("=")[0]
+    setup = staged(option)
+
+    others = {"--setup_file": setup.setup_file, "--requirements_file": setup.requirements_file}
+    assert {value for other, value in others.items() if other != name} == {None}

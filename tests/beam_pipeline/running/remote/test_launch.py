@@ -1,14 +1,16 @@
 """A launcher that continues an earlier one; tests/flink does so with a real cluster."""
 
 import dataclasses
+import logging
+import threading
 
 import pytest
 
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.running.remote import launch as launching
 from beam_pipeline.running.remote.clusters import JobState
-from beam_pipeline.running.remote.launch import Launch, _last_reason
-from tfrecord_dataset.sealed_json import sealed
+from beam_pipeline.running.remote.launch import Launch, _last_reason, quiet
+from tfrecord_dataset.json_file import sealed
 
 
 @dataclasses.dataclass
@@ -162,3 +164,33 @@ def test_without_an_earlier_job(tmp_path):
 )
 def test_the_reason_in_a_traceback_of_two_languages(text, reason):
     assert _last_reason(text) == reason
+
+
+@pytest.mark.parametrize(
+    ("message", "is_reported"),
+    [
+        ("Multiplexer hanging up", False),
+        ("Stream removed (Socket closed)", False),
+        ("Connection reset", True),
+    ],
+)
+def test_a_job_server_that_hangs_up_is_not_a_fault(message, is_reported, caplog, monkeypatch):
+    """Beam logs a worker's broken connection, and raises it in a thread."""
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))
+    logger = logging.getLogger("apache_beam.runners.worker.data_plane")
+
+    def read():
+        try:
+            raise RuntimeError(message)
+        except RuntimeError:
+            logger.exception("Failed to read inputs in the data plane.")
+            raise
+
+    with quiet():
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+
+    assert bool(raised) == is_reported
+    assert ("Failed to read inputs" in caplog.text) == is_reported

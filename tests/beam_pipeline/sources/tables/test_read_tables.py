@@ -16,8 +16,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import ClassLabel, Deferred
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv
-from beam_pipeline.sources.tables.database import ReadSqlite
 from beam_pipeline.sources.tables.json import ReadJsonl
+from beam_pipeline.sources.tables.named_tables import ReadSqlite
 
 WORDS = 'long "text", with\nlines; tabs\tand é ' * 40
 LONG = ("note", "vector", "grid", "words", "talk")

@@ -9,7 +9,7 @@ import beam_pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.audio import AudioOptions
-from beam_pipeline.media.image_options import ImageOptions
+from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.layout import Rank
 from beam_pipeline.sources.tfrecord.read_tfrecords import (

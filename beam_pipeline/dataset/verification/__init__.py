@@ -1,1 +1,0 @@
-"""Checks a dataset on disk against its own description."""

@@ -1,1 +1,0 @@
-"""The TFRecord file format."""

@@ -1,0 +1,316 @@
+"""A build on a store makes few requests, many at once, and survives outages of every kind."""
+
+import gzip
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from end_to_end.building import build
+from file_bytes import tar_bytes
+
+from beam_pipeline.files import storage
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.frames import framed
+from tfrecord_dataset.store import clients
+
+OPTIONS = {
+    "threads": 2,
+    "num_shards": {"train": 3, "test": 3},
+    "split": {"train": 0.6, "test": 0.4},
+}
+TRAIN = [
+    *("train", "--epochs", 1, "--batch-size", 4, "--image-size", 16, "--devices", "cpu"),
+    "--data",
+]
+LIMIT = re.compile(r"^error: .*503 Service Unavailable, also after \d+ tries", re.MULTILINE)
+
+RECORDS = 120
+
+
+@pytest.fixture
+def images(tmp_path, write_image):
+    """Small JPEGs, all different."""
+    paths = (write_image(tmp_path / f"{number}.jpg", seed=number) for number in range(RECORDS))
+    return [path.read_bytes() for path in paths]
+
+
+def folders(images):
+    return {f"{number % 2}/{number}.jpg": data for number, data in enumerate(images)}
+
+
+def tar(images):
+    members = [
+        (f"{number:04d}.{suffix}", part)
+        for number, data in enumerate(images)
+        for suffix, part in (("jpg", data), ("cls", str(number % 2).encode()))
+    ]
+    return {"a.tar": tar_bytes(members)}
+
+
+def records(images):
+    return b"".join(
+        framed(encode({"image/encoded": [data], "label": [number % 2]}))
+        for number, data in enumerate(images)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layout", "a_record"),
+    [
+        # Each image is read twice, to inspect and to write it.
+        pytest.param(folders, 2, id="folders"),
+        # Inspected in ranges of many records; written in random order.
+        pytest.param(tar, 1, id="tar"),
+        pytest.param(lambda images: {"a.tfrecord": records(images)}, 1, id="TFRecords"),
+        # Unpacked once, then like the others.
+        pytest.param(lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 1, id="gz"),
+    ],
+)
+def test_requests_a_record(bucket, images, layout, a_record):
+    url, store = bucket
+    for name, data in layout(images).items():
+        store.put(f"{url}/in/{name}", data)
+    store.latency_s = 0.005
+    before = clients._made.cache_info().misses
+
+    info = build(f"{url}/in", f"{url}/out", name="x", num_shards=2)
+
+    assert sum(map(info.num_records, info.splits)) == RECORDS
+    assert store.calls["get"] <= a_record * RECORDS + 12
+    fixed = sum(store.calls.values()) - store.calls["get"]
+    assert fixed <= 70  # listings, receipts, descriptions and the commit, for any number of records
+    assert clients._made.cache_info().misses - before == 1
+
+
+@pytest.mark.slow
+def test_each_byte_is_sent_once(bucket, images, tmp_path):
+    """Objects are uploaded to their final keys, not copied there."""
+    for name, data in folders(images).items():
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    url, store = bucket
+    info = build(tmp_path / "in", f"{url}/out", num_shards=4)
+    kept = sum(len(data) for place, data in store.objects.items() if "/out/" in place)
+    assert kept < store.received_bytes < 1.2 * kept  # includes the claim and the receipts
+    assert len(info.splits["train"]) == 4
+
+
+@pytest.mark.slow
+def test_the_waits_of_reads_overlap(bucket, images):
+    """At least seven reads are in flight on average."""
+    url, store = bucket
+    for name, data in folders(images).items():
+        store.put(f"{url}/in/{name}", data)
+    store.latency_s = 0.05
+    busy = []
+    count = store.counted
+
+    def counted(operation):
+        if operation == "get":
+            busy.append(store._at_once)
+        return count(operation)
+
+    store.counted = counted
+    build(f"{url}/in", f"{url}/out", name="x", num_shards=2, threads=16)
+    assert sum(busy) / len(busy) >= 7
+
+
+@pytest.fixture
+def pets(bucket, tmp_path, class_folders):
+    """The URL of class folders on a store, the same folders locally, and the store."""
+    url, store = bucket
+    local = class_folders(tmp_path / "pets")
+    store.put_folder(f"{url}/pets", local)
+    return f"{url}/pets", local, store
+
+
+@pytest.fixture
+def built(pets, tmp_path):
+    """The local folder of a dataset of these pets."""
+    build(pets[1], tmp_path / "data", **OPTIONS)
+    return tmp_path / "data/pets/1.0.0"
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "build.json"
+    }
+
+
+def check_equal(store, output, built):
+    """Check that the store has the local dataset, and nothing next to it."""
+    prefix = "data/pets/1.0.0/"
+    there = {
+        place.partition(prefix)[2]: data
+        for place, data in store.objects.items()
+        if prefix in place and not place.endswith("build.json")
+    }
+    assert there == files(built)
+    assert not [key for key in store.keys(output) if "/." in key]
+
+
+def out(kind, seconds, operation):
+    return lambda store, _: store.outage(kind, seconds, operation=operation)
+
+
+def faults(store, url):
+    """Status 0 closes the connection without a response, 1 during one."""
+    for below, status, operation in (
+        *(("pets/cat", 503, "get"), ("pets/dog", 0, "get"), ("pets/cat/004.jpg", 1, "get")),
+        *(("pets", 500, "list"), ("data", 503, "list")),
+        *(("data", 503, "put"), ("data", 429, "put")),
+        *(("data", 503, "delete"), ("", 500, "delete_many")),
+        *(("data", 0, "get"), ("data", 503, "head")),
+    ):
+        store.fail(f"{url}/{below}".rstrip("/"), status, times=2, operation=operation)
+    store.out.set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scheme", "begin"),
+    [
+        # tests/tfrecord_dataset/store/test_requests.py covers each kind and each request.
+        ("s3", out("reset", 5, "put")),
+        ("az", out("500", 5, "list")),
+        ("gs", faults),
+        pytest.param("gs", out("silent", 30, "put"), marks=pytest.mark.nightly),
+        pytest.param("az", out("refused", 90, "get"), marks=pytest.mark.nightly),
+    ],
+)
+def test_a_build_survives(pets, built, scheme, begin):
+    url, _, store = pets
+    url = url.replace("s3", scheme)
+    output = url.replace("/pets", "/data")
+    begin(store, url.removesuffix("/pets"))
+
+    build(url, output, **OPTIONS)
+
+    assert store.out.is_set()
+    check_equal(store, output, built)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("below", "operation"),
+    [("pets/dog", "get"), ("data", "put"), ("data/pets/1.0.0/README.md", "put")],
+)
+def test_a_lasting_fault_ends_the_build_which_goes_on_later(
+    pets, built, monkeypatch, below, operation
+):
+    url, _, store = pets
+    url = url.replace("s3", "gs")
+    bucket, output = url.removesuffix("/pets"), url.replace("/pets", "/data")
+    monkeypatch.setattr(clients, "LIMIT_S", 1)
+    store.fail(f"{bucket}/{below}", 503, operation=operation)
+    named = f"503 Service Unavailable, also after .*{bucket}/{below.partition('/')[0]}"
+    with pytest.raises(Exception, match=named):
+        build(url, output, **OPTIONS)
+    assert not storage.exists(f"{output}/pets/1.0.0/metadata.json")
+    finished = [key for key in store.keys(output) if "/receipts/" in key]
+    assert len(finished) == (6 if "README" in below else 0)
+
+    store.mend()
+    store.forget()
+    build(url, output, **OPTIONS)
+    check_equal(store, output, built)
+    written = [place for operation, place in store.requests if operation == "put"]
+    shards = [place for place in written if place.endswith("-of-00003")]
+    assert len(shards) == 6 - len(finished)
+
+
+@pytest.fixture
+def uploaded(built, pets):
+    """The dataset on the store, and the store."""
+    url, _, store = pets
+    url = url.replace("/pets", "/uploaded/pets/1.0.0")
+    store.put_folder(url, built)
+    return url, store
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scheme", "kind", "seconds"),
+    [
+        ("s3", "503", 5),
+        pytest.param("gs", "reset", 30, marks=pytest.mark.nightly),
+        pytest.param("az", "refused", 90, marks=pytest.mark.nightly),
+    ],
+)
+def test_verify_and_a_training_survive(
+    uploaded, built, command_here, tmp_path, scheme, kind, seconds
+):
+    url, store = uploaded
+    url = url.replace("s3", scheme)
+    store.outage(kind, seconds, operation="get", after=3)
+    done = command_here("beam_pipeline", "verify", url)
+    assert done.returncode == 0, done.stderr
+    assert "16 records in 6 shards of 2 splits: no problems" in done.stdout
+    assert store.out.is_set()
+
+    def trained(data, run):
+        words = [*TRAIN, data, "--output", tmp_path / run, "--cache-dir", tmp_path / "cache"]
+        done = command_here("trainer", *words, "--cache", "none", "--deterministic", "--seed", 1)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    here = trained(built, "here")
+    store.outage(kind, seconds, operation="get", after=3)
+    assert trained(url, "there") == here
+    assert store.out.is_set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 3])
+def test_after_the_limit_the_error_says_how_long_it_was_tried(
+    uploaded, monkeypatch, command_here, tmp_path, after
+):
+    """And verify does not report unreadable files as damaged."""
+    url, store = uploaded
+    monkeypatch.setattr(clients, "LIMIT_S", 1)
+    train = [*TRAIN, url, "--output", tmp_path / "run", "--cache-dir", tmp_path / "cache"]
+    for words in (["beam_pipeline", "verify", url], ["trainer", *train]):
+        store.outage("503", 600, operation="get", after=after)
+        done = command_here(*words)
+        assert done.returncode == 1, done.stderr
+        assert LIMIT.search(done.stderr), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "sha256" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("operation", "after"),
+    [
+        pytest.param("get", 0, id="get"),
+        pytest.param("put", 0, id="put", marks=pytest.mark.slow),
+        pytest.param("get", 2000, id="worker processes inspect", marks=pytest.mark.slow),
+        pytest.param(
+            *("get", 5000),
+            id="worker processes encode",
+            marks=[pytest.mark.slow, pytest.mark.nightly],
+        ),
+    ],
+)
+def test_ctrl_c_ends_a_build_that_waits(pets, operation, after):
+    url, local, store = pets
+    image = next(local.rglob("*.jpg")).read_bytes()
+    for number in range(3000 if after else 0):  # as many as worker processes have
+        store.put(f"{url}/cat/{number}.jpg", image)
+    store.outage("503", 3600, operation=operation, after=after)
+    waiting = subprocess.Popen(
+        [sys.executable, "-m", "beam_pipeline", "build", url, "--output", f"{url}-out"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert store.out.wait(60)
+    waiting.send_signal(signal.SIGINT)
+    _, printed = waiting.communicate(timeout=120)
+    assert waiting.returncode == 130, printed
+    assert "interrupted; run" in printed

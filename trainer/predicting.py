@@ -1,0 +1,421 @@
+"""Predictions of a trained model for files, folders and datasets."""
+
+import contextlib
+import csv
+import dataclasses
+import io
+import itertools
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, TextIO
+
+from tfrecord_dataset.format.example import encode
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.frames import framed
+from tfrecord_dataset.inner_paths import name_part
+from tfrecord_dataset.records.opening import is_dataset
+from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.store.urls import is_remote
+from trainer.dataset import Dataset
+from trainer.dataset.opening import open_data
+from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
+from trainer.options.commands import PredictConfig
+from trainer.progress import Progress
+from trainer.runs import choices
+from trainer.runs.trained import Run, open_run
+from trainer.tasks import Task
+from trainer.tasks.reading import prediction_batches
+from trainer.tasks.targets.results import Results, Row, results_of
+from trainer.tasks.task_json import check_same_inputs
+
+# Records per temporary file, when predicting for files.
+_CHUNK = 4096
+_LEAST_SCORE = 0.3
+# Optional features of images, if records have their keys.
+_ENCODED, _FILENAME = "encoded image", "file name"
+_ROWS = (".csv", ".jsonl")
+_MAX_CELL_CHARACTERS = 1 << 28  # Python's own default is 131,072
+
+
+class Item(NamedTuple):
+    """One record to predict for."""
+
+    source: str  # path, or `rows.csv:3`, as in the predictions
+    example: bytes  # a serialized tf.train.Example
+    # Columns of a .csv or .jsonl file; for another file `stem`, its name without the suffix.
+    row: Mapping[str, Any] = MappingProxyType({})
+
+
+class _Record(NamedTuple):
+    source: str  # its file, row, or position in a split
+    image: bytes | None  # encoded, for targets that need it
+    predictions: dict[str, Any]  # NumPy arrays by name
+    columns: dict[str, Any]  # the record's columns among --columns
+
+
+def predict(config: PredictConfig) -> dict[str, int]:
+    """Write a row for each record; return `num_records`, unless the rows are on stdout.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    progress = Progress(quiet=config.quiet)
+    run = open_run(config.run_path, which=config.which, model_fn=config.model_fn)
+    results = results_of(run.learned.goal)
+    _check_options(config, run.learned, results)
+    opened = _opened(config, run)
+    shown = _shown_score(config, run, progress)
+    is_document = config.min_score is None and config.format in results.documents
+    count = 0
+
+    def rows() -> Iterator[Row]:
+        nonlocal count
+        for count, record in enumerate(_records(config, run, opened), start=1):
+            row = _row(results, record, count, 0.0 if is_document else shown)
+            name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
+            if config.images is not None:
+                assert record.image is not None
+                from PIL import Image  # most predictions need no Pillow
+
+                drawn = results.row(record.predictions, record.image, shown)
+                with Image.open(io.BytesIO(record.image)) as image:
+                    pixels = image.convert("RGB")
+                _save(results.draw(drawn, record.predictions, pixels), Path(config.images, name))
+            if config.maps is not None:
+                _save(results.map_of(row, record.predictions), Path(config.maps, name))
+                row["map"] = name
+            yield row
+
+    made = rows()
+    first = [*itertools.islice(made, 1)]  # an invalid option leaves no empty file
+    with contextlib.ExitStack() as closed:
+        file = sys.stdout
+        if config.output is not None:
+            file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
+        _write_rows(config, results, itertools.chain(first, made), file)
+    progress.say(f"predicted {counted(count, 'record')} with {run.file}")
+    return {} if config.output is None else {"num_records": count}
+
+
+def predicted_rows(
+    run: Run, config: PredictConfig, given: Dataset | Iterable[Mapping[str, Any]] | None
+) -> Iterator[Row]:
+    """Yield the rows that `predict` writes as JSON lines.
+
+    A dataset or rows may be `given` in place of `config.inputs`.
+    """
+    opened, items = None, None
+    if isinstance(given, Dataset):
+        check_same_inputs(run.learned, given.features, run.config.options)
+        opened = choices.of_run(given, run.config, config.split)
+    elif given is not None:
+        items = items_of_rows(given, "row ", Path(), run.learned, run.features_to_predict())
+    else:
+        opened = _opened(config, run)
+    results, shown = results_of(run.learned.goal), _shown_score(config, run, Progress(quiet=True))
+    for number, record in enumerate(_records(config, run, opened, items), start=1):
+        yield _row(results, record, number, shown)
+
+
+def _row(results: Results, record: _Record, number: int, least: float) -> Row:
+    row: Row = {"source": record.source, **record.columns}
+    if results.goal.needs_image:
+        row["image_id"] = number
+    return row | results.row(record.predictions, record.image, least)
+
+
+def _save(image: Any, file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    image.save(file, "PNG")
+
+
+def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
+    """Raise ConfigError for an option that does not apply to the task."""
+    unsuitable = {
+        "--min-score": config.min_score is not None and task.goal.least_score is None,
+        "--images": config.images is not None and not task.goal.needs_image,
+        "--maps": config.maps is not None and not task.goal.makes_maps,
+        f"--format {config.format}": config.format not in ("jsonl", "csv", *results.documents),
+    }
+    for option, is_wrong in unsuitable.items():
+        if is_wrong:
+            raise ConfigError(f"{option} does not suit the model's task, {task.name}; leave it out")
+    if config.columns and config.format != "csv":
+        raise ConfigError("--columns is for --format csv; leave it out")
+
+
+def _shown_score(config: PredictConfig, run: Run, progress: Progress) -> float:
+    """Return the minimum score of boxes to write and draw; unused without scores."""
+    metric = run.learned.goal.least_score
+    if metric is None or config.min_score is not None:
+        return config.min_score or 0.0
+    least_score = run.metrics.get(f"val_{metric}", math.nan)
+    why = "with the best F1 of the validation split"
+    if not math.isfinite(least_score):
+        least_score, why = _LEAST_SCORE, "since no validation has chosen a score"
+    progress.say(f"boxes of a score of {least_score:.2f} and more are shown, {why} (--min-score)")
+    return least_score
+
+
+def _opened(config: PredictConfig, run: Run) -> tuple[Dataset, str] | None:
+    """Open the dataset to predict for, with its split; None for files."""
+    if len(config.inputs) > 1 or not is_dataset(config.inputs[0]):
+        if config.split is not None:
+            raise ConfigError("--split is for datasets; leave it out for files and folders")
+        return None
+    dataset = open_data(
+        config.inputs[0],
+        None,
+        run.features_to_predict(),
+        config.cache_dir,
+        config.cache_bytes,
+        allow_missing_shards=config.allow_missing_shards,
+    )
+    check_same_inputs(run.learned, dataset.features, run.config.options)
+    return choices.of_run(dataset, run.config, config.split)
+
+
+def _records(
+    config: PredictConfig,
+    run: Run,
+    opened: tuple[Dataset, str] | None,
+    items: Iterable[Item] | None = None,
+) -> Iterator[_Record]:
+    task, features = run.learned, run.features_to_predict()
+    results = results_of(task.goal)
+    predicted = _predicted(results)
+    own = [source for _, source in _columns(config, results) if source not in predicted]
+    items = items or read_items(config.inputs, task, features)
+    for dataset, split, chunk in _datasets(items, features, opened):
+        for names in [item.row for item in chunk] if chunk else [dataset.features]:
+            for name in own:
+                if name not in names:
+                    known = dict.fromkeys([*names, *predicted, f"{name}={[*predicted][-1]}"])
+                    raise UnknownNameError("column", name, known, "--columns")
+        dataset, others = _with_others(dataset, task)
+        others = [*dict.fromkeys([*others, *([] if chunk else own)])]
+        batches = prediction_batches(
+            task, dataset, split, batch_size=config.batch_size, others=others
+        )
+        number = 0
+        for inputs, windows, columns in batches:
+            predictions = {name: value.numpy() for name, value in run.step(inputs, windows).items()}
+            by_name = {name: value.numpy() for name, value in columns.items()}
+            for place in range(len(next(iter(predictions.values())))):
+                file = by_name[_FILENAME][place].decode() if _FILENAME in by_name else ""
+                item = chunk[number] if chunk else None
+                yield _Record(
+                    source=item.source if item else file or f"{split}:{number}",
+                    image=bytes(by_name[_ENCODED][place]) if _ENCODED in by_name else None,
+                    predictions={name: value[place] for name, value in predictions.items()},
+                    columns={
+                        name: item.row[name] if item else _plain(by_name[name][place])
+                        for name in own
+                    },
+                )
+                number += 1
+
+
+def _datasets(
+    items: Iterable[Item], features: Mapping[str, Feature], opened: tuple[Dataset, str] | None
+) -> Iterator[tuple[Dataset, str, Sequence[Item]]]:
+    """Yield the datasets to predict for, each with a split, and for files their records."""
+    if opened is not None:
+        yield *opened, ()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for file, chunk in write_chunks(items, Path(folder), _CHUNK):
+            dataset = open_data(file, None, features)
+            yield dataset, next(iter(dataset.splits)), chunk
+
+
+def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
+    """Add the encoded images and their file names to the dataset, if needed."""
+    added: dict[str, Feature] = {}
+    first, *more = task.inputs.values()
+    if not more and first.group == "image":
+        image = dataset.features[first.name]
+        stored = Feature(name=_ENCODED, kind="bytes", dtype="bytes", key=image.key)
+        file_key = image.subkey("filename")
+        added[_FILENAME] = dataclasses.replace(stored, name=_FILENAME, key=file_key, default=b"")
+        if task.goal.needs_image:
+            added[_ENCODED] = stored
+    return dataclasses.replace(dataset, features={**dataset.features, **added}), [*added]
+
+
+def _plain(value: Any) -> Any:
+    """Convert a record's value for CSV."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value.tolist()
+
+
+def _predicted(results: Results) -> dict[str, str]:
+    """Return the predicted columns of a CSV file, and the target under its name."""
+    named = {results.goal.name: results.columns[0]} if results.names_target else {}
+    return {"source": "source", **{name: name for name in results.columns}, **named}
+
+
+def _columns(config: PredictConfig, results: Results) -> list[tuple[str, str]]:
+    """Return (name, source) of a CSV file's columns; `id=key` writes `key` as "id"."""
+    columns = config.columns or ("source", *results.columns)
+    pairs = (column.partition("=") for column in columns)
+    return [(name, source or name) for name, _, source in pairs]
+
+
+def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], file: TextIO) -> None:
+    """Write rows: one line per record as `jsonl`, columns as `csv`, or the task's document."""
+    format_name = config.format
+    if format_name == "jsonl":
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    elif format_name == "csv":
+        lines = csv.writer(file, lineterminator="\n")
+        names = _predicted(results)
+        columns = _columns(config, results)
+        lines.writerow([name for name, _ in columns])
+        for row in rows:
+            for line in results.lines(row):
+                values = {**row, **dict(zip(results.columns, line, strict=True))}
+                lines.writerow([values[names.get(source, source)] for _, source in columns])
+    else:
+        file.write(json.dumps(results.documents[format_name](rows)) + "\n")
+
+
+def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
+    """Read the records of files and folders in order; folders recursively.
+
+    A model with one such input takes an image, audio file or text as a record. Each row of a .csv
+    or .jsonl file is a record with columns named like the inputs; images and audio files in it are
+    paths relative to the file.
+
+    Raises:
+        ConfigError: A path does not exist, or the model does not support the file.
+        DatasetDamagedError: A file cannot be read.
+    """
+    for path in paths:
+        if is_remote(path):
+            raise ConfigError(
+                f"{path} is not a dataset, and single files on a store are not read; copy them "
+                "here, or build a dataset of them"
+            )
+        place = Path(path)
+        if not place.exists():
+            raise ConfigError(f"there is no file or folder {path}; check the path")
+        if place.is_file():
+            yield from _read_file(place, task, features)
+            continue
+        suffixes = _suffixes(task)
+        files = sorted(each for each in place.rglob("*") if each.suffix.lower() in suffixes)
+        if not files:
+            raise ConfigError(
+                f"{path} has no file that the model takes ({', '.join(suffixes)}); name another "
+                "folder"
+            )
+        for each in files:
+            yield from _read_file(each, task, features)
+
+
+def _suffixes(task: Task) -> tuple[str, ...]:
+    """Return the suffixes of files that the model takes."""
+    (first, *more) = task.inputs.values()
+    return _ROWS if more else first.suffixes or _ROWS
+
+
+def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
+    if path.suffix.lower() in _ROWS:
+        yield from items_of_rows(_rows(path), f"{path}:", path.parent, task, features)
+        return
+    (first, *more) = task.inputs.values()
+    if more or path.suffix.lower() not in _suffixes(task):
+        raise ConfigError(
+            f"{path} does not suit this model, which takes "
+            f"{', '.join(each.name for each in (first, *more))}: give "
+            f"{' or '.join(_suffixes(task))}; a row of a .csv or .jsonl file has a "
+            "column for each input"
+        )
+    row = {first.name: first.of_file(path)}
+    example = _example(row, str(path), path.parent, task, features)
+    yield Item(str(path), example, {"stem": path.stem})
+
+
+def items_of_rows(
+    rows: Iterable[Mapping[str, Any]],
+    prefix: str,
+    folder: Path,
+    task: Task,
+    features: Mapping[str, Feature],
+) -> Iterator[Item]:
+    """Make records of rows with a column per input; paths are relative to `folder`.
+
+    Raises:
+        UnknownNameError: A row lacks a column.
+        DatasetDamagedError: A value is not of the input's type, or a file cannot be read.
+    """
+    for number, row in enumerate(rows, start=1):
+        source = f"{prefix}{number}"
+        yield Item(source, _example(row, source, folder, task, features), row)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    is_csv = path.suffix.lower() == ".csv"
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            yield from csv.DictReader(lines) if is_csv else _json_rows(path, lines)
+    except (UnicodeDecodeError, csv.Error) as error:
+        problem = f"{path} cannot be read: {error}; save it as JSON Lines in UTF-8"
+        raise DatasetDamagedError(problem) from error
+
+
+def _json_rows(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise TypeError(f"it is {json.dumps(row)[:20]}")
+        except (TypeError, ValueError, RecursionError) as error:
+            problem = f"{path}:{number} is not a JSON object: {error}; correct the line"
+            raise DatasetDamagedError(problem) from error
+        yield row
+
+
+def _example(
+    row: Mapping[str, Any],
+    source: str,
+    folder: Path,
+    task: Task,
+    features: Mapping[str, Feature],
+) -> bytes:
+    """Serialize the model's inputs in `row` as an Example."""
+    values: dict[str, Any] = {}
+    for each in task.inputs.values():
+        feature = features[each.name]
+        if each.name not in row:
+            raise UnknownNameError("column, which the model needs,", each.name, row, source)
+        values[feature.key] = each.stored(row[each.name], feature, folder, source)
+    return encode(values)
+
+
+def write_chunks(
+    items: Iterable[Item], folder: Path, size: int
+) -> Iterator[tuple[str, list[Item]]]:
+    """Write `size` records at a time to a TFRecord file; yield its path and the records.
+
+    The next iteration removes the file.
+    """
+    iterator = iter(items)
+    for number in itertools.count():
+        chunk = list(itertools.islice(iterator, size))
+        if not chunk:
+            return
+        file = folder / f"{number:05d}.tfrecord"
+        with file.open("wb") as handle:
+            handle.writelines(framed(item.example) for item in chunk)
+        yield os.fspath(file), chunk
+        file.unlink()

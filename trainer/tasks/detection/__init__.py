@@ -1,1 +1,0 @@
-"""Detection: boxes and their classes, by an anchor-free detector (FCOS)."""
