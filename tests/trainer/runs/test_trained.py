@@ -13,11 +13,11 @@ import h5py
 import keras
 import numpy as np
 import pytest
-from trainer.tasks.inputs.numbers import Numbers
 
 from trainer.errors import ConfigError, RunDamagedError, TrainerError
 from trainer.runs.trained import load_model, row_of
 from trainer.tasks import Task
+from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.targets import OneClass
 
 ROWS = [
