@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from beam_pipeline.report.page import write_report as write_report
     from beam_pipeline.schema.declaration import parse_schema as parse_schema
     from beam_pipeline.schema.declaration import read_schema as read_schema
-    from beam_pipeline.sources.arrays.read_arrays import ReadArrays as ReadArrays
+    from beam_pipeline.sources.arrays import ReadArrays as ReadArrays
     from beam_pipeline.sources.folders.read_folders import ReadClassFolders as ReadClassFolders
     from beam_pipeline.sources.layout import Claim as Claim
     from beam_pipeline.sources.layout import Layout as Layout
@@ -72,7 +72,7 @@ _NAMES = {
         "Record Rejected Consumed"
     ),
     "sources.layout": "Claim Layout Rank claim_of_files",
-    "sources.arrays.read_arrays": "ReadArrays",
+    "sources.arrays": "ReadArrays",
     "sources.folders.read_folders": "ReadClassFolders",
     "sources.tables.csv": "ReadCsv",
     "sources.tables.json": "ReadJsonl",

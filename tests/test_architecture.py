@@ -69,12 +69,10 @@ LAYERS = {
         __init__ __main__
     """,
     "beam_pipeline.sources": """
-        paths malformed left_behind
-        ignored
-        splits references unpacking json_items
+        paths rejects
+        splits unpacking json_items
         archives tree
-        input_files
-        listing gather split_lists
+        listing gather
         unread
         layout
         tables
@@ -82,7 +80,6 @@ LAYERS = {
         folders
         masks
         texts
-        karpathy
         tar arrays idx tfrecord
         registry
         inputs

@@ -27,7 +27,7 @@ from beam_pipeline.running.locked_folders import locked, temporary_folder
 from beam_pipeline.running.parallel import map_shards
 from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import complete, infer
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
 from beam_pipeline.sources.tfrecord.read_tfrecords import first_records, with_key_of
 from beam_pipeline.sources.tfrecord.record_files import RecordFile, find_shards, tfds_name
 from tfrecord_dataset import durable

@@ -15,8 +15,8 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef, Image
 from beam_pipeline.sources.layout import Claim, Layout, claim_of_files, reading
-from beam_pipeline.sources.paths import joined, left_out
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import joined, name_of, parent
+from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import BATCH_ROWS, Batch, Scratch, Table, TableFile
@@ -123,7 +123,6 @@ def is_images(path: str) -> bool:
 
 
 def _split_of(name: str) -> str | None:
-    """Return the split that the name of a file of images states."""
     before = name.lower().partition("images")[0].strip("-_. ")
     return "test" if "t10k" in before else split_in_name(before) or None
 
@@ -148,7 +147,6 @@ def _sizes(handle: Any, path: str, axes: int) -> tuple[int, ...]:
 
 
 def _images(path: str, head: bytes) -> Iterator[bytes]:
-    """Yield concatenated PGM files of the images."""
     with storage.decompressed(path) as handle:
         number, height, width = _sizes(handle, path, axes=3)
         size = height * width

@@ -16,13 +16,11 @@ from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.paths import input_folder
-from beam_pipeline.sources.references import parent
+from beam_pipeline.sources.paths import input_folder, parent
 from beam_pipeline.sources.registry import OWN, layout_named, layouts
-from beam_pipeline.sources.split_lists import SplitList, WithSplits
-from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.splits import SplitList, WithSplits
+from beam_pipeline.sources.tree import Ignored, Tree, shown
 from beam_pipeline.sources.unread import AccountForFiles, format_problem
 from tfrecord_dataset.options import all_options
 from tfrecord_dataset.shown_text import counted
@@ -31,9 +29,7 @@ from tfrecord_dataset.shown_text import counted
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
     """Claim the configured input with the named layout or the detected one.
 
-    Args:
-        config: The build's configuration.
-        scratch: The folder to unpack a compressed tar into; "" refuses it.
+    A compressed tar is unpacked into `scratch`; "" refuses it.
 
     Raises:
         ConfigError: The input is missing, or neither the named layout nor any other reads it.
@@ -56,7 +52,6 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
 
 
 def _check_allowed(config: BuildConfig) -> None:
-    """Raise ConfigError for a missing local folder of `--allow-outside`."""
     for folder in config.allow_outside:
         if not storage.is_remote(folder) and not storage.exists(folder):
             raise ConfigError(
@@ -80,7 +75,6 @@ def _check_ignored(config: BuildConfig) -> None:
 
 
 def _check_options(config: BuildConfig, layout: Layout) -> None:
-    """Raise ConfigError for an option that the layout does not use."""
     if layout.takes is None:
         return
     for field in dataclasses.fields(config):
@@ -156,7 +150,6 @@ def _tie(path: str, claims: Sequence[Claim]) -> Problem:
 
 
 def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> None:
-    """Raise ConfigError for a tree that no layout claims."""
     files = tree.files()
     if not files:
         raise ProblemError(Problem(code="no file", facts={"path": tree.input}))

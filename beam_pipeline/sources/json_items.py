@@ -15,7 +15,7 @@ from typing import Any
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 # An item takes up to thirty times as much memory as its text.
 MAX_ITEM_CHARACTERS = 16 << 20

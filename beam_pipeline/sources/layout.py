@@ -14,8 +14,7 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.ignored import Ignored
-from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.tree import Ignored, Tree, shown
 from tfrecord_dataset.format.split_names import splits_of_files
 
 # Options of all layouts.
@@ -139,10 +138,7 @@ def _fields(cls: Any) -> set[str]:
 def claim_of_files(layout: str, tree: Tree, files: Sequence[str]) -> Claim | None:
     """Claim files of many records; None if the input's pattern also matches other files.
 
-    Args:
-        layout: The layout's name.
-        tree: The input.
-        files: Files of the tree that the layout reads, relative to its root.
+    `files` are those of the tree that the layout reads, relative to its root.
 
     >>> from beam_pipeline.sources.tree import Tree
     >>> claim = beam_pipeline.claim_of_files("pgn", Tree.of("cells"), ["train.pgn", "test.pgn"])

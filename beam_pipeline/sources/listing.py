@@ -14,8 +14,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Balance
 from beam_pipeline.running.pickling import pack
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import below, joined
+from beam_pipeline.sources.tree import NOTHING, Ignored
 
 Names = tuple[str, Sequence[str]]
 """A folder below the root, "" for the root itself, and names of its files."""

@@ -1,14 +1,22 @@
-"""Names of files and folders in any layout."""
+"""Names and paths of files: their parts, and those that annotations name.
 
-import itertools
+Paths outside the input are refused: annotations from a stranger could otherwise read any file of
+this machine into a dataset, or request any address.
+"""
+
+import functools
+import hashlib
+import posixpath
 import re
+import shlex
+import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.compressed import suffix_of
-from beam_pipeline.records import Rejected, composed
+from beam_pipeline.records import composed
+from tfrecord_dataset.store.urls import unsigned
 
 # A suffix states the intended kind of a file; Inspect checks its content.
 IMAGE_SUFFIXES = frozenset(
@@ -27,12 +35,7 @@ _KIND_OF_SUFFIX = (
     | dict.fromkeys(ARRAY_SUFFIXES, "array")
 )
 
-# Hundreds of paths per element, since a shuffle costs per element (docs/design.md).
-PATHS_PER_BATCH = 256
-
 _SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
-
-_T = TypeVar("_T")
 
 
 def suffix(path: str) -> str:
@@ -123,11 +126,6 @@ def below(root: str, relative: str) -> str:
     return f"{root.rstrip('/')}/{relative}"
 
 
-def left_out(source: str, reason: str, detail: str) -> Rejected:
-    """Make a reject, not bad, for a file that is not data or is in the wrong place."""
-    return Rejected(source=source, reason=reason, detail=detail, bad=False)
-
-
 def input_folder(root: str) -> str:
     """Return the absolute path of an input folder; raise ConfigError if there is none."""
     path = storage.absolute(root)
@@ -136,8 +134,86 @@ def input_folder(root: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def in_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
-    """Divide `items` into lists, one per element of a collection."""
-    iterator = iter(items)
-    while batch := list(itertools.islice(iterator, PATHS_PER_BATCH)):
-        yield batch
+def hash_of(path: str) -> int:
+    """Return a 64-bit hash of a path."""
+    data = path.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def locate(name: str, *, folder: str, root: str, allowed: Iterable[str] = ()) -> tuple[str, str]:
+    """Return the key and the path of the image that an annotation file names.
+
+    Args:
+        name: Relative to `folder`, or absolute, or remote; with slashes or backslashes, in any
+            Unicode form.
+        folder: Absolute path or URL.
+        root: Absolute path or URL of the input; the key is the path below it. An image outside the
+            input has `name` as its key. Keys contain no passwords and no signatures.
+        allowed: Further folders that may contain the image.
+
+    Raises:
+        RecordError: "file outside the input": it is in none of these folders.
+    """
+    name = name.strip().replace("\\", "/")
+    if name[:1] in "./" or "//" in name or "/." in name:
+        path = storage.join(folder, name)
+        if storage.is_remote(path):
+            scheme, _, rest = path.partition("://")
+            path = f"{scheme}://{posixpath.normpath(rest)}"
+        if not is_inside(path, (folder, root, *allowed)):
+            raise RecordError(
+                "file outside the input", f"{name!r} {outside(path, root, parent(path))}"
+            )
+    else:  # nearly always; a tenth of the time
+        path = f"{folder.rstrip('/')}/{name}"
+    if not name.isascii():
+        path = _in_form_on_disk(path)
+    prefix = _prefix(root)
+    if (whole := unsigned(path)).startswith(prefix):
+        return whole[len(prefix) :], path
+    return (unsigned(name) if storage.is_remote(name) else posixpath.normpath(name)), path
+
+
+@functools.lru_cache(maxsize=16)
+def _prefix(root: str) -> str:
+    return unsigned(root).rstrip("/") + "/"
+
+
+def last_parts(path: str) -> Iterator[str]:
+    """Yield the tails of a path from another machine, longest first."""
+    parts = [part for part in path.split("/") if part not in ("", ".", "..")]
+    return ("/".join(parts[start:]) for start in range(len(parts)))
+
+
+def is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Whether `path` is one of `folders` or inside one; all are absolute and normalized."""
+    return any(f"{path}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def outside(path: str, root: str, folder: str) -> str:
+    """Return the error text for a path outside `root`; the remedy is to allow `folder`."""
+    return (
+        f"leads to {path}, outside of {root}; put the file below that, or, if this machine has the "
+        f"folder, pass --allow-outside {shlex.quote(folder)}"
+    )
+
+
+def _in_form_on_disk(path: str) -> str:
+    """Return `path` in the Unicode form of the existing file; macOS writes "é" differently."""
+    forms = [path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD"))]
+    if len(set(forms)) == 1:  # in most scripts
+        return path
+    return next(filter(storage.exists, forms), path)
+
+
+def parent(path: str) -> str:
+    """Return a local or remote path's parent folder; "/" and a bucket are their own parents."""
+    head = path.rstrip("/").rpartition("/")[0]
+    if head.endswith(":/"):
+        return path  # gs://bucket
+    return head or "/"
+
+
+def name_of(path: str) -> str:
+    """Return the last part of a local or remote path, without a signature."""
+    return unsigned(path).rstrip("/").rpartition("/")[2]

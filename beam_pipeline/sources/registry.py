@@ -8,26 +8,17 @@ from importlib.metadata import EntryPoint
 
 from beam_pipeline import option_values
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.sources.annotations.bdd100k import LAYOUT as BDD100K
 from beam_pipeline.sources.annotations.coco.read_coco import LAYOUT as COCO
-from beam_pipeline.sources.annotations.createml import LAYOUT as CREATEML
 from beam_pipeline.sources.annotations.cvat import LAYOUT as CVAT
-from beam_pipeline.sources.annotations.dota import LAYOUT as DOTA
-from beam_pipeline.sources.annotations.kitti import LAYOUT as KITTI
+from beam_pipeline.sources.annotations.json_item_files import BDD100K, CREATEML, KARPATHY, VIA, VOTT
+from beam_pipeline.sources.annotations.json_side_files import LABELME, SUPERVISELY
 from beam_pipeline.sources.annotations.label_studio import LAYOUT as LABEL_STUDIO
-from beam_pipeline.sources.annotations.labelme import LAYOUT as LABELME
-from beam_pipeline.sources.annotations.mot import LAYOUT as MOT
-from beam_pipeline.sources.annotations.supervisely import LAYOUT as SUPERVISELY
-from beam_pipeline.sources.annotations.via import LAYOUT as VIA
-from beam_pipeline.sources.annotations.visdrone import LAYOUT as VISDRONE
+from beam_pipeline.sources.annotations.line_files import DOTA, KITTI, MOT, VISDRONE, WIDER_FACE
 from beam_pipeline.sources.annotations.voc import LAYOUT as VOC
-from beam_pipeline.sources.annotations.vott import LAYOUT as VOTT
-from beam_pipeline.sources.annotations.wider_face import LAYOUT as WIDER_FACE
 from beam_pipeline.sources.annotations.yolo import LAYOUT as YOLO
-from beam_pipeline.sources.arrays.read_arrays import LAYOUT as ARRAYS
+from beam_pipeline.sources.arrays import LAYOUT as ARRAYS
 from beam_pipeline.sources.folders.read_folders import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
-from beam_pipeline.sources.karpathy import LAYOUT as KARPATHY
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tables.layout import ARROW, CSV, JSONL, PARQUET, SQLITE, XLSX

@@ -17,9 +17,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import (
     folder,
     media_kind,
@@ -28,11 +26,12 @@ from beam_pipeline.sources.paths import (
     stem,
     suffix,
 )
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Cells, Scratch, Table, TableFile
-from beam_pipeline.sources.tree import Tree, head, places
+from beam_pipeline.sources.tree import Ignored, Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted
@@ -282,7 +281,6 @@ def _claim(path: str, what: str, reads: tuple[str, ...] = ()) -> Claim:
 
 
 def _chapters(tree: Tree) -> dict[str, str]:
-    """Find the suffix of LibriSpeech's audio files, by folder."""
     homes = {folder(path) for path in tree.files_with("txt") if path.endswith(_OF_CHAPTER)}
     files = ((home, name) for home in homes for name in reversed(tree.look(home).files))
     return {home: suffix(name) for home, name in files if media_kind(name) == "audio"}

@@ -1,21 +1,83 @@
-"""List the upper levels of a tree of files on demand."""
+"""Files of an input: its upper levels, listed on demand, and those that a layout reads."""
 
 import contextlib
 import dataclasses
+import fnmatch
 import functools
 import itertools
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.paths import below, folder, joined, media_kind, parents, stem, suffix
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import (
+    below,
+    folder,
+    joined,
+    locate,
+    media_kind,
+    name_of,
+    parent,
+    parents,
+    stem,
+    suffix,
+)
+from tfrecord_dataset.format.split_names import splits_of_files
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.threads import run_in_threads
+from tfrecord_dataset.store.urls import unsigned
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ignored:
+    """Patterns of files and folders to leave out, with `*`, `?` and `[…]`.
+
+    A pattern without "/" matches names of files and folders ("*_mask.png", "masks"), one with "/"
+    consecutive names ("train/masks"), at any depth. A folder is left out with its content.
+
+    Attributes:
+        patterns: The user's patterns.
+        base: The folder below the input that checked paths are relative to; "" is the input.
+    """
+
+    patterns: tuple[str, ...] = ()
+    base: str = ""
+
+    @classmethod
+    def of(cls, config: BuildConfig, path: str) -> "Ignored":
+        """Return a build's patterns for its input or a folder inside it."""
+        top, here = (unsigned(each).rstrip("/") for each in (config.input, path))
+        is_below = here.startswith(f"{top}/")
+        return cls(tuple(config.ignore), here[len(top) + 1 :] if is_below else "")
+
+    def inside(self, folder: str) -> "Ignored":
+        """Return the same patterns for paths relative to a folder."""
+        return Ignored(self.patterns, joined(self.base, folder)) if folder else self
+
+    def __call__(self, relative: str) -> bool:
+        """Whether a path is left out."""
+        return any(_fits(joined(self.base, relative), pattern) for pattern in self.patterns)
+
+    def kept(self, folder: str, names: Sequence[str]) -> Sequence[str]:
+        """Return the names in a folder that are not left out."""
+        if not self.patterns:
+            return names
+        return [name for name in names if not self(joined(folder, name))]
+
+
+NOTHING = Ignored()
+
+
+def _fits(path: str, pattern: str) -> bool:
+    names, wanted = path.split("/"), pattern.strip("/").split("/")
+    return any(
+        all(map(fnmatch.fnmatchcase, names[start:], wanted))
+        for start in range(len(names) - len(wanted) + 1)
+    )
+
 
 # Enough to detect a layout, without listing each of a thousand class folders.
 _MAX_DEPTH = 5
@@ -273,7 +335,6 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
 
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:
-    """Build the listings of folders from the relative paths of all files."""
     files: defaultdict[str, list[str]] = defaultdict(list)
     folders: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted(paths):
@@ -311,3 +372,64 @@ def places(folders: Iterable[str]) -> str:
     """Show the first few folders: "train/, the top folder, …"."""
     paths = [f"{path}/" if path else "the top folder" for path in folders]
     return ", ".join(paths[:3]) + (", …" if len(paths) > 3 else "")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file of many records.
+
+    Attributes:
+        path: Absolute path or URL.
+        relative: Path below the input, for keys and messages.
+        split: Split in the name of the folder or file.
+    """
+
+    path: str
+    relative: str
+    split: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NamingFile(InputFile):
+    """A file whose records name other files.
+
+    Attributes:
+        root: The folder that keys are relative to.
+        allowed: Further folders whose files may be named.
+    """
+
+    root: str
+    allowed: tuple[str, ...] = ()
+
+    def locate(self, name: str, folder: str) -> tuple[str, str]:
+        """Return the key and the path of a file called `name` in `folder`, as `locate` does."""
+        return locate(name, folder=folder, root=self.root, allowed=self.allowed)
+
+
+def find_files(
+    path: str, is_meant: Callable[[str], bool], ignored: Ignored = NOTHING
+) -> list[InputFile]:
+    """Find the files of an input, sorted.
+
+    Args:
+        path: A file, a folder with all files below it, or a pattern (`storage.match_files`).
+        is_meant: Whether the layout reads a file of this name; not used for a single file.
+        ignored: Files to leave out of a folder or a pattern.
+
+    Raises:
+        ConfigError: No file was found.
+    """
+    path = storage.absolute(path).rstrip("/") or "/"
+    if storage.is_directory(path):
+        files = {file.relative: file.path for file in storage.list_files(path)}
+    else:
+        _, files = matched_files(path)
+    is_one = [*files.values()] == [path]
+    names = sorted(name for name in files if is_one or (is_meant(name) and not ignored(name)))
+    if not names:
+        listed = ", ".join(sorted(files)[:5]) or "nothing"
+        raise ConfigError(f"the input {path} has no such file (found {listed}); give another")
+    return [
+        InputFile(path=files[name], relative=name, split=split)
+        for name, split in zip(names, splits_of_files(names), strict=True)
+    ]

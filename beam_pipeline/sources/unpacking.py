@@ -6,6 +6,7 @@ or a resumed build finds them.
 """
 
 import contextlib
+import functools
 import hashlib
 import re
 import zlib
@@ -36,7 +37,6 @@ def unpack_damaged_gzip(path: str, scratch: str) -> str:
 
 
 def _before_damage(path: str) -> Iterator[bytes]:
-    """Yield the content of a gzip file up to the byte where it is damaged or cut off."""
     unpacking = zlib.decompressobj(_GZIP)
     with storage.opened(path) as handle:
         while packed := handle.read(_PACKED_BYTES):
@@ -84,15 +84,10 @@ def is_packed_tar(path: str) -> bool:
     return _PACKED_TAR.fullmatch(path) is not None
 
 
-def _blocks(handle: Any) -> Iterator[bytes]:
-    while block := handle.read(_BLOCK_BYTES):
-        yield block
-
-
 def blocks_as_stored(path: str) -> Iterator[bytes]:
     """Read a file block by block, without decompression; checks its checksum in an archive."""
     with storage.opened(path) as handle:
-        yield from _blocks(handle)
+        yield from iter(functools.partial(handle.read, _BLOCK_BYTES), b"")
 
 
 def unpacked(path: str, part: str, scratch: str, blocks: Iterable[bytes]) -> str:
@@ -117,4 +112,4 @@ def place_of(path: str, part: str, scratch: str) -> str:
 def blocks_of(path: str, ending: str = "") -> Iterator[bytes]:
     """Decompress a file block by block, as `storage.decompressed`; raise as `unpack_gzip`."""
     with storage.decompressed(path, ending) as content:
-        yield from _blocks(content)
+        yield from iter(functools.partial(content.read, _BLOCK_BYTES), b"")

@@ -9,7 +9,6 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from hashlib import blake2b
 from typing import Any
 
 import apache_beam as beam
@@ -19,16 +18,10 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.listing import ListNames, Names
-from beam_pipeline.sources.paths import (
-    below,
-    left_out,
-    media_kind,
-    stem,
-    suffix,
-    uncompressed,
-)
+from beam_pipeline.sources.paths import below, hash_of, media_kind, stem, suffix, uncompressed
+from beam_pipeline.sources.rejects import left_out
+from beam_pipeline.sources.tree import NOTHING, Ignored
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.store.listing import paths_in
 
@@ -163,11 +156,6 @@ def accounted(element: Element, bases: Iterable[str]) -> Iterator[str]:
         yield from (below(base, element.source) for base in bases)
 
 
-def _hash(path: str) -> int:
-    data = path.encode(errors="surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
-
-
 class _HashAccounted(beam.DoFn):
     """Turn elements into (bucket, hashes of files), a few pairs per bundle."""
 
@@ -179,7 +167,7 @@ class _HashAccounted(beam.DoFn):
 
     @no_annotations  # not a generator, since it is called for every element
     def process(self, element: Element) -> Iterable[tuple[int, bytes]]:
-        self._hashes.update(map(_hash, accounted(element, self._bases)))
+        self._hashes.update(map(hash_of, accounted(element, self._bases)))
         return self._sent() if len(self._hashes) >= _MOST_WAITING else ()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -194,14 +182,13 @@ class _HashAccounted(beam.DoFn):
 
 
 def _divided(batch: bytes, root: str, reads: Collection[str]) -> Iterator[tuple[int, bytes]]:
-    """Divide a batch of the listing into buckets, without the files in `reads`."""
     by_bucket: defaultdict[int, list[Names]] = defaultdict(list)
     for folder, names in unpack(batch):
         prefix = below(root, f"{folder}/" if folder else "")
         divided: defaultdict[int, list[str]] = defaultdict(list)
         for name in names:
             if prefix + name not in reads:
-                divided[_hash(prefix + name) % _BUCKETS].append(name)
+                divided[hash_of(prefix + name) % _BUCKETS].append(name)
         for bucket, some in divided.items():
             by_bucket[bucket].append((folder, some))
     return ((bucket, b"n" + pack(some)) for bucket, some in by_bucket.items())
@@ -219,5 +206,5 @@ def _unread(bucket: tuple[int, Iterable[bytes]], root: str) -> Iterator[Rejected
         else:
             batches.append(sent[1:])
     for path in paths_in(names for batch in batches for names in unpack(batch)):
-        if _hash(below(root, path)) not in hashes:
+        if hash_of(below(root, path)) not in hashes:
             yield not_read(path)

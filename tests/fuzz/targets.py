@@ -31,7 +31,7 @@ from fuzz import corpus, sealing
 from fuzz.mutation import json_mutated, mutated
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.format.metadata import FileEntry
-from trainer.dataset import declaration
+from trainer.dataset import opening
 
 RULES = Rules()
 # (data, an empty folder) to the number of rejects.
@@ -123,7 +123,7 @@ def _schema(data: bytes, folder: Path) -> int:
     path = folder / "schema.json"
     path.write_bytes(data)
     refused = 0
-    for read in (read_schema, declaration.read_schema):
+    for read in (read_schema, opening.read_schema):
         try:
             read(str(path))
         except BeamTFRecordsError:

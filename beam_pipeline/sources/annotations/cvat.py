@@ -15,8 +15,13 @@ from defusedxml.ElementTree import iterparse
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import DeclaredClasses
-from beam_pipeline.sources.annotations.image_files import AnnotationFile
-from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
+from beam_pipeline.sources.annotations.item_files import (
+    AnnotationFile,
+    Item,
+    ItemFiles,
+    label_of,
+    layout_of,
+)
 from beam_pipeline.sources.annotations.shapes import (
     Attribute,
     Attributes,
@@ -29,7 +34,7 @@ from beam_pipeline.sources.annotations.shapes import (
     sized,
     stated_size,
 )
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 _OWNERS = ("box", "polygon", "mask")  # shapes that get the points of their group
 
@@ -107,9 +112,8 @@ def _add(shapes: Shapes, shape: Element, group: str | None) -> Iterator[str]:
         else:
             yield "skeleton without a point in the image"
     elif shape.tag == "points":
-        seen = 2.0 - int(more["occluded"])
-        pairs = map(_pair, (shape.get("points") or "").split(";"))
-        shapes.loose_points(label, [(x, y, seen) for x, y in pairs], group, more)
+        corners = [each for pair in (shape.get("points") or "").split(";") for each in _pair(pair)]
+        shapes.loose_points(label, corners, group, more, 2.0 - int(more["occluded"]))
         is_part = group or shapes.are_landmarks
         yield from (f"{name} of a point" for name in more if is_part and name != "occluded")
     elif shape.tag != "tag":

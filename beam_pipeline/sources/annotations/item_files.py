@@ -1,4 +1,4 @@
-"""Files whose items describe one image each, by its name.
+"""Annotation files whose items describe one image each, by its name.
 
 A format (`ItemFiles`) states how its files begin and parses an item; this module finds files,
 splits and images, and makes the records.
@@ -9,12 +9,13 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files import storage
 from beam_pipeline.records import (
     ClassLabel,
     ClassLabels,
@@ -28,13 +29,115 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.running.gathering import Share
-from beam_pipeline.sources.annotations.image_files import AnnotationFile, Images, below_base
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.json_items import items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import suffix, uncompressed
-from beam_pipeline.sources.tree import Tree, shown
+from beam_pipeline.sources.paths import below, name_of, parent, stem, suffix, uncompressed
+from beam_pipeline.sources.rejects import malformed
+from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile, Tree, shown
+from tfrecord_dataset.format.split_names import is_split, split_of_folders, split_of_name
+from tfrecord_dataset.store.urls import unsigned
+
+# Roboflow's file name; its folder is always a split.
+NEXT_TO_IMAGES = "_annotations.coco.json"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AnnotationFile(NamingFile):
+    """One file of annotations.
+
+    Attributes:
+        folders: Folders that image names may be relative to, likeliest first.
+        ignored: Paths below `root` to leave out.
+    """
+
+    folders: tuple[str, ...]
+    ignored: Ignored = NOTHING
+
+    @classmethod
+    def of(
+        cls,
+        root: str,
+        relative: str,
+        config: BuildConfig,
+        *,
+        places: Sequence[str] = ("images", "data"),
+        image_set: str = "",
+    ) -> Self:
+        """Make a file from its path below the dataset's folder, `root`.
+
+        `places` are image folders below the dataset's or the file's, where "{split}" is its split;
+        `image_set` names the image folder if the split does not: "train2017".
+        """
+        path = storage.join(root, relative)
+        split = split_of_file(path, relative)
+        images = storage.absolute(config.image_root).rstrip("/") if config.image_root else None
+        names = [*filter(None, (image_set or stem(relative), split))]
+        homes = [place.format(split=split) for place in places if split or "{" not in place]
+        folders = []
+        for base in [images] if images else dict.fromkeys([base_of(path), parent(path), root]):
+            for inner in ("", "images", *homes):
+                folders += [storage.join(base, inner, name) for name in names]
+            folders += [*(storage.join(base, home) for home in homes), base]
+        return cls(
+            path=path,
+            relative=relative,
+            split=split,
+            root=images or root,
+            folders=tuple(dict.fromkeys(folders)),
+            allowed=(root, *config.allow_outside),
+            ignored=NOTHING if images else Ignored.of(config, root),
+        )
+
+
+class Images:
+    """Locate the images of an annotation file: in the first image's folder, else by name."""
+
+    def __init__(self, file: AnnotationFile) -> None:
+        self._file = file
+        self._folder: str | None = None  # "" if none has the image
+
+    def locate(self, name: str) -> tuple[str, str]:
+        """Return the key and the path of the image called `name`; raise as `paths.locate`."""
+        file = self._file
+        if self._folder is None:
+            self._folder = next((each for each in file.folders if self._has(each, name)), "")
+        if self._folder:
+            return file.locate(name, self._folder)
+        if key := FileIndex.of(file.root, file.ignored).find(name, file.split or ""):
+            return key, below(file.root, key)
+        there = next(filter(storage.is_directory, file.folders), file.folders[-1])
+        return file.locate(name, there)
+
+    def _has(self, folder: str, name: str) -> bool:
+        try:
+            return storage.exists(self._file.locate(name, folder)[1])
+        except RecordError:  # outside the input
+            return False
+
+
+def base_of(path: str) -> str:
+    """Return the dataset's folder of an annotation file."""
+    folder = parent(path)
+    return parent(folder) if name_of(folder).lower() == "annotations" else folder
+
+
+def below_base(path: str, reads: Sequence[str]) -> list[tuple[str, str]]:
+    """Split the files that a claim reads into (dataset's folder, path below it)."""
+    if storage.is_directory(path):
+        return [(path, each) for each in reads]
+    base = base_of(path)
+    return [(base, unsigned(path).removeprefix(f"{unsigned(base)}/"))]
+
+
+def split_of_file(path: str, relative: str) -> str | None:
+    """The split in a file's name ("train" in instances_train2017.json), else its folder's."""
+    folder = name_of(parent(path))
+    if name_of(path) == NEXT_TO_IMAGES and ("/" in relative or is_split(folder)):
+        return folder
+    return split_of_name(relative) or split_of_folders(relative)
+
 
 # Size limit of a text that is read into memory.
 MAX_TEXT_BYTES = 256 << 20
@@ -99,19 +202,14 @@ class ItemFiles(abc.ABC):
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
         """Yield (place, item) from a file, such as ("task 3", …); classes come first.
 
-        Raises:
-            RecordError: The file cannot be read.
+        Raises RecordError if the file cannot be read.
         """
         for number, each in enumerate(items(file.path, self.list_name), start=1):
             yield f"{self.noun} {number}", each
 
     @abc.abstractmethod
     def item(self, stated: Any) -> Item:
-        """Parse an item.
-
-        Raises:
-            RecordError: The item is invalid.
-        """
+        """Parse an item; raise RecordError if it is invalid."""
 
     def may_be_one(self, path: str) -> bool:
         """Whether a file's name fits the format."""

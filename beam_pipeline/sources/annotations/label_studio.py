@@ -9,8 +9,13 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.sources.annotations.image_files import AnnotationFile
-from beam_pipeline.sources.annotations.item_files import Item, ItemFiles, label_of, layout_of
+from beam_pipeline.sources.annotations.item_files import (
+    AnnotationFile,
+    Item,
+    ItemFiles,
+    label_of,
+    layout_of,
+)
 from beam_pipeline.sources.annotations.shapes import (
     Shapes,
     as_object,
@@ -21,8 +26,8 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
 )
 from beam_pipeline.sources.json_items import csv_rows
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import has_image_suffix
+from beam_pipeline.sources.rejects import malformed
 
 _LABELS = re.compile(r"(\w*)labels")
 _PLACES = ("data/upload/", "data/local-files/", "media/upload/", "upload/")
@@ -109,7 +114,7 @@ def _add(shapes: Shapes, value: Mapping[str, Any], result: Mapping[str, Any]) ->
     label = labels[0] or ""
     if kind == "keypoint":
         x, y = numbers_at(value, "x", "y")
-        shapes.loose_points(label, [(x * across, y * down, 2.0)], _text(result, "parentID"))
+        shapes.loose_points(label, (x * across, y * down), _text(result, "parentID"))
         return
     if kind == "polygon":
         corners = corners_of(value.get("points"))

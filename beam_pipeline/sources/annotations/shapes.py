@@ -19,8 +19,7 @@ from beam_pipeline.kinds.columns import MOST_NAMES, check_points, in_order, mirr
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.outlines import Box, Ring
 from beam_pipeline.records import Mask, Objects, Value, composed
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed, not_kept
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
@@ -126,15 +125,22 @@ class Shapes:
         self._owners.setdefault(group, self._shapes[-1].points)
 
     def loose_points(
-        self, label: Label, points: Sequence[Point], group: object, more: Attributes = NONE
+        self,
+        label: Label,
+        corners: Sequence[float],
+        group: object = None,
+        more: Attributes = NONE,
+        visibility: float = 2.0,
     ) -> None:
-        """Add points named after their label: "tip", "tip 2", ….
+        """Add points, a flat list of x, y, named after their label: "tip", "tip 2", ….
 
         They belong to the shape of their group, in any order; without such a shape, all points of
         the group are one object without a class. If the group is None, these points are an object
         with the label, or landmarks.
         """
         name = "point" if label is None else _checked(label)
+        pairs = zip(corners[::2], corners[1::2], strict=True)
+        points = [(x, y, visibility) for x, y in pairs]
         group = _LOOSE if group is None and self.are_landmarks else group
         if group is not None:
             self._grouped.append((name, points, group))
@@ -356,7 +362,6 @@ def _checked(label: Any) -> str:
 
 
 def _named(named: dict[str, Point], label: str, points: Sequence[Point]) -> dict[str, Point]:
-    """Add the points of a label to those of an object."""
     name = label = composed(label)
     number = 1
     for point in points:

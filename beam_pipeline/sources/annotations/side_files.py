@@ -20,28 +20,26 @@ from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, R
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import fast_pickle, pack, unpack
-from beam_pipeline.sources.annotations.shapes import Parsed, Shapes, parse_lines
-from beam_pipeline.sources.ignored import NOTHING, Ignored
+from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names
 from beam_pipeline.sources.paths import (
     below,
     folder,
-    in_batches,
     input_folder,
     joined,
     media_kind,
+    name_of,
     place_of,
     shared_name,
     split_at,
     stem,
     suffix,
 )
-from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.convert import OF_FILE
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from tfrecord_dataset.format.split_names import split_of_folders
 from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads
@@ -50,6 +48,8 @@ from tfrecord_dataset.store.threads import run_in_threads
 MAX_BYTES = 16 << 20
 
 _READ_THREADS = 16
+# Hundreds of paths per element, since a shuffle costs per element (docs/design.md).
+_PATHS_PER_BATCH = 256
 _MANY_FILES = 10_000_000
 _Bucket = tuple[int, Iterable[bytes]]
 
@@ -123,8 +123,7 @@ class SideFiles(abc.ABC):
     def parse(self, data: bytes, annotation: str) -> Parsed:
         """The features of an image except the image itself, and notes of what is not kept.
 
-        Raises:
-            RecordError: The annotation is invalid.
+        Raises RecordError if the annotation is invalid.
         """
 
     def declared(self) -> Iterator[DeclaredClasses]:
@@ -161,11 +160,7 @@ class SideFiles(abc.ABC):
         return annotations
 
     def named_image(self, data: bytes) -> str:
-        """Name of the image stated in an annotation; "" for none.
-
-        Raises:
-            RecordError: The annotation is invalid.
-        """
+        """Name of the image stated in an annotation, "" for none; raise RecordError if invalid."""
         return ""
 
     def split_of_folder(self, path: str) -> str | None:
@@ -176,28 +171,6 @@ class SideFiles(abc.ABC):
         """The split of an image; None if no folder defines it."""
         path = pair.annotation or pair.image
         return self.split_of_folder(path) if known.in_splits else None
-
-
-class LineFiles(SideFiles):
-    """Text files with a line per object and fields separated by spaces or `separator`."""
-
-    suffix = "txt"
-    noun = "label file"
-    separator: ClassVar[str | None] = None
-
-    @abc.abstractmethod
-    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        """Add the object of a line.
-
-        Raises:
-            RecordError: The line is invalid.
-        """
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        shapes = Shapes()
-        text = storage.decoded(data, annotation)
-        parse_lines(text, functools.partial(self.add, shapes), self.separator)
-        return shapes.parsed()
 
 
 def parts_of(paths: Iterable[str], files: SideFiles, *, is_at_home: bool) -> Iterator[Part]:
@@ -277,11 +250,7 @@ class ReadSideFiles(beam.PTransform):
 
     @classmethod
     def of(cls, path: str, files: SideFiles, ignored: Ignored = NOTHING) -> "ReadSideFiles":
-        """Make the source for the folder at a path.
-
-        Raises:
-            ConfigError: The folder does not exist.
-        """
+        """Make the source for the folder at a path; raise ConfigError if it does not exist."""
         root = input_folder(path)
         return cls(root, files, tree_facts(Tree(root, ignored), files)[0], ignored)
 
@@ -330,7 +299,8 @@ def send_by_image(
 
     def find_name(annotation: str) -> tuple[str, Part | Rejected]:
         try:
-            named = files.named_image(_read(root, annotation, files))
+            file = FileRef(path=below(root, annotation))
+            named = files.named_image(storage.read_bytes(file, files.max_bytes))
         except RecordError as error:
             return "", Rejected.of(annotation, error)
         return shared_name(named), ("", annotation, named)
@@ -345,7 +315,9 @@ def pair_bucket(bucket: _Bucket, files: SideFiles, known: TreeFacts) -> Iterator
     values = [*gather(bucket[1])]
     rejected = [value for value in values if isinstance(value, Rejected)]
     parts = (value for value in values if isinstance(value, tuple))
-    return map(pack, in_batches([*rejected, *judged(pair(parts, files), files, known)]))
+    found = [*rejected, *judged(pair(parts, files), files, known)]
+    starts = range(0, len(found), _PATHS_PER_BATCH)
+    return (pack(found[start : start + _PATHS_PER_BATCH]) for start in starts)
 
 
 def judged(parts: Iterable[Part], files: SideFiles, known: TreeFacts) -> Iterator[Pair | Rejected]:
@@ -393,7 +365,9 @@ def read_pair(pair: Pair, split: str | None, files: SideFiles, root: str) -> Rec
     """Make the record of an image with its annotation."""
     image, annotation = pair
     try:
-        data = _read(root, annotation, files) if annotation and files.max_bytes else b""
+        data = b""
+        if annotation and files.max_bytes:
+            data = storage.read_bytes(FileRef(path=below(root, annotation)), files.max_bytes)
         features, notes = files.parse(data, annotation)
     except RecordError as error:
         return Rejected.of(annotation, error)
@@ -405,10 +379,6 @@ def read_pair(pair: Pair, split: str | None, files: SideFiles, root: str) -> Rec
         source=annotation,
         notes=notes,
     )
-
-
-def _read(root: str, path: str, files: SideFiles) -> bytes:
-    return storage.read_bytes(FileRef(path=below(root, path)), files.max_bytes)
 
 
 def tree_facts(tree: Tree, files: SideFiles) -> tuple[TreeFacts, Sequence[str]]:
@@ -464,12 +434,7 @@ def side_file_layout(
 ) -> Layout:
     """Make the layout of annotations that are paired with images.
 
-    Args:
-        name: Value of `--layout`.
-        sign: Files that identify it, for errors.
-        files: Finds, pairs and parses the annotations.
-        begins: Pattern of the first bytes of annotations.
-        takes: Fields of `files` set by the options of the same names.
+    `begins` matches their first bytes; options set the fields of `files` that `takes` names.
     """
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:

@@ -23,8 +23,8 @@ from beam_pipeline.sources.annotations.shapes import (
     turned_corners,
 )
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import folder, shared_name, split_at
+from beam_pipeline.sources.rejects import malformed
 
 # The third is from ILSVRC, the last two are from DIOR.
 _IMAGE_FOLDERS = ("jpegimages", "images", "data", "jpegimages-trainval", "jpegimages-test")
@@ -70,7 +70,6 @@ def _add(shapes: Shapes, name: str, item: Element) -> None:
 
 
 def _turned(box: Element) -> list[float]:
-    """x, y of the corners of a rotated box."""
     if box.find("cx") is None:
         return _read(box, _TURNED)
     x, y, width, height, angle = _read(box, ("cx", "cy", "w", "h", "angle"))  # from roLabelImg

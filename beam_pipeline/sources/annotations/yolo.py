@@ -34,23 +34,23 @@ from beam_pipeline.sources.annotations.side_files import (
     TreeFacts,
     tree_facts,
 )
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
     input_folder,
+    is_inside,
     joined,
-    left_out,
+    last_parts,
+    name_of,
+    outside,
     split_at,
     stem,
     suffix,
 )
-from beam_pipeline.sources.references import is_inside, last_parts, name_of, outside
-from beam_pipeline.sources.tree import Tree, head
+from beam_pipeline.sources.rejects import left_out, malformed, not_kept
+from beam_pipeline.sources.tree import Ignored, Tree, head
 from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
@@ -227,7 +227,6 @@ def _read_yaml(path: str, places: _Places) -> YoloConfig:
 def _whole_numbers(
     stated: Any, fits: Callable[[tuple[int, ...]], bool], fault: str
 ) -> tuple[int, ...]:
-    """Check and return whole numbers; () if none are stated."""
     if not stated:
         return ()
     with contextlib.suppress(TypeError, ValueError):
@@ -381,7 +380,6 @@ class YoloFiles(SideFiles):
 
 
 def _pair_key(path: str, home: str) -> str:
-    """Key that an image and its label file share."""
     around = split_at(path, home)
     parts = (around[0], "images", around[1], stem(path)) if around else (folder(path), stem(path))
     return composed("/".join(filter(None, parts)))
@@ -429,7 +427,6 @@ def parse_labels(text: str, config: YoloConfig) -> Objects:
 
 
 def _row(fields: Sequence[str], config: YoloConfig) -> tuple[str, list[float], tuple[float, ...]]:
-    """Parse a line into class, numbers of the box or polygon, and keypoints."""
     label, shape = _class_name(fields[0], config.names), config.keypoint_shape
     values = [_fraction(field) for field in (fields[1:5] if shape else fields[1:])]
     points = _keypoints(fields[5:], shape) if shape else ()

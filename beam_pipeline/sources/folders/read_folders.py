@@ -2,17 +2,22 @@
 
 import contextlib
 import dataclasses
+import functools
+import io
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
+from beam_pipeline.media.arrays import array_files, array_header
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import (
+    Array,
     ClassLabel,
     Consumed,
     Deferred,
@@ -24,7 +29,6 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.folders.npz_record import features_of_npz, may_be_records
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
@@ -36,17 +40,80 @@ from beam_pipeline.sources.folders.structure import (
     merged,
     structures,
 )
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Rank, source_layout
 from beam_pipeline.sources.listing import ListNames
-from beam_pipeline.sources.paths import below, input_folder, joined, left_out, stem, suffix
+from beam_pipeline.sources.paths import below, input_folder, joined, stem, suffix
+from beam_pipeline.sources.rejects import left_out
+from beam_pipeline.sources.tables.columns import LABELS
 from beam_pipeline.sources.tables.convert import OF_FILE
 from beam_pipeline.sources.tables.labels import class_name
 from beam_pipeline.sources.tables.types import convert
-from beam_pipeline.sources.tree import Tree, head
+from beam_pipeline.sources.tree import NOTHING, Ignored, Tree, head
 from beam_pipeline.sources.unread import not_read
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted
+
+_FILES_LOOKED_INTO = 4
+_HEADER_BYTES = 1 << 10
+_MAX_VALUE_BYTES = 1 << 16
+
+
+def may_be_records(paths: Sequence[str]) -> bool:
+    """Whether there are several .npz files that may be records, such as an image with its map.
+
+    The first files must have several arrays with equal first two axes.
+    """
+    return len(paths) > 1 and all(map(_is_alike, paths[:_FILES_LOOKED_INTO]))
+
+
+def _is_alike(path: str) -> bool:
+    try:
+        files = map(storage.resolved, array_files(path).values())
+        heads = [storage.read_start(file, _HEADER_BYTES) for file in files]
+        shapes = [array_header(io.BytesIO(data)).shape[:2] for data in heads]
+    except RecordError:
+        return False
+    return len(shapes) > 1 and len(set(shapes)) == 1 and len(shapes[0]) == 2
+
+
+def features_of_npz(path: str, *, has_label: bool) -> dict[str, Value] | None:
+    """Read the arrays of an .npz file by name; None if there are fewer than two.
+
+    An array without axes is a number or text. One with a usual name ("label", "y", …) is the class
+    `label`, or "npz.label" if the record already has a label.
+
+    Raises:
+        RecordError: An array has an invalid header.
+    """
+    files: dict[str, str] = {}
+    with contextlib.suppress(RecordError):  # the reader of arrays reports it
+        files = array_files(path)
+    if len(files) < 2:
+        return None
+    features: dict[str, Value] = {}
+    for feature, file in sorted(files.items(), key=lambda item: item[1]):
+        value = _value_of_array(storage.resolved(file), feature)
+        is_label = isinstance(value, ClassLabel)
+        if is_label and not has_label and "label" not in features:
+            feature = "label"
+        elif feature == "label":
+            feature = "npz.label"
+        features[feature] = value
+    return features
+
+
+def _value_of_array(path: str, name: str) -> Value:
+    data = storage.read_start(path, _HEADER_BYTES)
+    header = array_header(io.BytesIO(data))
+    if header.shape or header.dtype.kind not in "biufU":
+        return Array(file=FileRef(path=path))
+    if not header.num_bytes:
+        return ""
+    part = FileRef(path=path, offset=header.offset, length=header.num_bytes)
+    value = np.frombuffer(storage.read_bytes(part, _MAX_VALUE_BYTES), header.dtype)[0].item()
+    is_class = name.lower() in LABELS.of_rows and header.dtype.kind in "biuU"
+    return ClassLabel(class_name(value)) if is_class else value
+
 
 _PLACES_OF_LISTS = ("", "meta")
 _LINES_LOOKED_AT = 10
@@ -96,18 +163,13 @@ class ReadClassFolders(beam.PTransform):
         listed = pipeline | ListNames(root, ignored=self.ignored)  # bytes
         by_kind = (
             listed
-            | "LookAtFiles" >> beam.Map(look_into, pattern)  # StructureByKind
+            | "LookAtFiles" >> beam.Map(lambda batch: structures(unpack(batch), pattern))
             | "MergeLooks" >> Merge(merged)  # StructureByKind
             | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # StructureByKind
         )
         return listed | "MakeRecords" >> beam.FlatMap(
             records_of, root, pattern, AsSingleton(by_kind), is_whole=self.is_whole
         )  # Record | Rejected
-
-
-def look_into(batch: bytes, pattern: PathPattern | None) -> StructureByKind:
-    """Find the structure of the files of a batch."""
-    return structures(unpack(batch), pattern)
 
 
 def checked(
@@ -155,7 +217,6 @@ def records_of(
 def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
-    """Make the record of a file with the split and the class of its folder."""
     if place is None:
         raise RecordError(
             "no class folder",
@@ -179,19 +240,14 @@ def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
                 return features
     file = FileRef(path=path)
     if kind == "text":  # read when needed
-        return {kind: Deferred(file=file, read=decoded_text)}
+        read = functools.partial(storage.decoded, path="the text")
+        return {kind: Deferred(file=file, read=read)}
     return {kind: OF_FILE[kind](file=file)}
-
-
-def decoded_text(data: bytes) -> str:
-    """Decode the UTF-8 text of a file; raise RecordError if it is not UTF-8."""
-    return storage.decoded(data, "the text")
 
 
 def _matched_record(
     relative: str, path: str, kind: str, pattern: PathPattern, structure: Structure
 ) -> Record:
-    """Make the record of a file by matching its path with the pattern."""
     if (texts := pattern.match(relative)) is None:
         raise RecordError(
             "does not match the pattern",
@@ -265,7 +321,6 @@ def _is_of_many(tree: Tree, kind: str) -> bool:
 def _understood(
     tree: Tree, inner: Tree, structure: Structure, lists: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the summary."""
     number = f"{tree.at_least}{counted(structure.number, NOUNS[structure.kind])}"
     depth = structure.class_depth
     if depth is None:
@@ -295,7 +350,6 @@ def split_lists(tree: Tree, home: str) -> dict[str, str]:
 
 
 def _names_files(path: str, classes: Sequence[str]) -> bool:
-    """Whether a list begins with paths in class folders."""
     lines = head(path).decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
     folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
     return bool(folders) and all(not {*classes}.isdisjoint(folder) for folder in folders)

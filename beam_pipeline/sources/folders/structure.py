@@ -81,7 +81,6 @@ class Structure:
 
     @property
     def _named(self) -> set[str]:
-        """The folders in the position of classes."""
         depth = self.class_depth
         return {place[depth] for place in self.folders if depth is not None and len(place) > depth}
 

@@ -14,7 +14,6 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, FileRef, Map
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
@@ -32,11 +31,11 @@ from beam_pipeline.sources.paths import (
     folder,
     has_image_suffix,
     input_folder,
+    name_of,
     shared_name,
     suffix,
 )
-from beam_pipeline.sources.references import name_of
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Ignored, Tree
 from tfrecord_dataset.format.split_names import split_of_folders
 
 _MAPS_LOOKED_INTO = 16
@@ -190,7 +189,6 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
 
 
 def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
-    """Return two folders with maps of the same image, if there are any."""
     first: dict[str, str] = {}
     for path in maps:
         other = folder(first.setdefault(names.image_keys(path)[-1], path))
@@ -232,12 +230,10 @@ class _Images:
 
 
 def _maps(tree: Tree, files: MaskFiles) -> list[str]:
-    """The maps of a tree by their names, sorted."""
     return sorted(filter(files.annotates, tree.files()))
 
 
 def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[MapSample]:
-    """Sample the pixels of the files that are images."""
     for path in paths:
         with contextlib.suppress(RecordError):  # rejected by name later
             data = storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES)

@@ -100,7 +100,6 @@ def _color_lines(line: re.Pattern[str], rows: Sequence[str]) -> Classes | None:
 
 
 def _of_colors(rows: Sequence[Sequence[str]]) -> Classes | None:
-    """Make classes of (name, red, green, blue)."""
     if not all(_LEVEL.fullmatch(text) and int(text) < 256 for row in rows for text in row[1:]):
         return None
     colors = tuple((int(red), int(green), int(blue)) for _, red, green, blue in rows)
@@ -117,16 +116,10 @@ def _numbered(rows: Sequence[Sequence[str]]) -> Classes | None:
 
 
 _FORMS: Mapping[str, Callable[[Sequence[str]], Classes | None]] = {
-    "class_dict.csv": _csv,
-    "_classes.csv": _csv,
-    "classes.csv": _csv,
-    "labels.csv": _csv,
+    **dict.fromkeys(("class_dict.csv", "_classes.csv", "classes.csv", "labels.csv"), _csv),
     "label_colors.txt": functools.partial(_color_lines, _COLOR_LINE),
     "labelmap.txt": functools.partial(_color_lines, _CVAT_LINE),
-    "classes.txt": _lines,
-    "class_names.txt": _lines,
-    "labels.txt": _lines,
-    "codes.txt": _lines,
+    **dict.fromkeys(("classes.txt", "class_names.txt", "labels.txt", "codes.txt"), _lines),
 }
 
 

@@ -78,16 +78,12 @@ def unmarked(name: str) -> str:
 
 def common_name(name: str) -> str:
     """The common part of the names of an image and its map, without suffix."""
-    return _bare(_OF_DEPTH.sub("", unmarked(_OF_LABELS.sub("", name))))
+    return _OF_IMAGE.sub("", _OF_DEPTH.sub("", unmarked(_OF_LABELS.sub("", name))))
 
 
 def name_of_image(path: str) -> str:
     """Return the name that an image and all of its maps share."""
     return _without_split(common_name(_name(path)), path)
-
-
-def _bare(name: str) -> str:
-    return _OF_IMAGE.sub("", name)
 
 
 def _name(path: str) -> str:
@@ -102,14 +98,14 @@ def _without_split(name: str, path: str) -> str:
 
 def image_key(image: str) -> str:
     """Key of an image for its maps."""
-    return f"{role_of(folder(image)).shared}/{_bare(_name(image))}"
+    return f"{role_of(folder(image)).shared}/{_OF_IMAGE.sub('', _name(image))}"
 
 
 def image_keys(path: str) -> list[str]:
     """Possible keys of a map's image, the map's own name first."""
     shared, name = role_of(folder(path)).shared, _name(path)
     bare = _without_split(unmarked(_OF_LABELS.sub("", name)), path)
-    likely = (_bare(name), _bare(bare), common_name(name))
+    likely = (_OF_IMAGE.sub("", name), _OF_IMAGE.sub("", bare), common_name(name))
     return [f"{shared}/{each}" for each in dict.fromkeys(likely)]
 
 

@@ -12,7 +12,7 @@ from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of, mask_of_runs
 from beam_pipeline.media.images import size_in_file
 from beam_pipeline.records import FileRef, Mask, Objects
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.columns import CORNERS, LABELS, attribute_name
 from beam_pipeline.sources.tables.labels import is_stated, label_name, named_class
 from beam_pipeline.sources.tables.roles import Roles

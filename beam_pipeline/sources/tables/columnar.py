@@ -21,7 +21,7 @@ from beam_pipeline.errors import DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.media import audio_formats, other_formats
 from beam_pipeline.sources.json_items import is_deep
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
 from beam_pipeline.sources.tables.columns import BOXES, lowered
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (

@@ -22,8 +22,8 @@ from beam_pipeline.records import (
     Value,
 )
 from beam_pipeline.schema.conformance import check_number
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.labels import (
     OF_COLUMNS,

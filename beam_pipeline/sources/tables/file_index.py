@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.paths import joined, media_kind, stem
+from beam_pipeline.sources.tree import NOTHING, Ignored
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 # Files of one name that are compared if none of them is in the folder that is named.

@@ -21,10 +21,10 @@ from beam_pipeline.sources.paths import (
     is_submission,
     joined,
     media_kind,
+    name_of,
     suffix,
     uncompressed,
 )
-from beam_pipeline.sources.references import name_of
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list

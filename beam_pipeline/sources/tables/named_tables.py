@@ -22,7 +22,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError, several_tables_inside
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
 from beam_pipeline.sources.tables.columnar import declaration_of_bytes
 from beam_pipeline.sources.tables.columns import there_are
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables

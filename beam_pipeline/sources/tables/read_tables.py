@@ -20,12 +20,8 @@ from beam_pipeline.rows import Rows, by_row, rows_of
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import below, folder, stem, suffix, uncompressed
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import below, folder, name_of, parent, stem, suffix, uncompressed
+from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.boxes import boxes_from_lists, boxes_from_rows, objects_from_runs
 from beam_pipeline.sources.tables.columns import TableOptions
@@ -44,6 +40,7 @@ from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import is_large, is_whole, merge_kinds
+from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
 from tfrecord_dataset.format.inflation import TOO_LARGE
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 

@@ -16,11 +16,10 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import NamingFile
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.labels import class_name, classes_marked
+from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
 from beam_pipeline.sources.unpacking import place_of
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 

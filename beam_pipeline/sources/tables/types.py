@@ -22,7 +22,7 @@ from beam_pipeline.kinds.numbers import Rounding, rounding
 from beam_pipeline.records import Array, Value
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import is_deep
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 Scalar = type[int] | type[float] | type[str]
 _WIDTH: dict[Scalar, int] = {int: 0, float: 1, str: 2}

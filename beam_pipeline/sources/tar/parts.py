@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive.paths import Member
 from beam_pipeline.running.pickling import fast_pickle
-from beam_pipeline.sources.malformed import malformed
 from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
 from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
 from tfrecord_dataset.format.feature import Feature
@@ -89,7 +89,6 @@ def values_of(part: Part) -> Iterator[tuple[str, Any]]:
 
 
 def _members(value: Any) -> dict[str, Any]:
-    """Return the members of a JSON object; any other value is a single unnamed member."""
     return value if isinstance(value, dict) else {"": value}
 
 
@@ -128,14 +127,7 @@ def read_part(
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
 ) -> Part:
-    """Make the part of a member, with its value if small.
-
-    Args:
-        member: A member of a record.
-        extension: The member's extension.
-        read: Reads (offset, length) of the tar.
-        schema: The declared features.
-    """
+    """Make the part of a member, with its value if small; `read` reads (offset, length)."""
     form = form_of(extension, schema)
     value, problem = None, member.problem
     try:
@@ -155,7 +147,6 @@ def read_part(
 
 
 def _shortened(value: Any, form: str) -> Any:
-    """Replace the long values of a long member by LongValue."""
     if form == "text":
         return LongValue(kind_of_text(value))
     return {

@@ -17,10 +17,9 @@ from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.sources.archives import is_tree, names_tree_of_split
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
-from beam_pipeline.sources.paths import left_out, suffix
+from beam_pipeline.sources.paths import suffix
+from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tables.columns import ValueOptions, value_options
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import (
@@ -30,7 +29,7 @@ from beam_pipeline.sources.tar.records import (
     merge_member_kinds,
     record_of_parts,
 )
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, Tree, find_files
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 
 # A member takes a kilobyte or more in the tar, and dozens of bytes as an entry.

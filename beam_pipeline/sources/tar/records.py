@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
-from beam_pipeline.sources.input_files import InputFile
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.columns import (
     LABELS,
     ValueOptions,
@@ -35,6 +34,7 @@ from beam_pipeline.sources.tar.parts import (
     text_of,
     values_of,
 )
+from beam_pipeline.sources.tree import InputFile
 from tfrecord_dataset.format.feature import Feature
 
 MemberKinds = dict[str, Kind | None]

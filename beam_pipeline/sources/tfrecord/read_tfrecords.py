@@ -16,17 +16,16 @@ from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
 from beam_pipeline.running.gathering import Share
-from beam_pipeline.sources.ignored import NOTHING, Ignored
 from beam_pipeline.sources.layout import Claim, Rank, claim_of_files, source_layout
-from beam_pipeline.sources.paths import folder, joined, left_out, suffix
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import folder, joined, name_of, suffix
+from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tfrecord.record_files import (
     RecordFile,
     find_record_files,
     has_record_name,
     kind_of_file,
 )
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
 from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
@@ -66,8 +65,7 @@ def refuse_conversions(config: BuildConfig) -> None:
 def with_key_of(feature: Feature, keys: Collection[str]) -> Feature:
     """Return `feature` with its key in the records, bare if it has no further keys.
 
-    Raises:
-        ConfigError: The records have no such key.
+    Raises ConfigError if the records have no such key.
     """
     with_key = feature_keys.with_key_of(feature, keys, (feature.name,))
     if with_key is not None:

@@ -9,9 +9,8 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import map_threads
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import name_of, parent
+from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
 from tfrecord_dataset.format.frames import HEADER_BYTES, starts_frame
 from tfrecord_dataset.format.split_names import TFDS_NAME, splits_of_record_files
 

@@ -17,7 +17,7 @@ from beam_pipeline.sources.gather import (
     gathered,
     in_batches,
 )
-from beam_pipeline.sources.input_files import InputFile
+from beam_pipeline.sources.tree import InputFile
 
 
 def numbers_by_key(file):

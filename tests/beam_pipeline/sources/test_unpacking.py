@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from pathlib import Path
 
 import pytest
 from fresh_python import printed
@@ -19,20 +20,15 @@ def packed(tmp_path):
     return path
 
 
-def read(path):
-    with open(path, "rb") as handle:
-        return handle.read()
-
-
 def test_what_is_unpacked_is_taken_until_the_input_changes(packed, tmp_path):
     scratch = str(tmp_path / "scratch")
     path = unpack_gzip(str(packed), scratch)
-    assert read(path) == CONTENT
+    assert Path(path).read_bytes() == CONTENT
     before = os.stat(path).st_ino
     assert unpack_gzip(str(packed), scratch) == path
     assert os.stat(path).st_ino == before
     packed.write_bytes(gzip.compress(b"other"))
-    assert read(unpack_gzip(str(packed), scratch)) == b"other"
+    assert Path(unpack_gzip(str(packed), scratch)).read_bytes() == b"other"
 
 
 def test_damaged_gzip_leaves_nothing(packed, tmp_path):

@@ -1,13 +1,36 @@
-"""Files that no record, annotation or reject accounts for are rejected once."""
+"""Files of a tree: listed in batches, and rejected once if no element accounts for them."""
 
 import apache_beam as beam
+import pytest
 from apache_beam.pipeline import PipelineVisitor
 from eager_runner import yielded
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef, Image, Record, Rejected
+from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.inputs import find_input, source_of
+from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.unread import AccountForFiles, not_read
+from tfrecord_dataset.store.listing import paths_in
+
+
+@pytest.mark.parametrize(
+    ("folders", "expected"),
+    [
+        pytest.param([""], ["1.jpg", "a/2.jpg", "a/b/3.jpg", "c/4.jpg"], id="all"),
+        pytest.param(["a/b", "c"], ["a/b/3.jpg", "c/4.jpg"], id="some folders"),
+        pytest.param(["a"], ["a/2.jpg", "a/b/3.jpg"], id="a folder with folders"),
+    ],
+)
+@pytest.mark.parametrize("place", ["local", "remote"])
+def test_list_names(tmp_path, bucket, place, folders, expected):
+    root = str(tmp_path) if place == "local" else f"{bucket[0]}/input"
+    for path in ("1.jpg", "a/2.jpg", "a/b/3.jpg", "c/4.jpg"):
+        storage.make_dirs(f"{root}/{path}".rpartition("/")[0])
+        storage.write_bytes(f"{root}/{path}", b"")
+    batches = yielded(ListNames(root, folders))
+    assert sorted(path for batch in batches for path in paths_in(unpack(batch))) == expected
 
 
 class Elements(beam.PTransform):

@@ -11,7 +11,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.problems import Problem
-from beam_pipeline.sources.annotations.image_files import (
+from beam_pipeline.sources.annotations.item_files import (
     NEXT_TO_IMAGES,
     AnnotationFile,
     base_of,
@@ -19,9 +19,8 @@ from beam_pipeline.sources.annotations.image_files import (
 )
 from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.layout import Claim, Rank
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, stem, suffix, uncompressed
-from beam_pipeline.sources.references import name_of, parent
+from beam_pipeline.sources.paths import folder, name_of, parent, stem, suffix, uncompressed
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_name
 from tfrecord_dataset.store.urls import unsigned
@@ -183,7 +182,6 @@ def _kind(relative: str) -> str:
 
 
 def _without_unions(files: list[str]) -> list[str]:
-    """Drop the trainval file if there are files for both train and val."""
     splits = [(split_of_name(file) or "").lower() for file in files]
     is_union = {"train", "val"} <= {*splits}
     pairs = zip(files, splits, strict=True)
@@ -193,6 +191,11 @@ def _without_unions(files: list[str]) -> list[str]:
 def _image_set(relative: str) -> str:
     """Name of a file's image set: "train2017"."""
     return _IMAGE_SET.sub("", stem(relative))
+
+
+def plain_id(value: Any) -> Any:
+    """Convert a whole-number id to int: some tools write 17.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -218,13 +221,9 @@ class FileFacts:
     is_damaged: bool = False
 
     def add_category(self, category: Any) -> None:
-        """Add an item of "categories".
-
-        Raises:
-            RecordError: "malformed annotation".
-        """
+        """Add an item of "categories"; raise RecordError if it is malformed."""
         number, name, points = map(as_object(category).get, ("id", "name", "keypoints"))
-        number = int(number) if isinstance(number, float) and number.is_integer() else number
+        number = plain_id(number)
         if not isinstance(number, int) or not isinstance(name, str):
             raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
         name = name.strip()
@@ -234,11 +233,7 @@ class FileFacts:
             self.keypoints[number] = tuple(map(str, points))
 
     def find_maps(self) -> None:
-        """Find the folder of panoptic maps.
-
-        Raises:
-            RecordError: There is no folder, or there are too many categories for maps.
-        """
+        """Find the folder of panoptic maps; raise RecordError if there is none."""
         if len(self.names) > IGNORED:
             raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
         name, path = stem(self.file.relative), self.file.path

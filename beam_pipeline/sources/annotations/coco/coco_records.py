@@ -34,11 +34,11 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     CLASSES,
     PANOPTIC,
     FileFacts,
+    plain_id,
 )
 from beam_pipeline.sources.annotations.shapes import around, as_object, sized, stated_size
-from beam_pipeline.sources.left_behind import not_kept
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.references import name_of
+from beam_pipeline.sources.paths import name_of
+from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 
@@ -199,7 +199,6 @@ def _as_boxes(stated: Sequence[Any]) -> Sequence[Any]:
 
 
 def _are_polygons(segmentation: Any) -> bool:
-    """Whether a segmentation is a list of lists of numbers."""
     with contextlib.suppress(TypeError, OverflowError):
         are_lists = type(segmentation) is list and {*map(type, segmentation)} == {list}
         return are_lists and packed_ring(itertools.chain(*segmentation)) is not None
@@ -211,11 +210,6 @@ def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
     if item.keys() <= kept:
         return ()
     return tuple(sorted(name for name in item.keys() - kept if item[name] not in _UNSAID))
-
-
-def plain_id(value: Any) -> Any:
-    """Convert a whole-number id to int: some tools write 17.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def elements_of(
@@ -232,9 +226,7 @@ def elements_of(
     Args:
         key: "<file>\\0<image id>".
         values: `ImageItem` and `Said`, in the order of their files.
-        annotations: Its object annotations.
         facts: File-level facts, by file name.
-        box_format: Format of the boxes.
         keeps_ids: Whether records keep the ids: no split has two files, whose ids could clash.
     """
     file, _, image_id = key.partition("\0")
@@ -377,7 +369,6 @@ class _Gathering:
         return malformed(f"{self._image.key}: annotation {self._stated.ids[at]}: {detail}")
 
     def _check(self, values: Sequence[Any], fits: Callable[[Any], bool], detail: str) -> None:
-        """Raise an error for the first value that does not fit."""
         if not all(map(fits, values)):
             at = next(at for at, value in enumerate(values) if not fits(value))
             raise self._fault(at, detail.format(repr(values[at])[:200]))
@@ -392,7 +383,6 @@ class _Gathering:
         return masks
 
     def _polygons(self) -> Outlines:
-        """Return the polygons that have three or more corners."""
         polygons = self._stated.polygons
         if not polygons.coordinates:
             return polygons
@@ -541,7 +531,6 @@ def _are_triples(points: Any) -> bool:
 
 
 def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
-    """Captions of an image in file order, without blank ones."""
     for file, name in ((each.file, each.value) for each in said if each.kind == NAME):
         called = name_of(name.replace("\\", "/"))
         if composed(called) != composed(name_of(path)):

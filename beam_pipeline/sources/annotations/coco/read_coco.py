@@ -31,6 +31,7 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     FileFacts,
     claim_coco,
     coco_files,
+    plain_id,
 )
 from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
@@ -42,14 +43,13 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
     by_image,
     elements_of,
     other_names,
-    plain_id,
 )
-from beam_pipeline.sources.annotations.image_files import Images
+from beam_pipeline.sources.annotations.item_files import Images
 from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.gather import Entry, gathered
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
-from beam_pipeline.sources.malformed import malformed
+from beam_pipeline.sources.rejects import malformed
 
 # One worker holds a bucket, which takes several times this size in memory.
 _BUCKET_BYTES = 8 << 20
@@ -181,7 +181,6 @@ class _Reader:
             self.facts.find_maps()
 
     def _elements(self) -> Iterator[Element]:
-        """Yield file-level elements, once for the whole pipeline."""
         yield from self._rejects
         facts = self.facts
         if not facts.is_damaged and facts.names and facts.shows in (BOXES, CLASSES, PANOPTIC):
@@ -269,7 +268,6 @@ class _Reader:
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:
-    """Infer the content of a file from its first annotation."""
     if "segments_info" in annotation:
         return PANOPTIC
     of_objects = _OF_OBJECTS & annotation.keys()

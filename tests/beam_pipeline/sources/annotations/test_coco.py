@@ -16,16 +16,13 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
     by_image,
     elements_of,
 )
-from beam_pipeline.sources.annotations.image_files import split_of_file
+from beam_pipeline.sources.annotations.item_files import split_of_file
 
 
 @pytest.mark.parametrize(
     ("relative", "split"),
     [
-        ("annotations/instances_train2017.json", "train"),
         ("annotations/instances_test-dev2017.json", "test"),
-        ("Validation.json", "Validation"),
-        ("annotations/instances_default.json", None),
         ("train/annotations.json", "train"),
         ("fold3/_annotations.coco.json", "fold3"),
         ("fold3/annotations.json", None),
@@ -85,22 +82,16 @@ def test_annotations_of_an_image_meet(blocks, bbox):
         pytest.param(1, [CAT | {"bbox": [HUGE, 1, 1, 1]}], "bbox [1111", id="no float, a box"),
         pytest.param(1, [CAT | {"area": HUGE}], "area 1111", id="no float, an area"),
         pytest.param(1, [CAT] * 11, "more than 10 boxes of one image", id="many boxes"),
+        pytest.param(1, [{"id": 5, "category_id": None}], "has no category_id", id="no class"),
         pytest.param(1000, [], "id 1 is given to a/1.jpg, a/1.jpg, a/1.jpg, … (1,000 images)"),
     ],
 )
-def test_bounds(monkeypatch, number, items, detail):
+def test_what_an_image_cannot_have(monkeypatch, number, items, detail):
     monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
     file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
-    facts = {"a.json": FileFacts(file=file, shows=BOXES, names={1: "cat"})}
+    shows = BOXES if not items or "bbox" in items[0] else CLASSES
+    facts = {"a.json": FileFacts(file=file, shows=shows, names={1: "cat"})}
     found = elements_of("a.json\0" + "1", [PICTURE] * number, Annotations.of(items), facts)
     rejects = [element for element in found if isinstance(element, Rejected)]
     assert len(rejects) == number
     assert all(detail in reject.detail for reject in rejects)
-
-
-def test_an_image_whose_annotation_has_no_class():
-    file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
-    facts = {"a.json": FileFacts(file=file, shows=CLASSES, names={1: "cat"})}
-    annotations = Annotations.of([{"id": 5, "category_id": None}])
-    reject, _ = elements_of("a.json\0" + "1", [PICTURE], annotations, facts)
-    assert (reject.reason, reject.detail) == ("malformed annotation", "has no category_id")

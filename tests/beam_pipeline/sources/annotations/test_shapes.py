@@ -5,11 +5,9 @@ import json
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.annotations.createml import CreateMlFiles
+from beam_pipeline.sources.annotations.json_item_files import CreateMlFiles, VottFiles
+from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles, SuperviselyFiles
 from beam_pipeline.sources.annotations.label_studio import LabelStudioFiles
-from beam_pipeline.sources.annotations.labelme import LabelMeFiles
-from beam_pipeline.sources.annotations.supervisely import SuperviselyFiles
-from beam_pipeline.sources.annotations.vott import VottFiles
 
 HUGE = 10**400
 SIDES = dict.fromkeys(("left", "top", "x", "y", "width", "height"), 1)

@@ -7,15 +7,15 @@ import pytest
 from cases.reading import elements_of
 from eager_runner import yielded
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Record, composed
 from beam_pipeline.running.buckets import Buckets, gather
-from beam_pipeline.sources.annotations import labelme, side_files
-from beam_pipeline.sources.annotations.kitti import KittiFiles
-from beam_pipeline.sources.annotations.labelme import LabelMeFiles
+from beam_pipeline.sources.annotations import json_side_files, side_files
+from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles
+from beam_pipeline.sources.annotations.line_files import KittiFiles
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
 from beam_pipeline.sources.annotations.voc import VocFiles
-from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles
+from beam_pipeline.sources.annotations.yolo import YoloConfig, YoloFiles, parse_labels, read_config
 from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
 
@@ -79,7 +79,7 @@ def test_texts_elsewhere_are_not_labels_of_kitti(make_tree):
 
 
 def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
-    monkeypatch.setattr(labelme, "MAX_BYTES", 400)
+    monkeypatch.setattr(json_side_files, "MAX_BYTES", 400)
 
     def made(**members):
         shape = {"label": "cat", "points": [[1, 2], [9, 3], [4, 8]], "shape_type": "polygon"}
@@ -106,3 +106,22 @@ def test_thousands_of_images_of_one_name_are_not_compared_with_each_annotation(m
     annotations = [("", f"{n}/xml/y/{n}.xml", "image.jpg") for n in range(9)]
     assert {*pair([*images, *annotations], VocFiles())} == {*images, *annotations}
     assert max(calls[image] for image, _, _ in images) < 4
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ("names: [" + "a, " * 400_000, "file too large"),
+        ("kpt_shape: [1000000000000, 3]\nflip_idx: [0]\nnames: []", "from 0 to 999999999999 once"),
+    ],
+)
+def test_a_description_of_yolo_has_a_bound(make_tree, stated, message):
+    with pytest.raises(ConfigError, match=message):
+        read_config(Tree(make_tree({"data.yaml": stated})))
+
+
+def test_a_label_file_has_a_bound_of_boxes(monkeypatch):
+    monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
+    assert len(parse_labels(BOX * 10, YoloConfig()).boxes) == 10
+    with pytest.raises(RecordError, match="more than 10 boxes of one image"):
+        parse_labels(BOX * 11, YoloConfig())

@@ -1,7 +1,7 @@
 import pytest
 
-from beam_pipeline.sources.ignored import Ignored
 from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tree import Ignored
 
 KEYS = (
     *("images/cat/1.jpg", "images/dog/1.jpg", "images/dog/2.png", "images/é.jpg"),

@@ -1,4 +1,4 @@
-"""Detect the layout of single files and patterns; limits on listing a tree to detect one."""
+"""Files of an input, and the layout detected by listing few of them."""
 
 import gzip
 import os
@@ -7,11 +7,53 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.inputs import detect
 from beam_pipeline.sources.paths import stem, suffix
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import Tree, find_files
 from tfrecord_dataset.format.frames import framed
+
+
+def is_tar(name):
+    return name.endswith(".tar")
+
+
+def found(path):
+    return {file.relative: file.path for file in find_files(str(path), is_tar)}
+
+
+@pytest.fixture
+def tars(tmp_path):
+    for name in ("b/1.tar", "a/2.tar", "3.tar", "README", ".hidden.tar", "odd [1].tar"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("", ["3.tar", "a/2.tar", "b/1.tar", "odd [1].tar"], id="tars"),
+        pytest.param("a/2.tar", ["2.tar"], id="file"),
+        pytest.param("README", ["README"], id="a file of another name, given itself"),
+        pytest.param("odd [1].tar", ["odd [1].tar"], id="a file that looks like a pattern"),
+        pytest.param("*.tar", ["3.tar", "odd [1].tar"], id="pattern"),
+        pytest.param("[ab]/?.tar", ["a/2.tar", "b/1.tar"], id="pattern of folders"),
+        pytest.param("**/*", ["3.tar", "a/2.tar", "b/1.tar", "odd [1].tar"], id="all levels"),
+        pytest.param("a/*.tar", ["2.tar"], id="keys start behind the last whole tars"),
+    ],
+)
+def test_find_files(tars, path, expected):
+    files = found(tars / path if path else tars)
+    assert list(files) == expected
+    assert all(absolute.endswith(relative) for relative, absolute in files.items())
+
+
+@pytest.mark.parametrize("path", ["x.tar", "*.npz", "a/*.txt"])
+def test_no_such_file(tars, path):
+    with pytest.raises(ConfigError, match="has no such file"):
+        found(tars / path)
 
 
 def detected(path, layout="auto"):

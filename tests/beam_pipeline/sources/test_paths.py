@@ -3,7 +3,7 @@
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.references import locate, name_of, parent
+from beam_pipeline.sources.paths import locate, name_of, parent
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
-"""The layout `labelme`: a JSON file per image, with the shapes drawn on it.
+"""A JSON file per image: the layouts `labelme` and `supervisely`.
 
-Source of the format: https://github.com/wkentaro/labelme, labelme/_label_file.py.
+Sources of the formats: https://github.com/wkentaro/labelme, labelme/_label_file.py;
+https://docs.supervisely.com/data-organization/00_ann_format_navi.
 """
 
 import base64
 import dataclasses
 import posixpath
 import re
+import zlib
 from typing import Any
 
 from beam_pipeline.errors import naming
@@ -24,8 +26,8 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
 )
 from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
-from beam_pipeline.sources.malformed import malformed
-from beam_pipeline.sources.paths import folder, joined, place_of, split_at
+from beam_pipeline.sources.paths import folder, has_image_suffix, joined, place_of, split_at, stem
+from beam_pipeline.sources.rejects import malformed
 
 _SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
@@ -73,7 +75,7 @@ class LabelMeFiles(SideFiles):
                 continue
             is_grouped = group is not None and group in of_points
             with naming(f"shape {place} ({shape.get('label')!s:.80})"):
-                _add(shapes, kind, shape, group)
+                _add_shape(shapes, kind, shape, group)
             if is_grouped and kind != "point":
                 shapes.group(group)
             kept = _KEPT | {"group_id"} if is_grouped else _KEPT
@@ -100,13 +102,12 @@ def _group(shape: dict[str, Any]) -> int | str | None:
     return group if isinstance(group, int | str) and group != "" else None
 
 
-def _add(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | None) -> None:
+def _add_shape(shapes: Shapes, kind: str, shape: dict[str, Any], group: int | str | None) -> None:
     label, corners = shape.get("label") or "", corners_of(shape.get("points"))
     if len(corners) < 2 * _FEWEST[kind]:
         raise malformed(f"{len(corners) // 2} points; a {kind} has {_FEWEST[kind]} or more")
     if kind == "point":
-        seen = [(x, y, 2.0) for x, y in zip(corners[::2], corners[1::2], strict=True)]
-        shapes.loose_points(label, seen, group)
+        shapes.loose_points(label, corners, group)
     elif kind == "polygon":
         shapes.polygon(label, [corners])
     elif kind == "rotation":  # from X-AnyLabeling
@@ -130,5 +131,67 @@ def _says(value: Any) -> bool:
     return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
 
 
-_SIGN = ".json files of LabelMe next to their images"
-LAYOUT = side_file_layout("labelme", _SIGN, LabelMeFiles(), _SHAPES, ["points"])
+_LABELME_SIGN = ".json files of LabelMe next to their images"
+LABELME = side_file_layout("labelme", _LABELME_SIGN, LabelMeFiles(), _SHAPES, ["points"])
+
+
+_MOST_BYTES = 1 << 26  # of a mask's PNG
+_GEOMETRY = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
+
+
+@dataclasses.dataclass(frozen=True)
+class SuperviselyFiles(SideFiles):
+    """JSON files: ann/a.jpg.json annotates img/a.jpg."""
+
+    suffix = "json"
+    noun = "JSON file"
+    home = "ann"
+    image_home = "img"
+
+    points: str = OBJECTS
+
+    def common_name(self, path: str) -> str:
+        name = super().common_name(path)
+        return stem(name) if has_image_suffix(name) else name
+
+    def image_keys(self, annotation: str, name: str) -> list[str]:
+        return [place_of(annotation.removesuffix(".json"), self.home)]
+
+    def parse(self, data: bytes, annotation: str) -> Parsed:
+        value = parse_json(data)
+        size, objects = members(value, size=dict, objects=list)
+        shapes = Shapes(stated_size(size.get("width"), size.get("height")), points=self.points)
+        shapes.left += ["image tags"] * bool(value.get("tags"))
+        for one in map(as_object, objects):
+            _add_object(shapes, str(one.get("geometryType")), one.get("classTitle") or "", one)
+            shapes.left += ["tags"] * bool(one.get("tags"))
+        return shapes.parsed()
+
+
+def _add_object(shapes: Shapes, kind: str, label: str, one: dict[str, Any]) -> None:
+    if kind == "bitmap":  # a PNG placed at its origin, compressed by zlib, in base64
+        bitmap: Any = one.get("bitmap")
+        try:
+            (left, top), stated = map(int, bitmap["origin"]), base64.b64decode(bitmap["data"])
+            png = zlib.decompressobj().decompress(stated, _MOST_BYTES)
+        except (TypeError, ValueError, KeyError, zlib.error) as error:
+            raise malformed(f"the bitmap {bitmap!r:.80} is not a PNG at an origin") from error
+        shapes.mask(label, *drawn_mask(png, left, top, shapes.size))
+    elif kind in ("rectangle", "polygon", "point"):
+        points = as_object(one.get("points"))
+        points |= {"interior": points.get("interior") or []}
+        exterior, holes = members(points, exterior=list, interior=list)
+        corners = corners_of(exterior)
+        if kind == "point":
+            shapes.loose_points(label, corners)
+        elif kind == "polygon":
+            shapes.left += ["hole of a polygon"] * len(holes)
+            shapes.polygon(label, [corners])
+        else:
+            shapes.box(label, around([corners]))
+    else:
+        shapes.left.append(kind)
+
+
+_SIGN = "ann/*.json and img/ of Supervisely"
+SUPERVISELY = side_file_layout("supervisely", _SIGN, SuperviselyFiles(), _GEOMETRY, ["points"])

@@ -1,13 +1,46 @@
-"""Values that `--path-pattern` finds in paths, and invalid patterns."""
+"""Class folders: their roles, path patterns, links and remote folders."""
 
 import re
+from pathlib import Path
 
 import pytest
+from eager_runner import yielded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.folders.pattern import parse_pattern
+from beam_pipeline.sources.folders.read_folders import ReadClassFolders
+from beam_pipeline.sources.folders.structure import main_structure, merged, structures
+
+
+def structure_of(paths):
+    folders = [(folder, [name]) for folder, _, name in (path.rpartition("/") for path in paths)]
+    found = structures(folders)
+    assert merged(structures([each]) for each in folders) == found
+    return main_structure(found)
+
+
+# Files | whether their first folders are splits | class folders.
+TREES = """
+cat/1.jpg dog/1.jpg | False | cat dog
+left/1.jpg right/1.jpg | False | left right
+2019/1.jpg 2020/1.jpg | False | 2019 2020
+run/v1/0.jpg walk/v2/0.jpg | False | run walk
+cat/1.jpg masks/1.jpg | False | cat
+train/cat/1.jpg test/dog/1.jpg | True | cat dog
+train/1.jpg test/1.jpg | True |
+train/cat/1.jpg test/1.jpg | True | cat
+1.jpg 2.jpg | False |
+"""
+
+
+@pytest.mark.parametrize("row", TREES.strip().splitlines())
+def test_splits_and_classes(row):
+    paths, in_splits, classes = row.split("|")
+    structure = structure_of(paths.split())
+    assert (str(structure.in_splits), structure.classes) == (in_splits.strip(), {*classes.split()})
 
 
 @pytest.mark.parametrize(
@@ -80,3 +113,38 @@ def test_a_pattern_finds_what_its_regular_expression_does(one, two, three, path)
     expression = "".join("([^/]+?)" if piece == "{}" else piece for piece in pieces)
     found = re.fullmatch(expression, path)
     assert parse_pattern("".join(named)).match(f"{path}.jpg") == (found and found.groups())
+
+
+def test_a_relative_root_gives_absolute_paths(make_tree, monkeypatch):
+    root = make_tree({"cat/1.jpg": ""})
+    monkeypatch.chdir(root)
+    (record,) = yielded(ReadClassFolders(".", one_class=True))
+    assert (record.key, record.features["image"].file.path) == ("cat/1.jpg", f"{root}/cat/1.jpg")
+
+
+def test_links_are_followed_but_not_back_up(make_tree):
+    root = Path(make_tree({"cat/1.jpg": "", "dog/2.jpg": ""}))
+    (root / "cat/all").symlink_to(root)
+    (root / "bird").symlink_to(root / "dog")
+    elements = yielded(ReadClassFolders(str(root)))
+    assert {record.key for record in elements} == {"cat/1.jpg", "dog/2.jpg", "bird/2.jpg"}
+
+
+def test_a_remote_folder_is_listed_in_parts(bucket):
+    url, store = bucket
+    for name in ("train/cat/1.jpg", "train/dog/2.jpg", "test/cat/3.jpg", "4.jpg", "note.txt"):
+        store.put(f"{url}/in/{name}", b"1")
+    store.forget()
+    elements = yielded(ReadClassFolders(f"{url}/in"))
+    records = {element.key: element.split for element in elements if isinstance(element, Record)}
+    assert records == {
+        "train/cat/1.jpg": "train",
+        "train/dog/2.jpg": "train",
+        "test/cat/3.jpg": "test",
+    }
+    rejects = {
+        element.source: element.reason for element in elements if isinstance(element, Rejected)
+    }
+    assert rejects == {"4.jpg": "no class folder"}
+    # Each file is listed once: is_directory, the top level, train and test.
+    assert store.calls["list"] <= 4

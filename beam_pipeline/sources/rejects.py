@@ -1,11 +1,24 @@
-"""Count fields of annotations that no feature keeps (`records.Record.notes`)."""
+"""Rejects and notes that several sources make."""
 
 from collections import Counter
 from collections.abc import Iterable
 
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Rejected
+
 # Limits for notes; other names are counted together.
 _MAX_NAMES = 20
 _MAX_CHARACTERS = 40
+
+
+def malformed(detail: str) -> RecordError:
+    """Return the error for data that violates its format."""
+    return RecordError("malformed annotation", detail)
+
+
+def left_out(source: str, reason: str, detail: str) -> Rejected:
+    """Make a reject, not bad, for a file that is not data or is in the wrong place."""
+    return Rejected(source=source, reason=reason, detail=detail, bad=False)
 
 
 def not_kept(names: Iterable[str]) -> Counter[str]:

@@ -19,8 +19,6 @@ from beam_pipeline.media import arrays
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5, values_of
 from beam_pipeline.records import Array, Consumed, FileRef, Rejected, Value
 from beam_pipeline.sources.folders.structure import main_structure, structures
-from beam_pipeline.sources.ignored import NOTHING, Ignored
-from beam_pipeline.sources.input_files import InputFile, find_files
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, joined, stem, suffix
 from beam_pipeline.sources.splits import without_split
@@ -42,7 +40,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
-from beam_pipeline.sources.tree import Tree
+from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, Tree, find_files
 from beam_pipeline.sources.unpacking import blocks_as_stored, unpacked, with_ranges
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.split_names import is_split
@@ -134,7 +132,6 @@ def _stored(name: str, column: Column, scratch: str) -> Column:
 
 
 def _cells(column: Column, start: int, stop: int) -> list[Value]:
-    """Return the values of rows of a column: numbers, texts, or arrays."""
     path, shape, size, dtype = column.path, column.shape[1:], column.row_bytes, column.dtype
     assert column.offset is not None  # it is unpacked
     begin, end = (column.offset + row * size for row in (start, stop))
@@ -256,7 +253,6 @@ def _names(group: _Group) -> Iterator[str]:
 
 
 def _tables(group: _Group, ignored: Collection[str]) -> list[ArrayTable]:
-    """Make the tables of a group of files; raise RecordError if one cannot be used."""
     if "" in group:
         return list(_tables_of_one(group[""], ignored))
     columns = {}

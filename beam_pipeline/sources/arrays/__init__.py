@@ -1,1 +1,0 @@
-"""Array files with one record per row."""
