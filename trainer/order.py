@@ -78,10 +78,6 @@ class Share:
         rest = int(self.holds(np.arange(num_records % self.batch_size)).sum())
         return num_records // self.batch_size * self.size + rest
 
-    def num_full_batches(self, num_records: int) -> int:
-        """Count the full global batches among the first records of a run."""
-        return num_records // self.batch_size
-
 
 class Order:
     """Order of a split's records, pass after pass; passes count from 0.
@@ -146,13 +142,12 @@ class Order:
 
 
 def permutation(size: int, seed: int, key: int, stream: int) -> Any:
-    """Draw a permutation that is the same on every machine and with every release of NumPy."""
-    return np.argsort(philox(seed, key, stream).random_raw(size), kind="stable")
+    """Draw a permutation that is the same on every machine and with every release of NumPy.
 
-
-def philox(seed: int, key: int, stream: int) -> np.random.Philox:
-    """Draw raw random numbers, which NumPy keeps stable, unlike `Generator.permutation`."""
-    return np.random.Philox(
+    NumPy keeps raw random numbers stable, unlike `Generator.permutation`.
+    """
+    numbers = np.random.Philox(
         key=np.array([seed & _UINT64, key], np.uint64),
         counter=np.array([0, 0, 0, stream], np.uint64),
     )
+    return np.argsort(numbers.random_raw(size), kind="stable")

@@ -62,7 +62,13 @@ def submit(table, tmp_path, start):
 
 
 def test_a_submission(table, submit, tmp_path):
-    (tmp_path / "test.csv").write_text("id,age,zero\nA7,30,0\nB9,50,0\n")
+    (tmp_path / "test.csv").write_text("zero,id,age\n0,A7,30\n0,B9,50\n")
+    code, lines, _ = submit(tmp_path / "test.csv", "source,probability")
+    assert (code, [line[0] for line in lines[1:]]) == (
+        0,
+        [f"{tmp_path}/test.csv:{number}" for number in (1, 2)],
+    )
+    assert lines[1][1] != lines[2][1]
     code, lines, _ = submit(tmp_path / "test.csv", "id,y")
     assert (code, lines[0], [line[0] for line in lines[1:]]) == (0, ["id", "y"], ["A7", "B9"])
     assert {line[1] for line in lines[1:]} <= {"0", "1"}
@@ -82,6 +88,9 @@ def test_no_such_column(table, submit, tmp_path):
         assert "unknown column 'number' in --columns" in err
         assert "number=y" in err
         assert not (tmp_path / "submission.csv").exists()
+    (tmp_path / "short.csv").write_text("age\n30\n")
+    code, _, err = submit(tmp_path / "short.csv", "y")
+    assert (code, "which the model needs, 'zero'" in err) == (2, True)
 
 
 def test_a_number_has_the_name_of_the_target(directory_of, start, tmp_path):

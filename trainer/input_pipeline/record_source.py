@@ -219,7 +219,7 @@ class Records:
         self.num_shared_batches: int | None = None
         if reading.share is not None and self._remaining != tf.data.INFINITE_CARDINALITY:
             assert self._remaining is not None  # such records are read by number
-            self.num_shared_batches = reading.share.num_full_batches(self._remaining)
+            self.num_shared_batches = self._remaining // reading.share.batch_size
             self._remaining = reading.share.num_held(self._remaining)
         self._images = images
 

@@ -37,6 +37,14 @@ _FAULTS: Mapping[str, str] = {
 }
 
 
+# See docs/training.md for measurements.
+HEAD_EPOCHS = 2
+RATE_SHARE = 0.1
+# Adam's averages of squares start at zero for the newly trained layers; until they converge, its
+# steps are up to six times as long.
+WARM_UP_STEPS = 200
+
+
 def check_optimizer(optimizer: keras.optimizers.Optimizer) -> None:
     """Raise ConfigError for a user's optimizer that does not support several replicas."""
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
@@ -173,14 +181,6 @@ class HeadFirst(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict[str, Any]:
         return dict(vars(self))
-
-
-# See docs/training.md for measurements.
-HEAD_EPOCHS = 2
-RATE_SHARE = 0.1
-# Adam's averages of squares start at zero for the newly trained layers; until they converge, its
-# steps are up to six times as long.
-WARM_UP_STEPS = 200
 
 
 def head_steps(config: TrainConfig, steps_per_epoch: int) -> int:

@@ -98,11 +98,8 @@ def test_a_pattern_that_matches_a_whole_dataset_is_answered_with_its_folder(
         opened(f"{tmp_path}/{pattern}")
 
 
-def test_shards_of_a_dataset_open_by_a_pattern(colors):
-    assert trainer.open(f"{colors}/tiny-*.tfrecord-*").num_records("test") > 0
-
-
 def test_missing_shards_are_named(colors, tmp_path):
+    assert trainer.open(f"{colors}/tiny-*.tfrecord-*").num_records("test") == 7
     copy = shutil.copytree(colors, tmp_path / "copy")
     (copy / "tiny-test.tfrecord-00001-of-00003").unlink()
 
@@ -140,9 +137,7 @@ def test_compression_is_seen_past_empty_files(tmp_path, write_records):
     (tmp_path / "a.tfrecord").touch()
     write_records(tmp_path / "b.tfrecord", [{"n": 7}], "GZIP")
 
-    dataset = trainer.open(
-        f"{tmp_path}/*.tfrecord", features={"n": {"kind": "scalar", "dtype": "int64"}}
-    )
+    dataset = trainer.open(f"{tmp_path}/*.tfrecord", features={"n": scalar("int64")})
 
     assert [record["n"] for record in dataset.numpy()] == [7]
 
@@ -271,10 +266,8 @@ def test_wrong_declarations(file, name, declared, message):
 def test_a_key_that_some_records_lack(tmp_path, write_records):
     write_records(tmp_path / "a.tfrecord", [{"n": 5, "m": 1}, {"m": 1}])
 
-    with pytest.raises(
-        trainer.ConfigError, match=r"takes a value of every record or a default, .*none"
-    ):
-        trainer.open(tmp_path / "a.tfrecord", features={"n": {"kind": "scalar", "dtype": "int64"}})
+    with pytest.raises(ConfigError, match=r"takes a value of every record or a default, .*none"):
+        trainer.open(tmp_path / "a.tfrecord", features={"n": scalar("int64")})
 
 
 def test_one_key_is_not_read_in_two_ways(file):

@@ -162,19 +162,6 @@ def test_resuming_what_is_done_prints_it_again(finished, colors, tmp_path, capsy
 
 
 @pytest.mark.slow
-def test_a_damaged_shard_is_exit_3(colors, tmp_path, capsys):
-    data = shutil.copytree(colors, tmp_path / "data")
-    shard = next(data.glob("tiny-validation*"))
-    content = bytearray(shard.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    shard.write_bytes(content)
-
-    assert main(options(data, tmp_path / "run", "--steps-per-epoch", "1")) == 3
-
-    assert "beam-tfrecords verify" in capsys.readouterr().err
-
-
-@pytest.mark.slow
 def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
     more = "--precision mixed_bfloat16 --clip-norm 1 --epochs 1 --steps-per-epoch 2"
     assert main(options(colors, tmp_path, *more.split(), "--validation-split", "none")) == 0
