@@ -4,6 +4,7 @@ import gc
 import hashlib
 import importlib
 import math
+import multiprocessing.util
 import os
 import pickle
 import signal
@@ -71,6 +72,7 @@ def _temporary() -> Iterator[None]:
     Each build scans the system's, which would have thousands of entries. Socket paths must be
     short: pytest's folders are too deep.
     """
+    multiprocessing.util.get_temp_dir()  # at exit it is removed, after the folder below
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # pytest's own stay there
     with (
         tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as folder,
