@@ -59,12 +59,14 @@ def photograph(seed: int) -> bytes:
 def photographs(count: int, first: int = 0) -> pa.Table:
     """Make a table of photographs like Hugging Face's, of three classes in no order."""
     names = ["zebra", "ant", "cat"]
-    told = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": names}}
+    stated = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": names}}
     file = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     images = [{"bytes": photograph(first + n), "path": f"{n}.png"} for n in range(count)]
     labels = pa.array([n % 3 for n in range(count)])
     table = pa.table({"image": pa.array(images, file), "label": labels})
-    return table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": told}})})
+    return table.replace_schema_metadata(
+        {"huggingface": json.dumps({"info": {"features": stated}})}
+    )
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:

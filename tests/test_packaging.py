@@ -138,9 +138,11 @@ def test_what_a_message_or_a_page_tells_to_install_is_there():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     folders = ("beam_pipeline", "tfrecord_dataset", "trainer", "docs", "examples")
     pages = [path for folder in folders for path in (ROOT / folder).rglob("*.[pm][yd]")]
-    told = "".join(path.read_text() for path in [*pages, *ROOT.glob("*.md")])
-    assert not re.findall(r"pip install[^\n]*beam-tfrecords\[", told)
-    named = {name for found in re.findall(r"'\.\[([\w,]+)\]'", told) for name in found.split(",")}
+    pages_text = "".join(path.read_text() for path in [*pages, *ROOT.glob("*.md")])
+    assert not re.findall(r"pip install[^\n]*beam-tfrecords\[", pages_text)
+    named = {
+        name for found in re.findall(r"'\.\[([\w,]+)\]'", pages_text) for name in found.split(",")
+    }
     assert {"hdf5", "text", "detection"} <= named
     assert named | {*get_args(extras.Extra)} <= project["optional-dependencies"].keys()
 

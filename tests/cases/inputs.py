@@ -115,8 +115,8 @@ def _table(lines: bytes) -> pa.Table:
     features, *rows = map(json.loads, lines.splitlines())
     table = pa.Table.from_pylist([_with_bytes(row) for row in rows])
     if features:
-        told = json.dumps({"info": {"features": features}})
-        table = table.replace_schema_metadata({"huggingface": told})
+        stated = json.dumps({"info": {"features": features}})
+        table = table.replace_schema_metadata({"huggingface": stated})
     return table
 
 

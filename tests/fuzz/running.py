@@ -109,11 +109,11 @@ def _child(name: str, seeds: range) -> Iterator[tuple[int, Any]]:
     ):
         assert child.stdout
         seed = seeds.start
-        for told in map(json.loads, child.stdout):
-            if "what" in told:
-                yield seed, told
+        for finding in map(json.loads, child.stdout):
+            if "what" in finding:
+                yield seed, finding
             else:
-                seed = told["seed"]
+                seed = finding["seed"]
         if code := child.wait():
             errors.seek(0)
             what = _LIMITS.get(-code, f"the process ended: {code}: {errors.read()[-2000:]}")

@@ -65,9 +65,9 @@ def test_a_right_command(parser):
     ],
 )
 def test_all_mistakes_are_named_at_once(parser, words, message):
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as refused:
         parser.read_command(words.split(), OWNERS, others={"--flink_master"})
-    assert message in str(told.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(("flag", "shows"), [("--help", False), ("--help-all", True)])

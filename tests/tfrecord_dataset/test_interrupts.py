@@ -27,8 +27,8 @@ def test_ctrl_c_ends_a_request_that_waits(bucket):
     )
     assert store.out.wait(60)
     waiting.send_signal(signal.SIGINT)
-    _, told = waiting.communicate(timeout=60)
-    assert (waiting.returncode, told) == (
+    _, output = waiting.communicate(timeout=60)
+    assert (waiting.returncode, output) == (
         130,
         "interrupted; run the same command again to resume\n",
     )
@@ -50,8 +50,8 @@ def test_ctrl_c_is_an_exception_where_python_runs():
     assert running.stdout.readline() == "ready\n"
     time.sleep(0.1)
     running.send_signal(signal.SIGINT)
-    told, _ = running.communicate(timeout=60)
-    assert (running.returncode, told) == (0, "tidied up\n")
+    output, _ = running.communicate(timeout=60)
+    assert (running.returncode, output) == (0, "tidied up\n")
 
 
 @pytest.mark.parametrize("package", ["beam_pipeline", "trainer"])

@@ -115,13 +115,13 @@ def test_a_command_line(words, expected):
 def test_help_has_the_defaults():
     parser = argparse.ArgumentParser(prog="it", formatter_class=argparse.RawTextHelpFormatter)
     add_options(parser, Config)
-    told = " ".join(parser.format_help().split())
+    shown_help = " ".join(parser.format_help().split())
 
-    assert "positional arguments: files what to read" in told
-    assert "--output DIR where to" in told
-    assert "how: --steps N how often (default: 10) --rate N how fast (default: 0.001)" in told
-    assert "--size SIDE|WxH how large (default: as it is)" in told
-    assert "--space SIZE 100 % at most --as {one,two} one of them (default: one)" in told
+    assert "positional arguments: files what to read" in shown_help
+    assert "--output DIR where to" in shown_help
+    assert "how: --steps N how often (default: 10) --rate N how fast (default: 0.001)" in shown_help
+    assert "--size SIDE|WxH how large (default: as it is)" in shown_help
+    assert "--space SIZE 100 % at most --as {one,two} one of them (default: one)" in shown_help
 
 
 def test_a_function_that_takes_them():

@@ -33,12 +33,12 @@ def test_everything_that_a_process_writes():
         "False 2 utf-8",
     ]
     assert "\r\x1b[A bar\n" in stderr
-    told = stderr.replace("\r\x1b[A bar\n", "")
+    shown = stderr.replace("\r\x1b[A bar\n", "")
     for text in ("\\u001b[2J err \\u202e", "\\u0007warned", "\\u001b[a\nb\n", "\\u001b[thread"):
-        assert text in told
-    assert "WARNING:root:https://***@h/?sig=*** \\u009b1m" in told
-    assert told.endswith("ValueError: \\u001b[31m https://***@h/?sig=***\n")
-    assert not [each for each in told if not each.isprintable() and each != "\n"]
+        assert text in shown
+    assert "WARNING:root:https://***@h/?sig=*** \\u009b1m" in shown
+    assert shown.endswith("ValueError: \\u001b[31m https://***@h/?sig=***\n")
+    assert not [each for each in shown if not each.isprintable() and each != "\n"]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def _named(client: Client, url: str, text: str) -> Exception:
     if status in (401, 403):
         return _denied(client, url)
     if "NoSuchBucket" in message or status == 404:
-        return ConfigError(f"there is no bucket {client.root}; fix the name, or create it")
+        return _no_bucket(client)
     if status in (301, 307, 400) and isinstance(client.store, S3Store):
         return ConfigError(f"{client.root} cannot be used ({message}); check AWS_REGION")
     if "empty path segment" in message or "invalid path" in message:
@@ -94,6 +94,10 @@ def _named(client: Client, url: str, text: str) -> Exception:
     if "Range request not supported" in message:
         return OSError(NO_RANGES, message, url)
     return OSError(errno.EREMOTEIO, message, url)
+
+
+def _no_bucket(client: Client) -> ConfigError:
+    return ConfigError(f"there is no bucket {client.root}; fix the name, or create it")
 
 
 def _tries(message: str) -> str:
@@ -108,9 +112,7 @@ def write_errors(client: Client, url: str) -> Iterator[None]:
         with os_errors(client, url):
             yield
     except FileNotFoundError as error:
-        raise ConfigError(
-            f"there is no bucket {client.root}; fix the name, or create it"
-        ) from error
+        raise _no_bucket(client) from error
 
 
 KEYS_A_REQUEST = 1000

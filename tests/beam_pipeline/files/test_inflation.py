@@ -110,9 +110,9 @@ def test_a_build_of_a_bomb_takes_little_memory_and_time(tmp_path, make):
     build = ["-m", "beam_pipeline", "build", path, "--output", str(tmp_path / "out")]
     arguments = [sys.executable, "-c", code, sys.executable, *build]
     done = subprocess.run(arguments, stdout=subprocess.PIPE, check=True)
-    status, told, peak_kib = json.loads(done.stdout)
+    status, message, peak_kib = json.loads(done.stdout)
     assert status in (1, 2, 3)
-    assert "file too large" in told
-    assert "if this is intended, save it" in told
-    assert "Traceback" not in told
+    assert "file too large" in message
+    assert "if this is intended, save it" in message
+    assert "Traceback" not in message
     assert peak_kib < 1 << 20

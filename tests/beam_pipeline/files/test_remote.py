@@ -229,8 +229,8 @@ for folder in sys.argv[1:]:
     count = sum(len(each.names) for each in storage.list_names(folder))
     print(count, tracemalloc.get_traced_memory()[1])
 """
-    told = printed(program, *(f"{url}/{count}" for count in counts))
-    few, many = (list(map(int, line.split())) for line in told.splitlines())
+    output = printed(program, *(f"{url}/{count}" for count in counts))
+    few, many = (list(map(int, line.split())) for line in output.splitlines())
     assert (few[0], many[0]) == counts
     assert many[1] < 1.5 * few[1]
 

@@ -101,7 +101,7 @@ OF_OBJECTS = ("pickled array", "Python objects")
 
 
 @pytest.mark.parametrize(
-    ("data", "reason", "told"),
+    ("data", "reason", "detail"),
     [
         pytest.param(b"", "empty file", "no bytes", id="empty"),
         pytest.param(b"1,2,3\n4,5,6\n", "not an array", "1,2,3", id="text"),
@@ -132,10 +132,10 @@ OF_OBJECTS = ("pickled array", "Python objects")
         pytest.param(npz(x=ROWS)[:100], "damaged archive", "index", id="cut npz"),
     ],
 )
-def test_not_a_usable_array(data, reason, told):
+def test_not_a_usable_array(data, reason, detail):
     refused = refusal(data)
     assert refused.reason == reason
-    assert told in refused.detail
+    assert detail in refused.detail
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def reason(data: bytes) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("data", "expected", "told"),
+    ("data", "expected", "detail"),
     [
         pytest.param(b"", "empty file", "no bytes", id="empty"),
         pytest.param(b"\0" * 999, "not audio", "999 bytes", id="zeros"),
@@ -143,10 +143,10 @@ def reason(data: bytes) -> str | None:
         pytest.param(b"OggS", "truncated audio", "byte 4", id="OGG of 4 bytes"),
     ],
 )
-def test_not_a_usable_audio(data, expected, told):
+def test_not_a_usable_audio(data, expected, detail):
     refused = refusal(data)
     assert refused.reason == expected
-    assert told in refused.detail
+    assert detail in refused.detail
 
 
 def chunk(name, body, size=None):
@@ -285,7 +285,7 @@ def test_a_constant_bitrate_needs_no_stated_length():
 
 
 @pytest.mark.parametrize(
-    ("data", "reason", "told"),
+    ("data", "reason", "detail"),
     [
         (without_length(VARYING), "unsupported audio", "does not state its length; write it anew"),
         (VARYING[:-5], "damaged audio", "the header states 48,000"),
@@ -294,7 +294,7 @@ def test_a_constant_bitrate_needs_no_stated_length():
         (ID3 + b"\xff", "not audio", "bytes that begin"),
     ],
 )
-def test_what_would_be_lost_in_silence_is_refused(data, reason, told):
+def test_what_would_be_lost_in_silence_is_refused(data, reason, detail):
     refused = refusal(data)
     assert refused.reason == reason
-    assert told in refused.detail
+    assert detail in refused.detail

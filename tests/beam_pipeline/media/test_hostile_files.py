@@ -89,8 +89,8 @@ def test_each_takes_bounded_memory(tmp_path, pytestconfig):
     root = pytestconfig.rootpath
     folders = (root, root / "tests", root / "tests/beam_pipeline/media")
     environment = {"PYTHONPATH": ":".join(map(str, folders)), "OPENBLAS_NUM_THREADS": "1"}
-    told = printed(_MEASURED, json.dumps(paths, default=str), env=environment)
-    measured = {name: facts for name, *facts in map(json.loads, told.splitlines())}
+    output = printed(_MEASURED, json.dumps(paths, default=str), env=environment)
+    measured = {name: facts for name, *facts in map(json.loads, output.splitlines())}
     assert {name: reason for name, (reason, _) in measured.items()} == {
         name: hostile.reason for name, hostile in FILES.items()
     }

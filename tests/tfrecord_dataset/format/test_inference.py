@@ -62,7 +62,7 @@ def test_two_kinds_of_list_are_an_error():
         pytest.param(b"GIF89a", "gif", id="GIF's magic"),
         pytest.param(b"RIFF\x24\0\0\0WAVEfmt ", "wav", id="WAV"),
         pytest.param(b"RIFF\0\0\0\0AVI ", "raw", id="another RIFF"),
-        pytest.param(b"RIFF\x24\0\0\0WEBP", "raw", id="WebP is no WAV"),
+        pytest.param(b"RIFF\x24\0\0\0WEBP", "raw", id="WebP, whose container is also RIFF"),
         pytest.param(b"GIF8", "text", id="a word like GIF"),
         pytest.param(b"BM\x46\0\0\0" + bytes(4) + b"\x36\0\0\0", "bmp", id="BMP's magic"),
         pytest.param(b"BMW is a make of cars", "text", id="a word like BMP"),

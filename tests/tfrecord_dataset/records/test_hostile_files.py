@@ -65,10 +65,10 @@ def test_a_length_that_is_not_true(tmp_path, read, pack, content, message):
     file = tmp_path / "a.tfrecord"
     file.write_bytes(pack(content))
 
-    with pytest.raises(DatasetDamagedError, match=message) as told:
+    with pytest.raises(DatasetDamagedError, match=message) as refused:
         read(file)
 
-    assert str(file) in str(told.value)
+    assert str(file) in str(refused.value)
 
 
 @reads

@@ -133,7 +133,7 @@ def stream(tmp_path, monkeypatch):
     begun = []
     windows = shard_files.windows
     monkeypatch.setattr(
-        shard_files, "windows", lambda *told: begun.append(told[1]) or windows(*told)
+        shard_files, "windows", lambda *arguments: begun.append(arguments[1]) or windows(*arguments)
     )
     shards = open_shards([str(path) for path in paths])
     return shard_files.Streams(shards.files, shards.compression), payloads, begun

@@ -118,9 +118,9 @@ def test_after_the_limit_the_error_says_how_long_it_was_tried(place, monkeypatch
     store.outage("503", 600)
     message = r"503 Service Unavailable, also after \d+ tries in \d+ s"
     for call, _ in OPERATIONS.values():
-        with pytest.raises(OSError, match=message) as told:
+        with pytest.raises(OSError, match=message) as raised:
             call(url)
-        assert told.value.filename.startswith(url)
+        assert raised.value.filename.startswith(url)
 
 
 @pytest.mark.parametrize("kind", ["silent", "refused"])
@@ -163,9 +163,9 @@ def test_a_signature_is_in_no_message(bucket, monkeypatch):
     monkeypatch.setattr(clients, "LIMIT_S", 0.1)
     for status in (400, 503):
         store.fail("", status)
-        with pytest.raises(OSError, match=str(status)) as told:
+        with pytest.raises(OSError, match=str(status)) as raised:
             content(f"{store.endpoint}/{url.removeprefix('s3://')}/x?sig=secret")
-        assert "secret" not in told.value.strerror
+        assert "secret" not in raised.value.strerror
         store.mend()
 
 

@@ -114,8 +114,8 @@ def test_what_is_kept_is_made_again_or_named(kept, damage):
     for path in paths:
         damage(path)
 
-    def named(told):
-        return damage is make_folder and any(str(path) in told for path in paths)
+    def named(message):
+        return damage is make_folder and any(str(path) in message for path in paths)
 
     if not kept.reads(expected, named):
         for path in paths:
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_used(kept, make):
     shutil.rmtree(kept.folder)
     make(kept.folder)
     with as_user(65534):
-        kept.reads(expected, lambda told: str(kept.folder.parent) in told)
+        kept.reads(expected, lambda message: str(kept.folder.parent) in message)
 
 
 @contextlib.contextmanager
@@ -188,7 +188,7 @@ def test_a_full_disk(kept):
     dataset = kept.open()
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
     try:
-        kept.reads(expected, lambda told: str(kept.folder.parent) in told, dataset)
+        kept.reads(expected, lambda message: str(kept.folder.parent) in message, dataset)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert kept.read(kept.open()) == expected

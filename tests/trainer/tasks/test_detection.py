@@ -26,7 +26,7 @@ def test_a_size_without_whole_cells_is_refused_with_the_nearest():
         points_of(ImageSize(75, 100))
 
 
-@pytest.mark.parametrize("boxes", [[], [[-1, -1, -1, -1]]], ids=["none", "padding alone"])
+@pytest.mark.parametrize("boxes", [[], [[-1, -1, -1, -1]]], ids=["none", "only padding"])
 def test_without_boxes_all_is_background(boxes):
     boxes = np.array(boxes, np.float32).reshape(1, -1, 4)
     found = assign(POINTS, tf.constant(boxes), tf.fill(boxes.shape[:2], tf.constant(-1, tf.int64)))
@@ -237,7 +237,7 @@ def outputs(*predictions):
         pytest.param(
             [(18, 0, 3.0, 2.0), (19, 0, 1.0, 2.0)],
             [(0, 0.976, [4, 4, 36, 36]), (0, 0.416, [12, 4, 44, 36])],
-            id="the less probable of two on the same object is less so beside it",
+            id="the less probable of two on the same object becomes less probable",
         ),
         pytest.param(
             [(18, 0, 1.0, 2.0), (18, 1, 3.0, 2.0)],

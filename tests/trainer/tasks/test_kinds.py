@@ -227,7 +227,7 @@ def rounded(value):
     return json.loads(json.dumps(value), parse_float=lambda text: f"{float(text):.6g}")
 
 
-def told(accumulator):
+def figures_of(accumulator):
     """Return the records to look at."""
     return [(example.number, example.text) for example in accumulator.examples()]
 
@@ -258,7 +258,7 @@ def test_parts_that_are_merged_are_the_whole(sample):
     for whole, batches in zip(seen((0, 13)), seen((0, 8), (8, 13)), strict=True):
         assert batches.result() == pytest.approx(whole.result(), nan_ok=True)
         assert rounded(batches.figures()) == rounded(whole.figures())
-        assert told(batches) == told(whole)
+        assert figures_of(batches) == figures_of(whole)
 
 
 def test_a_row_is_json_and_its_lines_have_their_columns(sample, png):
