@@ -221,7 +221,10 @@ def table_from_bytes(data: bytes) -> pa.Table:
 def parts(
     batches: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions = READ
 ) -> Iterator[pa.Table]:
-    """Yield tables from `to_bytes`, joined so that all but the last have `max_rows` or more."""
+    """Yield tables from `to_bytes`, joined so that all but the last have `max_rows` or more.
+
+    None is empty.
+    """
     waiting: list[pa.Table] = []
     num_rows = 0
     for batch in batches:
@@ -231,7 +234,7 @@ def parts(
         if num_rows >= max_rows:
             yield concatenated(waiting)
             waiting, num_rows = [], 0
-    if waiting:
+    if num_rows:
         yield concatenated(waiting)
 
 

@@ -344,7 +344,7 @@ class _SettleDuplicates(beam.DoFn):
         ):
             if rejects:
                 yield beam.pvalue.TaggedOutput(self.REJECTED, put(pack(rejects)))
-            if drops:
+            if drops and table.num_rows:
                 yield put(columns.to_bytes(table))
             for bucket, keys in keys_of(table, buckets):
                 yield beam.pvalue.TaggedOutput(self.KEYS, (bucket, put(keys)))

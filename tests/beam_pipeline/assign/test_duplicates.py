@@ -68,6 +68,14 @@ def test_parts_are_the_whole(policy, rows, sizes):
         assert whole[0] == [f"{number:07d}" for number in first]
 
 
+@pytest.mark.parametrize("max_rows", [1, 100])
+def test_no_part_is_empty(max_rows):
+    empty, one = table([]), table([(record(0, 0), "x", 0)])
+    parts = columns.parts([empty, one, empty, empty, one, empty], max_rows)
+    assert [part.num_rows for part in parts] == ([1, 1] if max_rows == 1 else [2])
+    assert not list(columns.parts([empty, empty], max_rows))
+
+
 def test_what_is_said_of_a_content_of_many_records():
     rows = [
         (record(number, 0, "ab"[number == 90]), "xy"[number == 95], number) for number in range(99)

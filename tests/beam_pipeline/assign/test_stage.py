@@ -26,6 +26,7 @@ from beam_pipeline.records import (
     Record,
     Rejected,
 )
+from beam_pipeline.running.batches import MAX_ELEMENTS
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import Repeatable
 
@@ -274,3 +275,15 @@ def test_a_source_that_gives_a_key_twice_fails_before_anything_is_written(splits
     with pytest.raises(DataError, match="key 'same' belongs to two records, row 0 and row 1; a "):
         beam_pipeline.build(config, source=beam.Create(records))
     assert not [*tmp_path.rglob("*.tfrecord*")]
+
+
+@pytest.mark.parametrize("num_shards", [1, 2])
+def test_all_records_of_a_part_may_be_duplicates(num_shards, tmp_path, monkeypatch):
+    monkeypatch.setattr(stage, "_ROWS_AT_ONCE", 2)  # each batch is a part
+    contents = [0, 1] + [1] * 2 * MAX_ELEMENTS
+    records = [Record(key=str(n), features={"x": x}) for n, x in enumerate(contents)]
+    config = beam_pipeline.BuildConfig(
+        output=str(tmp_path), name="t", threads=1, duplicates="drop", num_shards=num_shards
+    )
+    dataset = beam_pipeline.build(config, source=beam.Create(records))
+    assert dataset.num_records("train") == 2
