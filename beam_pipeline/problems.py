@@ -1,8 +1,9 @@
 """Open questions and refusals of an input as data, and the messages for them."""
 
-from collections.abc import Collection, Mapping
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -44,7 +45,26 @@ SENTENCES: Mapping[str, str] = {
     "several tables inside": "{path} has {number} {what}",
     "several datasets": "{path} holds several datasets ({datasets}); name one of them",
     "several tables": "{path} has {number} tables that name its files: {tables}",
+    "twin images": "{path}: {pairs} differ only in their suffix, .{one} and .{other}",
 }
+
+
+class Reading(NamedTuple):
+    """One of the readings that a question has.
+
+    Attributes:
+        option: The `BuildConfig` field that chooses it.
+        value: The option's value.
+        effect: What it does, after "to": "read both as images".
+    """
+
+    option: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        flag = all_options(BuildConfig)[self.option].flag
+        return f"{flag} {shlex.quote(self.value)} to {self.effect}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,22 +76,30 @@ class Problem:
         facts: Values for its sentence.
         option: The `BuildConfig` field that decides; "" means the recipe.
         choices: The values that the option may have.
+        readings: Readings of which several options choose one, instead of `option`.
     """
 
     code: str
     facts: Mapping[str, object] = field(default_factory=dict)
     option: str = ""
     choices: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
     def __str__(self) -> str:
         sentence = SENTENCES[self.code].format_map(self.facts)
-        return f"{sentence}; {self._remedy()}" if self.option else sentence
+        return f"{sentence}; {self._remedy()}" if self.option or self.readings else sentence
 
     def _remedy(self) -> str:
-        choices = " or ".join(filter(None, (", ".join(self.choices[:-1]), *self.choices[-1:])))
+        if self.readings:
+            return f"pass {_either([*map(str, self.readings)])}"
+        choices = _either(self.choices)
         return f"set {all_options(BuildConfig)[self.option].label}" + (
             f" to {choices}" if choices else ""
         )
+
+
+def _either(texts: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 class ProblemError(ConfigError):

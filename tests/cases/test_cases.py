@@ -14,6 +14,7 @@ A case is a folder with
 
 import json
 import logging
+import shlex
 from pathlib import Path
 
 import apache_beam as beam
@@ -25,12 +26,13 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
 from beam_pipeline.files.remote import Remote
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Record
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.inputs import complete, detect, find_input, source_of
 from cases.inputs import make
-from cases.reading import AllElements, options_of_case, source_at
+from cases.reading import AllElements, config_of, options_of_case, source_at
 from cases.shown import Shown
 
 CASES = {
@@ -128,6 +130,33 @@ def test_a_recipe_reads_what_is_refused_or_rejected_without_it(tmp_path, name):
     claim = find_input(config)
     elements = yielded(source_of(complete(config, claim), claim, f"{root}.scratch"))
     assert any(isinstance(element, Record) for element in elements)
+
+
+OPEN = [
+    name
+    for name, case in CASES.items()
+    if is_file(case, "error") and "pass --" in (case / "error").read_text("utf-8")
+]
+
+
+def readings_of(case, root):
+    """The readings of a case's question, each as words of a command line."""
+    make(case / "input", root)
+    try:
+        find_input(config_of(options_of_case(case), root))
+    except ProblemError as error:
+        return [shlex.split(str(each).partition(" to ")[0]) for each in error.problem.readings]
+    except BeamTFRecordsError:
+        return []
+    return []
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_each_reading_of_a_question_can_be_typed(tmp_path, name):
+    options = options_of_case(CASES[name])
+    for words in readings_of(CASES[name], tmp_path):
+        _, source = source_at(tmp_path, f"{options} {shlex.join(words)}")
+        assert any(isinstance(element, Record) for element in yielded(source)), words
 
 
 def test_every_refused_tree_and_every_open_layout_has_a_recipe():

@@ -32,6 +32,7 @@ from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
+    OUTSIDE_CLASSES,
     Structure,
     StructureByKind,
     file_kind,
@@ -217,11 +218,7 @@ def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
     if place is None:
-        raise RecordError(
-            "no class folder",
-            "it is next to the class folders; move it into the folder of its class, or leave it "
-            "out with --ignore",
-        )
+        raise RecordError("no class folder", OUTSIDE_CLASSES)
     split, label = place
     if label == "":
         return left_out(relative, f"unused {kind}", "its folder is not named after a class")

@@ -5,13 +5,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.problems import Problem
+from beam_pipeline.records import ClassLabel
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
 from beam_pipeline.sources.paths import (
     AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
+    folder,
     joined,
     media_kind,
     suffix,
@@ -32,6 +35,10 @@ _NUMBER = re.compile(r"[_\-. ]?\d+$")
 # If kinds have equally many files, the first one is read.
 _KINDS = ("image", "audio", "array", "text")
 NOUNS = {"image": "image", "audio": "audio file", "array": "array", "text": "text"}
+OUTSIDE_CLASSES = (
+    "it is next to the class folders; move it into the folder of its class, or leave it out with "
+    "--ignore"
+)
 # Relevant folders of a path: split, class, and one below.
 _DEPTH = 3
 
@@ -112,6 +119,13 @@ class Structure:
         if len(parts) <= depth:
             return None
         return split, "" if is_no_class(parts[depth]) else class_name(parts[depth])
+
+    def label_of(self, path: str) -> ClassLabel:
+        """Return the class of a file; raise RecordError if it is in no class folder."""
+        place = self.place(folder(path))
+        if not place or not place[1]:
+            raise RecordError("no class folder", OUTSIDE_CLASSES)
+        return ClassLabel(place[1])
 
 
 StructureByKind = Mapping[str, Structure]

@@ -8,16 +8,15 @@ from collections.abc import Iterator, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.header import DECODER_MAX_PIXELS
-from beam_pipeline.media.maps import MapSample, sample_map
+from beam_pipeline.media.maps import MapSample
 from beam_pipeline.problems import Problem
-from beam_pipeline.records import DeclaredClasses, FileRef, Map
+from beam_pipeline.records import DeclaredClasses, FileRef, Map, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
+from beam_pipeline.sources.folders.structure import Structure, main_structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
-    MOST_MAP_BYTES,
     Classes,
     Meaning,
     is_map,
@@ -26,6 +25,7 @@ from beam_pipeline.sources.masks.meaning import (
     read_table,
 )
 from beam_pipeline.sources.masks.names import CLASSES, DEPTH, IMAGES, label_kind, role_of
+from beam_pipeline.sources.masks.twins import map_suffix, samples, twins_of
 from beam_pipeline.sources.paths import (
     below,
     folder,
@@ -57,6 +57,8 @@ class MaskFiles(SideFiles):
         by_folder: Whether maps are in their own folders.
         labels: Kind of Cityscapes file to read, such as "labelIds"; "" in other trees.
         tables: The files that name the classes.
+        twin: Suffix of maps that have the name of their image; "" for none.
+        classes: The class folders of maps with `twin`; None without.
     """
 
     suffix = "png"
@@ -69,10 +71,14 @@ class MaskFiles(SideFiles):
     by_folder: bool
     labels: str = ""
     tables: frozenset[str] = frozenset()
+    twin: str = ""
+    classes: Structure | None = None
 
     def annotates(self, path: str) -> bool:
         if not has_image_suffix(path):
             return False
+        if self.twin:
+            return suffix(path) == self.twin
         shows = role_of(folder(path)).shows
         if not self.by_folder:
             return shows in ("", IMAGES) and names.is_marked(path, self.meaning.shows)
@@ -106,12 +112,15 @@ class MaskFiles(SideFiles):
             colors=self.meaning.colors,
             num_classes=len(self.meaning.names),
         )
-        return {"depth" if value.shows == DEPTH else "segmentation": value}, Counter()
+        features: dict[str, Value] = {"depth" if value.shows == DEPTH else "segmentation": value}
+        if self.classes:
+            features["label"] = self.classes.label_of(annotation)
+        return features, Counter()
 
 
 def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
     """Claim maps by their folders or names and by their pixels."""
-    pairs = _found(tree) if tree.is_folder else []
+    pairs = _found(tree, is_named=config.layout == "masks") if tree.is_folder else []
     if not pairs:
         return None
     files = pairs[0]
@@ -138,7 +147,7 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
 def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
     """Make the source of images with maps below a folder; raise ConfigError if there are none."""
     root, ignored = input_folder(claim.path), Ignored.of(config, claim.path)
-    pairs = _found(Tree(root, ignored))
+    pairs = _found(Tree(root, ignored), is_named=True)
     if not pairs:
         raise ConfigError(f"{root} has no maps of images; leave out --layout masks")
     return ReadSideFiles.of(root, pairs[0], ignored)
@@ -152,11 +161,34 @@ def _called(tree: Tree, files: MaskFiles) -> str:
     return f"*{name_of(first).removeprefix(names.common_name(shared_name(first)))}"
 
 
-def _found(tree: Tree) -> list[MaskFiles]:
+def _found(tree: Tree, *, is_named: bool) -> list[MaskFiles]:
     """Ways to read the maps of a tree: several if it has classes and depths."""
     ways = [files for way in _WAYS if (files := _way(tree, *way))]
     by_folder = [files for files in ways if files.by_folder]
+    if not ways and is_named and (twins := _twins_as_maps(tree)):
+        return [twins]
     return by_folder or ways
+
+
+def _twins_as_maps(tree: Tree) -> MaskFiles | None:
+    """Read images that have the name of another, in class folders or not, as its maps."""
+    twins = twins_of(tree)
+    if not twins or not (twin := map_suffix(tree, twins)):
+        return None
+    seen = [*samples(tree, twins.sampled(twin))]
+    classes = main_structure(structures(tree.names()))
+    has_classes = len(classes.classes) > 1
+    return _understood(
+        tree,
+        MaskFiles(
+            root=tree.root,
+            meaning=Meaning(),
+            by_folder=False,
+            twin=twin.lower(),
+            classes=classes if has_classes else None,
+        ),
+        [each for each in seen if is_map(each, CLASSES)],
+    )
 
 
 def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
@@ -174,21 +206,29 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
         problem = Problem(code="a mask an object", facts={"folder": home})
         return dataclasses.replace(files, meaning=Meaning(problem=problem))
     paired = list(filter(images.has_one_of, first))
-    seen = list(_seen(tree, paired))
+    seen = list(samples(tree, paired))
     likely = [each for each in seen if is_map(each, shows)]
     if len(paired) * 2 < len(first) or not likely or len(likely) * 2 < len(seen):
         return None
-    where, table = _table(tree) if shows == CLASSES else ("", None)
-    meaning = meaning_of(likely, shows, table, where)
-    if by_folder and (twins := _twins(maps)):
-        facts = {"one": twins[0], "other": twins[1]}
+    files = _understood(tree, files, likely)
+    if by_folder and (homes := _two_homes(maps)):
+        facts = {"one": homes[0], "other": homes[1]}
         problem = Problem(code="two maps of an image", facts=facts)
-        meaning = dataclasses.replace(meaning, problem=problem)
+        meaning = dataclasses.replace(files.meaning, problem=problem)
+        files = dataclasses.replace(files, meaning=meaning)
+    return files
+
+
+def _understood(tree: Tree, files: MaskFiles, likely: Sequence[MapSample]) -> MaskFiles:
+    """Add the meaning of the pixels, and the files that state it."""
+    shows = files.meaning.shows
+    where, table = _table(tree) if shows == CLASSES else ("", None)
     tables = {path for path in tree.files() if name_of(path) == (where and name_of(where))}
+    meaning = meaning_of(likely, shows, table, where)
     return dataclasses.replace(files, meaning=meaning, tables=frozenset(tables))
 
 
-def _twins(maps: Sequence[str]) -> tuple[str, str] | None:
+def _two_homes(maps: Sequence[str]) -> tuple[str, str] | None:
     first: dict[str, str] = {}
     for path in maps:
         other = folder(first.setdefault(names.image_keys(path)[-1], path))
@@ -231,13 +271,6 @@ class _Images:
 
 def _maps(tree: Tree, files: MaskFiles) -> list[str]:
     return sorted(filter(files.annotates, tree.files()))
-
-
-def _seen(tree: Tree, paths: Sequence[str]) -> Iterator[MapSample]:
-    for path in paths:
-        with contextlib.suppress(RecordError):  # rejected by name later
-            data = storage.read_bytes(FileRef(path=tree.path(path)), MOST_MAP_BYTES)
-            yield sample_map(data, DECODER_MAX_PIXELS)
 
 
 def _table(tree: Tree) -> tuple[str, Classes | None]:
