@@ -1,7 +1,8 @@
 """Open questions and refusals of an input as data, and the messages for them."""
 
+import glob
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,6 +46,10 @@ SENTENCES: Mapping[str, str] = {
     "several tables inside": "{path} has {number} {what}",
     "several datasets": "{path} holds several datasets ({datasets}); name one of them",
     "several tables": "{path} has {number} tables that name its files: {tables}",
+    "side files": "{path}: {number} with the names of {media}, such as {first}, would not be read "
+    "by the layout {layout}",
+    "unread files": "{number} that may hold data, such as {first}, would not be read, more than "
+    "the {records} that are",
     "twin images": "{path}: {pairs} differ only in their suffix, .{one} and .{other}",
 }
 
@@ -54,17 +59,22 @@ class Reading(NamedTuple):
 
     Attributes:
         option: The `BuildConfig` field that chooses it.
-        value: The option's value.
+        values: The option's value, or several for an option that may be repeated.
         effect: What it does, after "to": "read both as images".
     """
 
     option: str
-    value: str
+    values: tuple[str, ...]
     effect: str
 
     def __str__(self) -> str:
+        return f"{self.typed} to {self.effect}"
+
+    @property
+    def typed(self) -> str:
+        """The reading as words of a command line."""
         flag = all_options(BuildConfig)[self.option].flag
-        return f"{flag} {shlex.quote(self.value)} to {self.effect}"
+        return " ".join(f"{flag} {shlex.quote(value)}" for value in self.values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +124,18 @@ class ProblemError(ConfigError):
         super().__init__(str(problem))
         self.problem = problem
         self.decided = decided or {}
+
+
+def pattern_of(path: str) -> str:
+    """Return the pattern of `--ignore` for files like this one: by suffix, else by name."""
+    name = path.rpartition("/")[2]
+    start, _, suffix = name.rpartition(".")
+    return f"*.{suffix}" if start else glob.escape(name)
+
+
+def files_to_ignore(patterns: Iterable[str]) -> Reading:
+    """Return the reading that leaves out the files of these patterns."""
+    return Reading("ignore", tuple(patterns), "leave them out")
 
 
 def several_tables_inside(path: str, what: str, names: Collection[str]) -> Problem:

@@ -391,6 +391,10 @@ def alike(records: Iterable[Any]) -> list[list[Any]]:
     return list(groups.values())
 
 
+NOT_READ = "data not read"
+"""Reason for a file that may hold data and that nothing reads."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rejected:
     """A part of the input that does not become an example.

@@ -81,6 +81,7 @@ LAYERS = {
         masks
         texts
         tar arrays idx tfrecord
+        questions
         registry
         inputs
         __init__

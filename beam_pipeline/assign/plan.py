@@ -21,6 +21,8 @@ from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, CountMismatchError, DataError
 from beam_pipeline.kinds.observed import Observed
+from beam_pipeline.problems import Problem, files_to_ignore, pattern_of
+from beam_pipeline.records import NOT_READ
 from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import (
     complete,
@@ -28,6 +30,7 @@ from beam_pipeline.schema.inference import (
     with_depth_scale,
     with_sequences_of_tokens,
 )
+from tfrecord_dataset import shown_text
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import is_label_key
 
@@ -202,6 +205,22 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
             f"no record is left to write of {total} found ({reasons or 'the input is empty'}); "
             "check the input and --layout"
         )
+    _check_unread(statistics)
+
+
+def _check_unread(statistics: Statistics) -> None:
+    """Raise ConfigError if more files that may hold data are not read than there are records."""
+    number = statistics.rejected[NOT_READ]
+    if number > statistics.num_records:
+        sources = statistics.first_sources[NOT_READ]
+        facts = {
+            "number": shown_text.counted(number, "file"),
+            "first": sources[0],
+            "records": shown_text.counted(statistics.num_records, "record"),
+        }
+        leave_out = files_to_ignore(dict.fromkeys(map(pattern_of, sources)))
+        # A stage on a cluster hands over an error's class and message only.
+        raise ConfigError(str(Problem(code="unread files", facts=facts, readings=(leave_out,))))
 
 
 def declared_classes(

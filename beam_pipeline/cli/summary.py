@@ -13,9 +13,9 @@ from beam_pipeline.kinds.numbers import describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import brief, count_classes, similar
 from beam_pipeline.option_values import ONE_SPLIT
+from beam_pipeline.records import NOT_READ
 from beam_pipeline.report.checks import duplicate_checks
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
-from beam_pipeline.sources.unread import NOT_READ
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted, one_line, size_text
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from beam_pipeline.assign.statistics import DUPLICATE
 from beam_pipeline.kinds.wording import brief, count_classes
-from beam_pipeline.sources.unread import NOT_READ
+from beam_pipeline.records import NOT_READ
 from tfrecord_dataset.shown_text import counted
 
 Level = Literal["green", "amber", "red"]

@@ -17,8 +17,8 @@ from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.masks.twins import twins_problem
 from beam_pipeline.sources.paths import input_folder, parent
+from beam_pipeline.sources.questions import open_question
 from beam_pipeline.sources.registry import OWN, layout_named, layouts
 from beam_pipeline.sources.splits import SplitList, WithSplits
 from beam_pipeline.sources.tree import Ignored, Tree, shown
@@ -118,7 +118,7 @@ def detect(config: BuildConfig) -> Claim:
     if claim.problem:
         raise ProblemError(claim.problem, {"layout": claim.layout, **claim.options})
     is_open = config.layout == AUTO and not config.path_pattern
-    if is_open and claim.layout == "folders" and (problem := twins_problem(tree)):
+    if is_open and (problem := open_question(tree, claim)):
         raise ProblemError(problem)
     return claim
 

@@ -43,6 +43,7 @@ class Claim:
         reads: The annotation files and tables that it reads, below the tree.
         understood: (name, text) lines of the summary: ("classes", "3: cat, dog, owl").
         options: Values found in the data by `BuildConfig` field; options of the user win.
+        side_suffixes: Suffixes of the files that it reads by the names of media files.
         problem: Why these options cannot read the claim; None if they can.
     """
 
@@ -52,6 +53,7 @@ class Claim:
     reads: tuple[str, ...] = ()
     understood: tuple[tuple[str, str], ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    side_suffixes: frozenset[str] = frozenset()
     problem: Problem | ConfigError | None = None
 
     @property

@@ -7,7 +7,7 @@ the audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|norm
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import apache_beam as beam
@@ -22,6 +22,7 @@ from beam_pipeline.sources.paths import (
     folder,
     media_kind,
     place_of,
+    shared_name,
     split_at,
     stem,
     suffix,
@@ -36,10 +37,11 @@ from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted
 
-_NUMBERS = re.compile(rb"[\s\d.,eE+-]*")
+_NUMBERS = re.compile(rb"[\s\d.,eE+-]*\Z")
+# Numbers, lines that begin with several, and markup: annotations of a format that is not read.
+_NO_WORDS = re.compile(rb"\s*([<{\[]|[-+\d.]+([\s,;]+[-+\d.]+)+[\s,;])|[\s\d.,eE+-]*\Z")
 _TIMES = re.compile(r"\d+(\.\d+)?\s+\d+(\.\d+)?\s+\S+")
 _SPAN = re.compile(r"\A\d+ \d+ (?=[^\n]+\Z)")  # of all samples, as in TIMIT's one line
-_NORMALIZED = ".normalized"
 _AUDIO_HOMES = ("wav48_silence_trimmed", "wav48", "wavs", "wav", "flac", "audio")
 _MICROPHONE = re.compile(r"_mic\d$")
 _FILES_LOOKED_INTO = 5
@@ -51,12 +53,15 @@ _COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
 _ROLES = Roles(key="audio", media=(Media("audio", "audio", "audio"),))
 
 
+@dataclasses.dataclass(frozen=True)
 class TextFiles(SideFiles):
     """Text files with the name and in the folder of their image or audio.
 
     Attributes:
         feature: The feature's name.
         has_own_name: Whether the names identify the format, so that folders are not classes.
+        no_text: Matches the start of files that are not texts.
+        mark: What follows the image's name and a dot: "gt" of a.gt.txt.
     """
 
     suffix = "txt"
@@ -64,15 +69,33 @@ class TextFiles(SideFiles):
     max_bytes = 1 << 20
     feature: ClassVar[str] = ""
     has_own_name: ClassVar[bool] = False
+    no_text: ClassVar[re.Pattern[bytes]] = _NUMBERS
+
+    mark: str = ""
+
+    @property
+    def ending(self) -> str:
+        """What follows the image's name in an annotation's: ".gt.txt"."""
+        return f".{self.mark}.{self.suffix}" if self.mark else f".{self.suffix}"
 
     def annotates(self, path: str) -> bool:
-        return super().annotates(path) and may_hold_data(path)
+        is_one = super().annotates(path) and may_hold_data(path)
+        return is_one and (not self.mark or suffix(stem(path)) == self.mark)
+
+    def common_name(self, path: str) -> str:
+        name = shared_name(path)
+        return stem(name) if self.mark and self.annotates(path) else name
+
+    def image_keys(self, annotation: str, name: str) -> Iterable[str]:
+        place = place_of(annotation, self.home)
+        return [place.removesuffix(f".{self.mark}") if self.mark else place]
 
 
 class CaptionFiles(TextFiles):
     """Captions of an image, one per line."""
 
     feature = "captions"
+    no_text = _NO_WORDS
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
         lines = storage.decoded(data, annotation).splitlines()
@@ -105,15 +128,6 @@ class NormalizedFiles(TranscriptFiles):
     """Transcripts of LibriTTS: a.wav and a.normalized.txt, in folders named after splits."""
 
     has_own_name = True
-
-    def annotates(self, path: str) -> bool:
-        return path.endswith(f"{_NORMALIZED}.txt")
-
-    def common_name(self, path: str) -> str:
-        return super().common_name(path).removesuffix(_NORMALIZED)
-
-    def image_keys(self, annotation: str, name: str) -> list[str]:
-        return [place_of(annotation).removesuffix(_NORMALIZED)]
 
     def split_of_folder(self, path: str) -> str | None:
         return _split_in_folders(path)
@@ -150,10 +164,19 @@ def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
         for path in likely
         if files.annotates(path) and not media.isdisjoint(files.image_keys(path, ""))
     ]
-    first = (path for path in texts[:_FILES_LOOKED_INTO] if not split_at(path, "labels"))
-    if len(texts) * 2 < len(media) or all(_NUMBERS.fullmatch(tree.head(path)) for path in first):
+    first = [path for path in texts if not split_at(path, "labels")][:_FILES_LOOKED_INTO]
+    if len(texts) * 2 < len(media) or all(files.no_text.match(tree.head(path)) for path in first):
         return {}
     return tree.counted(texts)
+
+
+def _with_marks(tree: Tree, formats: Sequence[TextFiles]) -> Iterator[TextFiles]:
+    """Yield formats, and the last one of .txt files with the mark that most of these have."""
+    yield from formats
+    texts = [each for each in formats if each.suffix == TextFiles.suffix][-1]
+    marks = Counter(suffix(stem(path)) for path in tree.files_with(texts.suffix))
+    if mark := max(marks, key=lambda each: marks[each], default=""):
+        yield dataclasses.replace(texts, mark=mark)
 
 
 def claim_of_texts(
@@ -163,14 +186,20 @@ def claim_of_texts(
     is_named = config.layout == layout
     if not tree.is_folder or (tree.only_folder and not is_named):
         return None
-    for files in formats:
+    for files in _with_marks(tree, formats):
         if counts := texts_beside(tree, files):
             # Numbered folders are parts of a larger one: 00000/, 00001/.
             are_classes = any(home and not stem(home).isdigit() for home in counts)
             is_usual = files.has_own_name or not are_classes
             rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
-            what = tree.describe_counts(counts, f".{files.suffix} file")
-            return Claim(layout=layout, rank=rank, path=tree.root, understood=((layout, what),))
+            what = tree.describe_counts(counts, f"{files.ending} file")
+            return Claim(
+                layout=layout,
+                rank=rank,
+                path=tree.root,
+                understood=((layout, what),),
+                side_suffixes=frozenset({files.suffix}),
+            )
     if is_named and any(tree.files_with(files.suffix) for files in formats):
         return Claim(layout=layout, rank=Rank.TABLE, path=tree.root)
     return None
@@ -179,7 +208,8 @@ def claim_of_texts(
 def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) -> ReadSideFiles:
     """Read texts in the first format that matches."""
     tree = _tree_of(claim, config)
-    files = next((each for each in formats if texts_beside(tree, each)), formats[0])
+    ways = _with_marks(tree, formats)
+    files = next((each for each in ways if texts_beside(tree, each)), formats[0])
     return ReadSideFiles.of(claim.path, files, tree.ignored)
 
 
@@ -256,7 +286,7 @@ def _first_line(path: str) -> str:
     return head(path).decode("utf-8-sig", errors="replace").partition("\n")[0]
 
 
-_BESIDE = (NormalizedFiles(), TextFolderFiles(), TranscriptFiles(), LabFiles())
+_BESIDE = (NormalizedFiles("normalized"), TextFolderFiles(), TranscriptFiles(), LabFiles())
 
 
 def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:

@@ -15,7 +15,7 @@ import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.problems import Problem
-from beam_pipeline.records import Consumed, Element, Record, Rejected, file_of
+from beam_pipeline.records import NOT_READ, Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.listing import ListNames, Names
@@ -25,7 +25,6 @@ from beam_pipeline.sources.tree import NOTHING, Ignored
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.store.listing import paths_in
 
-NOT_READ = "data not read"
 # Suffixes of documents, programs, settings and parts of web pages.
 _NO_DATA = frozenset(
     {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}

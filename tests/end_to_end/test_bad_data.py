@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import shutil
 
 import numpy as np
@@ -103,6 +104,23 @@ def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, mo
     code, shown = run(capsys, "plan", bad_folders, "--max-bad-fraction", "0.3")
     assert code == 0
     assert "1 file not read that may hold data (cat/notes.txt);" in shown.out
+
+
+def test_more_files_that_are_not_read_than_records_are_a_question(tmp_path, class_folders, capsys):
+    root = class_folders(tmp_path / "pets", each=2)
+    for number in range(5):
+        (root / "cat" / f"scan {number}.mat").touch()
+    output = tmp_path / "out"
+    code, shown = run(capsys, "build", root, "--output", output)
+    assert code == 2
+    assert "5 files that may hold data, such as cat/scan 0.mat, would not be read" in shown.err
+    assert not output.exists() or not list(output.rglob("*.*"))
+    _, _, remedy = shown.err.partition("pass ")
+    words = shlex.split(remedy.partition(" to leave")[0])
+    assert words == ["--ignore", "*.mat"]
+    code, shown = run(capsys, "build", root, "--output", output, *words)
+    assert code == 0
+    assert "warning" not in shown.err
 
 
 def test_what_is_in_two_splits_stops_a_build_before_it_writes(class_folders, tmp_path, capsys):

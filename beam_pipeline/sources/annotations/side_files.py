@@ -453,6 +453,7 @@ def side_file_layout(
             path=tree.input,
             understood=(("files", what + (f", image sets {splits}" if splits else "")),),
             options={"split_list": lists} if lists else {},
+            side_suffixes=frozenset({files.suffix}),
         )
 
     def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:

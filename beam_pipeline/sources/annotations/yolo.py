@@ -501,6 +501,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
         rank=Rank.ANNOTATIONS,
         path=tree.input,
         reads=tuple(path[len(tree.root) + 1 :] for path in reads),
+        side_suffixes=frozenset({YoloFiles.suffix}),
         understood=(("files", f"{what}{names}{splits}"),),
         options={"split_list": lists} if lists else {},
     )

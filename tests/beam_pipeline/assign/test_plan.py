@@ -14,9 +14,10 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
+from beam_pipeline.sources.unread import not_read
 
 
-def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", prefix=""):
+def counted(records=0, bad=0, fine_rejects=0, unread=0, *, split="train", label="cat", prefix=""):
     """Return statistics of these numbers of images and rejects."""
     statistics = Statistics()
     rows = []
@@ -38,6 +39,8 @@ def counted(records=0, bad=0, fine_rejects=0, *, split="train", label="cat", pre
         statistics.add_rejected(rejected)
     for i in range(fine_rejects):
         statistics.add_rejected(Rejected(source=f"{i}", reason="duplicate", detail="d", bad=False))
+    for i in range(unread):
+        statistics.add_rejected(not_read(f"scans/{i}.mat"))
     return statistics
 
 
@@ -93,6 +96,10 @@ def test_max_bad_fraction(records, bad, allowed, fine):
         assert "first: 0: truncated image (d)" in str(plan.problem)
 
 
+def test_as_many_files_that_are_not_read_as_records_are_no_question():
+    assert make_plan(counted(3, unread=3), BuildConfig(name="t")).problem is None
+
+
 def nothing_observed():
     statistics, record = Statistics(), Inspected(key="a", features={}, content_digest="0" * 64)
     statistics.observe([record], "train")
@@ -110,6 +117,7 @@ def nothing_observed():
             *(counted(3), {"num_shards": {"tset": 1}}),
             *(ConfigError, "'tset', but the data has train"),
         ),
+        (counted(3, unread=4), {}, ConfigError, "pass --ignore '[*].mat' to leave them out$"),
         (counted(1), {"classes": ("dog",)}, DataError, "undeclared classes: cat"),
     ],
 )
