@@ -24,9 +24,13 @@ from tfrecord_dataset.shown_text import reading_order
 # Reject reason of `--duplicates drop`.
 DUPLICATE = "duplicate"
 # Duplicates and rejects to name; all are counted.
-_NUM_NAMED = 100
-# Leaks to name, and sources per reject reason.
-_NUM_FEW = 3
+NUM_NAMED = 100
+# Leaks to name.
+NUM_LEAKS_NAMED = 3
+# Sources to name per reject reason.
+_NUM_SOURCES_NAMED = 3
+# Rejects that are held before all but the first are forgotten.
+_NUM_HELD = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -44,6 +48,25 @@ class DuplicateGroup:
     labels: tuple[str, ...]
     splits: tuple[tuple[str, str], ...]
     num_records: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicates:
+    """All groups of duplicates among some records, and descriptions of the first.
+
+    Attributes:
+        num_conflicting: Number of groups with different annotations.
+        num_across_splits: Number of groups in several splits.
+        named: The first groups (`Statistics.duplicates`).
+        leaks: `DuplicateGroup.splits` of the first groups in several splits.
+    """
+
+    num_groups: int
+    num_records: int
+    num_conflicting: int
+    num_across_splits: int
+    named: Sequence[DuplicateGroup]
+    leaks: Sequence[tuple[tuple[str, str], ...]]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -147,12 +170,16 @@ class Statistics:
 
     def add_rejected(self, rejected: Rejected) -> None:
         """Count a reject."""
-        facts = (rejected.source, rejected.reason, rejected.detail)
         self.rejected[rejected.reason] += 1
-        self.first_sources.setdefault(rejected.reason, []).append(rejected.source)
+        sources = self.first_sources.setdefault(rejected.reason, [])
+        sources.append(rejected.source)
+        if len(sources) > _NUM_HELD:
+            self.first_sources[rejected.reason] = _first_sources(sources)
         if rejected.bad:
             self.num_bad += 1
-            self.first_rejects.append(facts)
+            self.first_rejects.append((rejected.source, rejected.reason, rejected.detail))
+            if len(self.first_rejects) > _NUM_HELD:
+                self.first_rejects = _first_rejects(self.first_rejects)
 
     def add_declared(self, declared: DeclaredClasses) -> None:
         """Add the classes declared by one file of the layout."""
@@ -160,19 +187,19 @@ class Statistics:
         for number, name in declared.names.items():
             names.setdefault(number, set()).add(composed(name))
 
-    def add_duplicates(self, group: DuplicateGroup) -> None:
-        """Count a group of duplicates."""
-        self.duplicate_groups += 1
-        self.duplicate_records += group.num_records
-        self.conflicting += bool(group.labels)
-        if len(group.splits) > 1:
-            self.across_splits += 1
-            self.leaks.append(group.splits)
-        self.duplicates.append((not group.labels, group))
+    def add_duplicates(self, found: Duplicates) -> None:
+        """Count groups of duplicates."""
+        self.duplicate_groups += found.num_groups
+        self.duplicate_records += found.num_records
+        self.conflicting += found.num_conflicting
+        self.across_splits += found.num_across_splits
+        named = ((not group.labels, group) for group in found.named)
+        self.duplicates = heapq.nsmallest(NUM_NAMED, (*self.duplicates, *named))
+        self.leaks = heapq.nsmallest(NUM_LEAKS_NAMED, (*self.leaks, *found.leaks))
 
     def add_equal_keys(self, keys: Iterable[tuple[str, str, str]]) -> None:
         """Add (key, source, other source) of records with equal keys."""
-        self.equal_keys = heapq.nsmallest(_NUM_NAMED, (*self.equal_keys, *keys))
+        self.equal_keys = heapq.nsmallest(NUM_NAMED, (*self.equal_keys, *keys))
 
     def merge(self, other: "Statistics") -> None:
         """Add the counts of `other`; DataError if the records have too many features."""
@@ -194,18 +221,12 @@ class Statistics:
         self.notes.update(other.notes)
         for count in _COUNTS:
             setattr(self, count, getattr(self, count) + getattr(other, count))
-        self.first_rejects = heapq.nsmallest(
-            _NUM_NAMED,
-            self.first_rejects + other.first_rejects,
-            key=lambda reject: (reading_order(reject[0]), *reject),
-        )
+        self.first_rejects = _first_rejects(self.first_rejects + other.first_rejects)
         for reason, sources in other.first_sources.items():
             sources = [*self.first_sources.get(reason, ()), *sources]
-            self.first_sources[reason] = heapq.nsmallest(
-                _NUM_FEW, sources, key=lambda source: (reading_order(source), source)
-            )
-        self.duplicates = heapq.nsmallest(_NUM_NAMED, self.duplicates + other.duplicates)
-        self.leaks = heapq.nsmallest(_NUM_FEW, self.leaks + other.leaks)
+            self.first_sources[reason] = _first_sources(sources)
+        self.duplicates = heapq.nsmallest(NUM_NAMED, self.duplicates + other.duplicates)
+        self.leaks = heapq.nsmallest(NUM_LEAKS_NAMED, self.leaks + other.leaks)
         self.add_equal_keys(other.equal_keys)
         self.strata.merge(other.strata)
         if other.near.groups:
@@ -213,3 +234,13 @@ class Statistics:
 
 
 _COUNTS = tuple(field.name for field in dataclasses.fields(Statistics) if field.type is int)
+
+
+def _first_rejects(rejects: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    return heapq.nsmallest(NUM_NAMED, rejects, key=lambda each: (reading_order(each[0]), *each))
+
+
+def _first_sources(sources: Iterable[str]) -> list[str]:
+    return heapq.nsmallest(
+        _NUM_SOURCES_NAMED, sources, key=lambda source: (reading_order(source), source)
+    )

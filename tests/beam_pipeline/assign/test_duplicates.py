@@ -6,12 +6,13 @@ import hypothesis
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
+from fresh_python import printed
 from tiers import first_quick
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.statistics import DuplicateGroup, Statistics
-from beam_pipeline.records import ClassLabel, FileRef, Inspected, RawFile
+from beam_pipeline.records import ClassLabel, FileRef, Inspected, RawFile, Rejected
 
 
 def record(number: int, content: int, label: str = "a") -> Inspected:
@@ -117,3 +118,82 @@ def test_one_content_any_number_of_times_takes_little(policy):
     assert statistics.duplicate_records == 30_000
     assert len(hot.held) > 90  # a first look, and three passes
     assert max(hot.held) - hot.held[0] < 4 << 20
+
+
+# Prints by how many bytes the memory grows at most.
+PAIRS = """
+import resource
+from beam_pipeline.assign import columns
+from beam_pipeline.assign.duplicates import settle
+from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.records import Inspected
+
+def record(number):
+    content = number % {number}
+    features = {{"text": f"{{content}}"}}
+    return Inspected(
+        key=f"{{number}}",
+        features=features,
+        source=f"a.csv:{{number}}",
+        content_digest=f"{{content:064x}}"[::-1],
+        num_bytes=10,
+    )
+
+tables = [
+    columns.to_bytes(
+        columns.table_of((record(row), "train", row) for row in range(start, start + 1000))
+    )
+    for start in range(0, 2 * {number}, 1000)
+]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+statistics, rejects = Statistics(), 0
+for _, rejected in settle(tables, "{policy}", statistics, 4000):
+    rejects += len(rejected)
+assert statistics.duplicate_groups == {number}
+assert rejects == (0 if "{policy}" == "keep" else {number})
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before << 10)
+"""
+
+
+@pytest.mark.parametrize("policy", first_quick(["drop", "keep"]))
+def test_a_group_takes_little(policy):
+    number = 20_000
+    assert int(printed(PAIRS.format(policy=policy, number=number))) < 2500 * number
+
+
+@pytest.mark.parametrize("bad", [True, False])
+def test_rejects_are_counted_and_few_are_held(bad):
+    statistics, number = Statistics(), 5_000
+    for row in range(number)[::-1]:
+        source = f"a.csv:{row}"
+        statistics.add_rejected(Rejected(source=source, reason="r", detail="d", bad=bad))
+        assert len(statistics.first_sources["r"]) + len(statistics.first_rejects) < 2_003
+    merged = Statistics()
+    merged.merge(statistics)
+    assert (merged.rejected["r"], merged.num_bad) == (number, bad * number)
+    assert merged.first_sources["r"] == ["a.csv:0", "a.csv:1", "a.csv:2"]
+    assert [source for source, *_ in merged.first_rejects] == [
+        f"a.csv:{row}" for row in range(100 * bad)
+    ]
+
+
+def test_groups_are_counted_and_the_first_are_named():
+    """Conflicting groups are named before others, and few leaks."""
+    number = 300
+    records = []
+    for content in range(number):
+        labels = "ab" if content % 2 else "aa"
+        for split, label in zip(("x", "y"), labels, strict=True):
+            key = len(records)
+            records.append((record(key, content, label), split, key))
+    tables = [table(records[start : start + 50]) for start in range(0, len(records), 50)]
+    statistics = Statistics()
+    assert not any(rejects for _, rejects in settle(tables, "keep", statistics, 100))
+
+    assert (statistics.duplicate_groups, statistics.duplicate_records) == (number, 2 * number)
+    assert (statistics.conflicting, statistics.across_splits) == (number // 2, number)
+    pairs = [(f"{2 * content:07d}", f"{2 * content + 1:07d}") for content in range(number)]
+    named = [group for _, group in statistics.duplicates]
+    assert [group.keys for group in named] == pairs[1:200:2]
+    assert {group.labels for group in named} == {("a", "b")}
+    assert statistics.leaks == [(("x", one), ("y", other)) for one, other in pairs[:3]]
