@@ -1,5 +1,9 @@
 """Worker processes: a pool, replaced if one is killed, and the search for the item that kills it.
 
+If a process is killed, its pool ends, and all calls in progress are lost. The oldest of them, one
+per process, may be what killed it: each is repeated in a process of its own, and piece by piece
+if it kills that, too. The others had not begun; they are repeated in the new pool.
+
 The pool's processes are forks of this one if that is safe: forks share its memory, start at once
 and import nothing. A process with threads cannot be forked, as locks that they hold would stay
 locked; then loky starts new processes, without the program's `__main__`.
@@ -59,7 +63,9 @@ class Death(NamedTuple):
         return f"its process was ended {self.attempts} times by {cause}{hint}"
 
 
-def run_isolated(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R | Death]:
+def run_isolated(
+    function: Callable[[_T], _R], items: Iterable[_T], max_attempts: int = _ATTEMPTS
+) -> Iterator[_R | Death]:
     """Call a function with each item in another process; yield results or Deaths in order.
 
     One process is used until it ends. It does not import the program's `__main__`.
@@ -73,7 +79,7 @@ def run_isolated(function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[
         for outcome in _outcomes(function, tuple(waiting)):
             if isinstance(outcome, Death):
                 attempts += 1
-                if attempts < _ATTEMPTS and not outcome.ran_out_of_time:
+                if attempts < max_attempts and not outcome.ran_out_of_time:
                     break
                 outcome = outcome._replace(attempts=attempts)
             waiting.popleft()
@@ -170,7 +176,8 @@ class WorkerPool:
     def __init__(self, count: int, idle_s: int, prepare: Callable[[], object]):
         self._count, self._idle_s = count, idle_s
         self._initializer = functools.partial(_begin, os.getpid())
-        self._replacing = threading.Lock()
+        self._lock = threading.Lock()
+        self._calls: list[PoolCall[Any, Any]] = []  # in progress, in order
         self._executor = self._forks() if may_fork() else self._new_processes()
         self._first = [self._executor.submit(prepare) for _ in range(count)]
 
@@ -196,15 +203,31 @@ class WorkerPool:
 
     def submit(self, function: Callable[[_T], _R], item: _T) -> "PoolCall[_T, _R]":
         """Call a function in a process; if the processes have ended, in new ones."""
-        executor = self._executor
-        try:
-            future = executor.submit(function, item)
-        except BrokenProcessPool:
-            with self._replacing:
-                if self._executor is executor:  # another thread may be first
-                    self._executor = self._new_processes()
-            future = self._executor.submit(function, item)
-        return PoolCall(function, item, future)
+        call = PoolCall(self, function, item)
+        with self._lock:
+            self._calls = [*filter(PoolCall.in_progress, self._calls), call]
+            try:
+                call.start(self._executor)
+            except BrokenProcessPool:
+                self._replace()
+        return call
+
+    def replace(self, ended: Executor) -> None:
+        """Replace an executor whose processes have ended, unless another thread has done so."""
+        with self._lock:
+            if self._executor is ended:
+                self._replace()
+
+    def _replace(self) -> None:
+        self._executor = self._new_processes()
+        self._calls = list(filter(PoolCall.in_progress, self._calls))
+        # Calls begin in order. A finished call whose result was lost may precede the one that
+        # killed its process, which then kills another pool.
+        for call in self._calls[: self._count]:
+            call.start(None)
+        self._calls = self._calls[self._count :]
+        for call in self._calls:
+            call.start(self._executor)
 
     def end(self) -> None:
         """Kill the processes."""
@@ -227,29 +250,50 @@ def _begin(parent: int) -> None:
 class PoolCall(Generic[_T, _R]):
     """Call in progress, repeated if its process is killed, perhaps by another call."""
 
-    def __init__(self, function: Callable[[_T], _R], item: _T, future: Future[_R]):
+    def __init__(self, pool: WorkerPool, function: Callable[[_T], _R], item: _T):
+        self._pool = pool
         self._function, self._item = function, item
-        self._future = future
+        self._started: tuple[Executor, Future[_R]] | None = None
+
+    def start(self, executor: Executor | None) -> None:
+        """Start the call in an executor; if None, `result` makes it in a process of its own."""
+        self._started = (
+            (executor, executor.submit(self._function, self._item)) if executor else None
+        )
+
+    def in_progress(self) -> bool:
+        """Whether the call has no result yet, or its processes have ended."""
+        if self._started is None:
+            return True
+        _, future = self._started
+        return not future.done() or isinstance(future.exception(), BrokenProcessPool)
 
     def exception(self) -> BaseException | None:
         """Wait for the call's end, and return its error."""
-        return self._future.exception()
+        return self._started[1].exception() if self._started else None
 
     def result(self) -> _R:
         """Wait for the call's result; BeamTFRecordsError if it ends its process repeatedly."""
-        try:
-            return self._future.result()
-        except BrokenProcessPool:
-            if isinstance(self._function, Work):
-                done: _R = self._function.piece_by_piece(self._item)
-                return done
-        [outcome] = run_isolated(self._function, [self._item])
-        if isinstance(outcome, Death):
-            raise BeamTFRecordsError(
-                f"some records cannot be processed: {outcome}; run the same command "
-                "again with more memory"
-            )
-        return outcome
+        while self._started:
+            executor, future = self._started
+            try:
+                return future.result()
+            except BrokenProcessPool:
+                self._pool.replace(executor)
+        return self._alone()
+
+    def _alone(self) -> _R:
+        has_pieces = isinstance(self._function, Work)
+        [outcome] = run_isolated(self._function, [self._item], 1 if has_pieces else _ATTEMPTS)
+        if not isinstance(outcome, Death):
+            return outcome
+        if isinstance(self._function, Work):
+            done: _R = self._function.piece_by_piece(self._item)
+            return done
+        raise BeamTFRecordsError(
+            f"some records cannot be processed: {outcome}; run the same command again with more "
+            "memory"
+        )
 
 
 class Ahead(Generic[_R]):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tiers import first_quick
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
@@ -52,7 +53,27 @@ def test_processes_write_the_same_bytes(images, tmp_path, monkeypatch):
 
 
 DIE = """
-import os, pathlib, signal, sys, time
+import dataclasses, os, pathlib, signal, sys, time
+from beam_pipeline.running.worker_processes import Work
+
+# Some numbers kill their process; with a folder only the first time.
+@dataclasses.dataclass
+class Batch(Work):
+    deadly: list
+    folder: str
+    in_pieces: list
+
+    def __call__(self, number):
+        died = pathlib.Path(self.folder, f"{number}")
+        if number in self.deadly and not (self.folder and died.exists()):
+            if self.folder:
+                died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    def piece_by_piece(self, number):
+        self.in_pieces.append(number)
+        return number
 
 def die_once(folder, number):
     if number == 3 and not os.path.exists(folder + "/died"):
@@ -80,6 +101,19 @@ def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):
     call = functools.partial(deadly.die_once, str(tmp_path))
     results = parallel.start_processes(1).ahead().map(call, range(12))
     assert list(results) == list(range(12))
+
+
+@pytest.mark.parametrize(
+    ("deadly_batches", "once"),
+    first_quick([pytest.param([0, 4, 5], False, id="always"), pytest.param([3], True, id="once")]),
+)
+def test_only_a_batch_that_kills_its_process_is_done_piece_by_piece(
+    tmp_path, deadly, deadly_batches, once
+):
+    batch = deadly.Batch(deadly_batches, str(tmp_path) if once else "", [])
+    results = parallel.start_processes(2).ahead().map(batch, range(12))
+    assert list(results) == list(range(12))
+    assert batch.in_pieces == ([] if once else deadly_batches)
 
 
 @pytest.mark.slow
