@@ -16,15 +16,18 @@ from beam_pipeline.media.images import check_imagehash
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION
-from tfrecord_dataset.options import fields_of, names_options, parts_of
+from tfrecord_dataset.options import all_options, names_options, parts_of
 from tfrecord_dataset.store.urls import unsigned
 
-# Part of the fingerprint only if set, so that older fingerprints stay the same.
-_MAY_BE_ABSENT = frozenset(
-    {"missing_values", "image_template", "ignore", "no_header", "decimal_comma", "encoding"}
-    | {"masks", "split_list", "label_separator", "table", "near_duplicates", "license"}
-    | {"points"}
-)
+# Fingerprints state these options even at their defaults, and any other only if it is set: so a new
+# option changes no fingerprint of a build without it.
+_ALWAYS_FINGERPRINTED = """
+    name version layout split group_by seed num_shards target_shard_bytes compression duplicates
+    max_bad_fraction box_policy box_format classes tokenizer schema path_pattern image_column
+    audio_column label_column split_column column_names ignore_columns missing_numbers
+    image.max_side image.size image.format image.jpeg_quality image.max_pixels
+    audio.sample_rate audio.mono
+"""
 
 
 @names_options
@@ -121,21 +124,17 @@ class BuildConfig(BuildOptions):
 
     def fingerprinted_options(self) -> dict[str, Any]:
         """Return the options that determine the content of the files, as JSON values."""
-        fields = fields_of(BuildConfig).values()
-        elsewhere = {
-            field.name for field in fields if not getattr(field.option, "is_content", False)
-        }
-        elsewhere.add("no_stratify")  # the option "stratify" states it
-        kept = {
-            name: value
-            for name, value in dataclasses.asdict(self).items()
-            if name not in elsewhere
-            and (name not in _MAY_BE_ABSENT or value != getattr(BuildConfig, name))
-        }
+        kept, always = dataclasses.asdict(self), _ALWAYS_FINGERPRINTED.split()
+        owner: type = type(self)
+        for name, field in all_options(owner).items():
+            part, _, option = name.rpartition(".")
+            stated = kept[part] if part else kept
+            is_set = name in always or stated[option] != field.default
+            if not (is_set and getattr(field.option, "is_content", part)):
+                del stated[option]
         if self.image.size is not None:  # width first, as in older fingerprints
             kept["image"]["size"] = [self.image.size.width, self.image.size.height]
-        if self.image.depth_scale is None:  # which older fingerprints lack
-            del kept["image"]["depth_scale"]
+        kept.pop("no_stratify", None)  # "stratify" states it
         if self.stratifies:
             kept["stratify"] = True
         kept["schema"] = [feature.to_json() for feature in self.schema]

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
+from typing import Annotated
 
 import apache_beam as beam
 import pytest
@@ -10,6 +11,7 @@ import tokenizers
 
 import beam_pipeline
 from beam_pipeline import option_values
+from beam_pipeline.build_options import BuildOption
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.images import ImageOptions
@@ -103,6 +105,44 @@ def test_what_decides_content_is_part_of_the_fingerprint(options, is_content):
     plain = BuildConfig(name="a", **SPLITS)
     other = BuildConfig(name="a", **{**SPLITS, **options})
     assert (other.fingerprint != plain.fingerprint) == is_content
+
+
+@pytest.mark.parametrize(
+    ("options", "fingerprint"),
+    [
+        pytest.param(
+            {}, "56af4abfb3cb4b693c01679ea1302fdf74c683467faec7e2f9351eb84504ccf1", id="defaults"
+        ),
+        pytest.param(
+            {
+                "split": {"train": 0.8, "test": 0.2},
+                "duplicates": "drop",
+                "masks": True,
+                "missing_values": ("?",),
+                "image": ImageOptions(size=(30, 40), depth_scale=0.001),
+            },
+            "269f50f0a42e1e8f3ace91794420cd89fbfcbff135bb86d36b71514f56ca3392",
+            id="options of every age",
+        ),
+    ],
+)
+def test_fingerprints_stay(options, fingerprint):
+    """Another one would build a dataset again, and continue no interrupted build."""
+    config = BuildConfig(input="here/cells.csv", output="data", name="golden", seed=3, **options)
+    assert config.fingerprint == fingerprint
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class LaterConfig(BuildConfig):
+    """With a new option of a build."""
+
+    further: Annotated[str, BuildOption("a further choice")] = "none"
+
+
+def test_an_option_that_is_not_set_changes_no_fingerprint():
+    later = LaterConfig(name="a", seed=3)
+    assert later.fingerprint == BuildConfig(name="a", seed=3).fingerprint
+    assert dataclasses.replace(later, further="some").fingerprint != later.fingerprint
 
 
 @pytest.fixture
