@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 # Bottom up: a module imports from lines above its own, or from its own folder.
 LAYERS = {
     "tfrecord_dataset": """
-        shown_text
+        shown_text delimited
         posix_only page
         errors durable image_size
         extras regular_files seekable standard_streams interrupts

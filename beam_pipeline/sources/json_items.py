@@ -16,6 +16,7 @@ from typing import Any
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.rejects import malformed
+from tfrecord_dataset.delimited import lines_of
 
 # An item takes up to thirty times as much memory as its text.
 MAX_ITEM_CHARACTERS = 16 << 20
@@ -90,7 +91,7 @@ def csv_rows(path: str) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(2 * MAX_ITEM_CHARACTERS)  # Python's own default is 131,072
     text = storage.read_text(path, _MAX_CSV_BYTES)
     try:
-        for row in csv.DictReader(text.splitlines(keepends=True)):
+        for row in csv.DictReader(lines_of(text), strict=True):
             yield {name: _cell(value) for name, value in row.items() if name}
     except csv.Error as error:
         raise malformed(str(error)) from error

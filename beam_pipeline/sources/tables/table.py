@@ -4,7 +4,6 @@ To add a kind of table, subclass `Table`, and `read_tables.ReadTables` to open i
 """
 
 import abc
-import bisect
 import dataclasses
 import json
 import operator
@@ -173,14 +172,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.lines)
-
-    def after(self, line: int) -> "Batch":
-        """Return the rows after a line."""
-        if not line:
-            return self
-        rows = self.part(bisect.bisect_right(self.lines, line), len(self))
-        bad = [each for each in self.bad if each.line > line]
-        return dataclasses.replace(rows, bad=bad)
 
     def attempts(self, make: Callable[["Batch"], _T]) -> Iterator[tuple["Batch", _T | RecordError]]:
         """Yield rows with the result of `make`, and each row that it refuses with its error."""

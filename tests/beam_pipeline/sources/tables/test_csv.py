@@ -7,8 +7,9 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from beam_pipeline.errors import ConfigError, DataError
-from beam_pipeline.sources.tables.csv import Dialect, ReadCsv, data_in, dialect_of
+from beam_pipeline.errors import ConfigError
+from beam_pipeline.sources.tables.csv import ReadCsv, data_in
+from tfrecord_dataset.delimited import Dialect, dialect_of, lines_of
 
 
 def rows_of(path, **options):
@@ -35,7 +36,7 @@ def rows_of(path, **options):
     ],
 )  # fmt: skip
 def test_dialects(text, expected):
-    assert dialect_of(text.splitlines(keepends=True), is_tsv=False) == expected
+    assert dialect_of(lines_of(text), is_tsv=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,18 +94,11 @@ def test_lines_of_rows_and_of_what_is_not_a_row(write):
     ]
 
 
-@pytest.mark.parametrize(
-    ("small", "large", "longest"),
-    [
-        pytest.param(64, 64, 1, id="small blocks"),
-        pytest.param(64, 1 << 20, 200, id="a row that needs a large block"),
-        pytest.param(1 << 20, 1 << 20, 1, id="one block"),
-    ],
-)
-def test_lines_over_many_blocks(write, monkeypatch, small, large, longest):
-    monkeypatch.setattr("beam_pipeline.sources.tables.csv._BLOCKS_BYTES", (small, large))
+@pytest.mark.parametrize("block", [64, 1 << 20])
+def test_lines_over_many_blocks(write, monkeypatch, block):
+    monkeypatch.setattr("tfrecord_dataset.delimited._BLOCK_BYTES", block)
     rows = [f'{n},"x\n{n}"\n' if n % 3 else f"{n}\n" for n in range(500)]
-    rows[250] = f'250,"x\n{"y" * longest}"\n'
+    rows[250] = f'250,"x\n{"y" * 200}"\n'
     plan, _ = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
     lines, count = {}, 0
     for batch in plan.tables[0].batches():
@@ -125,10 +119,11 @@ def test_lines_over_many_blocks(write, monkeypatch, small, large, longest):
         pytest.param(
             b"a,b\n2,x\n1,2," + b"y" * 200_000 + b"\n", "3 fields where the", id="a long field"
         ),
-        pytest.param(b'a, b\n1, "y, z"\n2, x\n', "3 fields where the header has 2", id="blanks"),
         pytest.param(b'a,b\n2,x\n1,"y\n', "a quote opens that is not closed", id="a quote"),
         pytest.param(
-            b'a,b\n1,"y\n' + b"2,z\n" * 12 + b'3,z"\n2,x\n', "12 rows are within it", id="rows"
+            b'a,b\n1,"y\n' + b"2,z\n" * 12 + b'3,z"\n2,x\n',
+            "a quote opens that is not closed",
+            id="rows",
         ),
     ],
 )
@@ -166,8 +161,31 @@ def test_a_header_of_thousands_of_columns(write):
     assert rows_of(path) == [(2, dict.fromkeys(names, "1"))]
 
 
-def test_a_quote_that_swallows_more_than_two_blocks(write, monkeypatch):
-    plan, _ = ReadCsv(write("a.csv", 'a,b\n1,"' + "x\n" * 50_000)).plan()
-    monkeypatch.setattr("beam_pipeline.sources.tables.csv._BLOCKS_BYTES", (1 << 12,))
-    with pytest.raises(DataError, match="a quote is not closed"):
-        [*plan.tables[0].batches()]
+@pytest.mark.parametrize(
+    "above", ["# \u2028\n", "# \x0b\x0c\n", "# \x85\n#\x1c\n", 'id\x0c,"b\u2028\n",c\n']
+)
+def test_other_line_separators_end_no_line_of_the_header(write, above):
+    header = "" if above.startswith("id") else "id,b,c\n"
+    rows = rows_of(write("a.csv", f"{above}{header}1,x,y\n2,z,y\n"))
+    first = (above + header).count("\n") + 1
+    found = [(line, [*row.values()]) for line, row in rows]
+    assert found == [(first, ["1", "x", "y"]), (first + 1, ["2", "z", "y"])]
+
+
+@pytest.mark.parametrize("ending", ["\r", "\n\r"])
+def test_line_ends_within_quotes(write, ending):
+    text = ending.join(map(str, range(20)))
+    [(line, row)] = rows_of(write("a.csv", f'a,b\n"{text}",2\n'))
+    assert (line, row) == (2, {"a": text, "b": "2"})
+
+
+def test_spaces_before_quotes(write):
+    path = write("a.csv", 'a, b\n1, "y, z"\n2, x\n')
+    assert rows_of(path) == [(2, {"a": "1", "b": "y, z"}), (3, {"a": "2", "b": "x"})]
+
+
+def test_a_header_with_an_unclosed_quote(write):
+    with pytest.raises(
+        ConfigError, match=r"a\.csv:1 is no header: a quote opens that is not closed"
+    ):
+        ReadCsv(write("a.csv", 'a,"b\n1,2\n')).plan()

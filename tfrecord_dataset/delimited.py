@@ -1,0 +1,346 @@
+"""Delimited text, such as CSV and TSV: its lines, its dialect, and its rows with their lines.
+
+LF, CRLF and CR end a line; nothing else does. A field that begins with a double quote ends with the
+next one that is not doubled, and a delimiter or the end of the line follows. A row that breaks this
+rule costs its first line, and the next line begins another row.
+"""
+
+import codecs
+import csv
+import dataclasses
+import io
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+DEFAULT_ENCODING = "utf-8"
+# Replaces bytes that cannot be decoded: a noncharacter, absent from texts (Unicode 23.7).
+UNREADABLE = "\ufdd0"
+# Longest line, and longest row of several lines.
+MAX_CHARACTERS = 8 << 20
+_BLOCK_BYTES = 1 << 20
+_LINES = 100
+# Rows at a time: many lists at once are slow, since the garbage collector looks at each.
+_ROWS = 128
+# In a tie the first wins, since texts more often contain the others.
+DELIMITERS = "\t|;,"
+COMMENT = "#"
+_EXCEL_SEPARATOR = re.compile(r"sep=([\t !#-~])\s*", re.IGNORECASE)
+_QUOTED = re.compile(r'"(?:[^"]|"")*+"')
+# A row of more lines than this, whose lines are rows, has an unclosed quote.
+_MANY_LINES = 11
+
+_ERRORS = "beam_tfrecords.unreadable"
+
+
+def _unreadable(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return UNREADABLE, error.end
+
+
+codecs.register_error(_ERRORS, _unreadable)
+
+
+def decoder_of(encoding: str) -> codecs.IncrementalDecoder:
+    """Return a decoder that skips UTF-8's byte order mark and replaces bytes by `UNREADABLE`."""
+    is_utf_8 = codecs.lookup(encoding).name == "utf-8"
+    return codecs.getincrementaldecoder("utf-8-sig" if is_utf_8 else encoding)(_ERRORS)
+
+
+def decode(data: bytes, encoding: str = DEFAULT_ENCODING) -> str:
+    """Decode the beginning of a file as `text_blocks` does.
+
+    Raises:
+        LookupError, UnicodeError: Python has no such encoding of texts.
+    """
+    data.decode(encoding, "replace")  # refuses codecs of other things, such as rot13
+    return decoder_of(encoding).decode(data)
+
+
+def lines_of(text: str) -> list[str]:
+    """Split a text into lines, with their ends."""
+    return io.StringIO(text, newline="").readlines()
+
+
+def text_blocks(handle: Any, encoding: str = DEFAULT_ENCODING) -> Iterator[str]:
+    """Decode a binary stream in blocks of whole lines.
+
+    Raises:
+        LongLineError: A line is too long.
+    """
+    decoder, text = decoder_of(encoding), ""
+    while data := handle.read(_BLOCK_BYTES):
+        text += decoder.decode(data)
+        # A CR at the end may be half of a line end.
+        end = 1 + max(text.rfind("\n"), text.rfind("\r", 0, -1))
+        if end:
+            yield text[:end]
+        text = text[end:]
+        if len(text) > MAX_CHARACTERS:
+            raise LongLineError(f"a line of over {MAX_CHARACTERS >> 20} MiB; split it")
+    if text := text + decoder.decode(b"", final=True):
+        yield text
+
+
+class LongLineError(ValueError):
+    """A line that is too long to be read."""
+
+
+class Fault(NamedTuple):
+    """A line that is not read: its number, and the reason."""
+
+    line: int
+    detail: str
+
+
+class Rows(NamedTuple):
+    """Consecutive rows.
+
+    Attributes:
+        fields: Fields of each row; none for an empty line.
+        lines: Number of each row's first line.
+        faults: Lines among them that are in no row.
+    """
+
+    fields: list[list[str]]
+    lines: Sequence[int]
+    faults: Sequence[Fault]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Dialect of a delimited text.
+
+    Attributes:
+        has_quotes: Whether double quotes enclose fields.
+        skips_spaces: Whether to skip spaces after a delimiter.
+        has_header: Whether the first row names the columns.
+        num_before: Number of lines above the first row.
+        encoding: Python's name of the encoding.
+    """
+
+    delimiter: str = ","
+    has_quotes: bool = True
+    skips_spaces: bool = False
+    has_header: bool = True
+    num_before: int = 0
+    encoding: str = DEFAULT_ENCODING
+
+    def fields_of(self, lines: Iterable[str]) -> Any:
+        """Return Python's reader of `lines`, which raises `csv.Error` for what breaks the rule."""
+        csv.field_size_limit(4 * MAX_CHARACTERS)  # Python's own default is 131,072
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE,
+            skipinitialspace=self.skips_spaces,
+            strict=self.has_quotes,
+        )
+
+
+def read_rows(
+    blocks: Iterable[str], dialect: Dialect, width: int | None = None
+) -> Iterator[Iterator[Rows]]:
+    """Read the rows of each block of whole lines; rows of another `width` are faults."""
+    reader = _RowReader(dialect, width)
+    below = _below(blocks, dialect.num_before)
+    for block, following in itertools.pairwise(itertools.chain(below, [None])):
+        assert block is not None
+        yield reader.rows(block, is_last=following is None)
+
+
+def first_rows(lines: Sequence[str], dialect: Dialect) -> Rows:
+    """Read the first rows of a text's first lines, of any width."""
+    below = lines[dialect.num_before :]
+    is_last = len(below) <= _LINES
+    parts = [*_RowReader(dialect, None).rows("".join(below[:_LINES]), is_last=is_last)]
+    return Rows(
+        [row for part in parts for row in part.fields],
+        [line for part in parts for line in part.lines],
+        [fault for part in parts for fault in part.faults],
+    )
+
+
+def _below(blocks: Iterable[str], num_lines: int) -> Iterator[str]:
+    """Yield the blocks without their first lines."""
+    for block in blocks:
+        lines = lines_of(block) if num_lines else []
+        block = "".join(lines[num_lines:]) if num_lines else block
+        num_lines -= min(num_lines, len(lines))
+        if block:
+            yield block
+
+
+class _RowReader:
+    """Reads rows block by block.
+
+    Attributes:
+        dialect: The dialect.
+        width: Number of fields of a row; None for any.
+    """
+
+    def __init__(self, dialect: Dialect, width: int | None) -> None:
+        self.dialect, self.width = dialect, width
+        self._line, self._rest = dialect.num_before + 1, ""
+
+    def rows(self, block: str, *, is_last: bool) -> Iterator[Rows]:
+        """Yield the rows that end in a block, `_ROWS` at a time."""
+        text, self._rest, done = self._rest + block, "", 0
+        parsed = self.dialect.fields_of(io.StringIO(text, newline=""))
+        is_readable = UNREADABLE not in text
+        while fields := self._single_lines(parsed, done) if is_readable else None:
+            bare = self._bare(fields) if '"' in text else fields
+            yield Rows(bare, range(self._line, self._line + len(fields)), ())
+            self._line += len(fields)
+            done += len(fields)
+        if fields is None:
+            yield from self._checked(lines_of(text)[done:], is_last=is_last)
+
+    def _single_lines(self, parsed: Any, done: int) -> list[list[str]] | None:
+        """Return the next rows; None if one is faulty or has several lines."""
+        try:
+            fields = [*itertools.islice(parsed, _ROWS)]
+        except csv.Error:
+            return None
+        is_wide = self.width is None or {0, self.width}.issuperset(map(len, fields))
+        return fields if is_wide and parsed.line_num == done + len(fields) else None
+
+    def _checked(self, lines: Sequence[str], *, is_last: bool) -> Iterator[Rows]:
+        """Yield the rows and faults of lines; keep the lines of an unfinished row."""
+        fields, numbers, faults, used = list[list[str]](), list[int](), list[Fault](), 0
+        for start, stop, row in self._parsed(lines, is_last=is_last):
+            used = start + 1 if row is None else stop
+            if fault := self._fault(lines[start:stop], row):
+                faults.append(Fault(self._line + start, fault))
+            elif row is not None:
+                fields.append(row)
+                numbers.append(self._line + start)
+        self._line, self._rest = self._line + used, "".join(lines[used:])
+        for at in range(0, max(1, len(fields)), _ROWS):
+            bare = self._bare(fields[at : at + _ROWS])
+            yield Rows(bare, numbers[at : at + _ROWS], () if at else faults)
+
+    def _bare(self, rows: list[list[str]]) -> list[list[str]]:
+        """Remove quotes that enclose a whole field if they enclose no delimiters."""
+        if self.dialect.has_quotes:
+            return rows
+        return [[*map(_unquoted, row)] for row in rows]
+
+    def _parsed(
+        self, lines: Sequence[str], *, is_last: bool
+    ) -> Iterator[tuple[int, int, list[str] | None]]:
+        """Yield (start, stop, fields) of rows, without fields if a row breaks the rule at `stop`.
+
+        Ends before a row that may continue in the next block.
+        """
+        source, again, start = iter(lines), list[str](), 0
+        while start < len(lines):
+            parsed = self.dialect.fields_of(itertools.chain(again, source))
+            first = start
+            try:
+                for fields in parsed:
+                    stop = first + parsed.line_num
+                    if stop - start > _MANY_LINES and self._swallows(lines[start + 1 : stop - 1]):
+                        break
+                    yield start, stop, fields
+                    start = stop
+                else:
+                    return
+            except csv.Error:
+                stop = first + parsed.line_num
+                is_open = stop == len(lines) and not is_last
+                if is_open and sum(map(len, lines[start:])) <= MAX_CHARACTERS:
+                    return
+            yield start, stop, None
+            # These lines end inside of quotes in every reading that does not end within them, and
+            # each such reading breaks the rule at `stop` too. So no line is read a third time.
+            for at in range(start + 1, stop - 1):
+                yield at, at + 1, self._alone(lines[at])
+            start = max(start + 1, stop - 1)
+            again = [*lines[start:stop]]
+
+    def _alone(self, line: str) -> list[str] | None:
+        try:
+            return next(self.dialect.fields_of([line]))  # type: ignore[no-any-return]
+        except csv.Error:
+            return None
+
+    def _swallows(self, inner: Sequence[str]) -> bool:
+        """Whether lines within a row look like many rows."""
+        if self.width in (None, 1):
+            return False
+        rows = map(self._alone, inner)
+        return all(row is not None and len(row) == self.width for row in rows)
+
+    def _fault(self, lines: Sequence[str], fields: Sequence[str] | None) -> str:
+        """Return why lines are no row; "" if they are one."""
+        if fields is None:
+            is_open = self._alone(lines[0].rstrip("\r\n") + '"') is not None
+            why = "a quote opens that is not closed" if is_open else "text after a closing quote"
+            return f"{why}: {_shown(lines[0])}"
+        text = "".join(lines)
+        if fields and len(fields) != (self.width or len(fields)):
+            over = f", in {len(lines):,} lines: is a quote not closed?" if lines[1:] else ""
+            width = f"{len(fields)} fields where the header has {self.width}"
+            return f"{width}{over}: {_shown(text)}"
+        is_readable = UNREADABLE not in text
+        return (
+            ""
+            if is_readable
+            else f"not {self.dialect.encoding}; set encoding if the file has another"
+        )
+
+
+def _shown(text: str) -> str:
+    return ascii(text.rstrip("\r\n")[:200])
+
+
+def _unquoted(field: str) -> str:
+    """Remove quotes that enclose a whole field."""
+    if field[:1] != '"' or not _QUOTED.fullmatch(field):
+        return field
+    return field[1:-1].replace('""', '"')
+
+
+def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> Dialect:
+    """Detect the dialect from the first lines of a file.
+
+    The delimiter is the tab, bar, semicolon, comma or space that splits the first line into
+    `num_columns` fields, else the most frequent one except space. With tabs and bars, quotes are
+    part of fields (Common Voice, GLUE), unless only quoting gives all rows the same width.
+    (`csv.Sniffer` takes letters of texts for delimiters.)
+    """
+    num_before = _num_comments(lines)
+    first = lines[num_before] if lines[num_before:] else ""
+    if stated := _EXCEL_SEPARATOR.fullmatch(first):
+        return Dialect(delimiter=stated[1], has_quotes=stated[1] not in "\t|", num_before=1)
+    fitting = [each for each in f"{DELIMITERS} " if first.count(each) + 1 == num_columns]
+    possible = fitting or [each for each in DELIMITERS if each in first]
+    delimiter = "\t" if is_tsv else max(possible, key=first.count, default=",")
+    dialect = Dialect(
+        delimiter=delimiter,
+        has_quotes=delimiter not in "\t|",
+        skips_spaces=delimiter != " " and f"{delimiter} " in first,
+        num_before=num_before,
+    )
+    quoted = dataclasses.replace(dialect, has_quotes=True)
+    is_quoted = len(_widths(dialect, lines)) > 1 and len(_widths(quoted, lines)) == 1
+    return quoted if is_quoted else dialect
+
+
+def _num_comments(lines: Sequence[str]) -> int:
+    """Count the "#" lines above the header; the last "#" line may itself be the header."""
+    number = len([*itertools.takewhile(lambda line: line.startswith(COMMENT), lines)])
+    if not number or not lines[number:]:
+        return 0
+    delimiter = max(DELIMITERS, key=lines[number].count)
+    dialect = Dialect(delimiter=delimiter, skips_spaces=True)
+    widths = [*map(len, first_rows(lines[number - 1 : number + 1], dialect).fields)]
+    return number - (len(widths) == widths.count(widths[0]) == 2 and widths[0] > 1)
+
+
+def _widths(dialect: Dialect, lines: Sequence[str]) -> set[int]:
+    """Return the numbers of fields in the first rows, with 0 for a fault."""
+    rows = first_rows(lines, dialect)
+    return {len(row) for row in rows.fields if row} | ({0} if rows.faults else set())
