@@ -25,6 +25,9 @@ class Follower:
     def steps_to_event(self):
         return self._plan.steps_per_epoch - self.step % self._plan.steps_per_epoch
 
+    def begin(self):
+        pass
+
     def advance(self, done):
         self.step += done.steps
         self._sums += done.sums

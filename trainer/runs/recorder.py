@@ -41,6 +41,7 @@ from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.evaluation import evaluator
+from trainer.training.hooks import TRAINING, overrides
 from trainer.training.loop import Done, Plan, metric_names
 from trainer.training.optimizers import averaged
 
@@ -111,7 +112,7 @@ class Recorder:
     options: TrainConfig
     best: Best
     checkpoints: Checkpoints
-    validate: Callable[[], dict[str, float]] | None  # None without a validation split
+    validate: Callable[..., dict[str, float]] | None  # takes callbacks; None without validation
     history: list[Row]
     progress: Progress
     callbacks: Sequence[keras.callbacks.Callback] = ()  # called as by `Model.fit`
@@ -135,8 +136,11 @@ class Recorder:
         }
         plan.model.stop_training = False
         plan.model.optimizer = plan.optimizer  # for callbacks
-        steps = {"epochs": self.num_epochs, "steps": plan.steps_per_epoch}
-        self._callbacks = keras.callbacks.CallbackList([*self.callbacks], model=plan.model, **steps)
+        parameters = {"verbose": 0, "epochs": self.num_epochs, "steps": plan.steps_per_epoch}
+        self._callbacks = keras.callbacks.CallbackList(
+            [*self.callbacks], add_history=True, model=plan.model, **parameters
+        )
+        self._logs: dict[str, float] = {}  # of the last epoch, for callbacks
 
     def restore(self) -> int:
         """Restore the newest checkpoint; return its step.
@@ -159,13 +163,15 @@ class Recorder:
         with self._interruption.expected():
             self._callbacks.on_train_begin()
             if self.step and self.ends_epoch:
+                if not self._is_recorded:
+                    self._callbacks.on_epoch_begin(self._epoch - 1)
                 self._end_epoch()
             self._start_progress()
             yield
             self.progress.finish()
             if summary := self._pace.summary():
                 self.progress.say(summary)
-            self._callbacks.on_train_end()
+            self._callbacks.on_train_end(self._logs)
 
     @property
     def num_epochs(self) -> int:
@@ -204,10 +210,13 @@ class Recorder:
 
     @property
     def sees_steps(self) -> bool:
-        """Whether a callback overrides `on_train_batch_end`."""
-        usual = keras.callbacks.Callback.on_train_batch_end
-        hooks = (callback.on_train_batch_end for callback in self._callbacks.callbacks)
-        return any(getattr(hook, "__func__", hook) is not usual for hook in hooks)
+        """Whether a callback has a hook of the training's batches."""
+        return overrides(self._callbacks, TRAINING)
+
+    def begin(self) -> None:
+        """Call the hooks at the start of a step."""
+        if self.sees_steps:
+            self._callbacks.on_train_batch_begin(self.step % self.plan.steps_per_epoch)
 
     def advance(self, done: Done) -> None:
         """Count completed steps, then log, save, validate or end the training.
@@ -231,18 +240,23 @@ class Recorder:
         now = (each / steps / self.plan.batch_size for each in sums)
         logged = {**dict(zip(self._names, now, strict=True)), "learning_rate": done.learning_rate}
         self._log("train", logged | self._pace.scalars())
-        in_epoch = (self.step - 1) % self.plan.steps_per_epoch
-        self._callbacks.on_train_batch_end(in_epoch, means)
-        if not done.is_settled:
-            return
+        if self.sees_steps:
+            in_epoch = (self.step - 1) % self.plan.steps_per_epoch
+            self._callbacks.on_train_batch_end(in_epoch, means)
+        if done.is_settled:
+            self._settle(done)
+
+    def _settle(self, done: Done) -> None:
+        """Save, validate or end the training, whose weights are those of this step."""
         # A single process ends at once; several agree through `done.ends`.
         ends = done.ends or (self.is_asked_to_end and not self.plan.has_other_workers)
-        if ends or any(self.step % period == 0 for period in self._periods):
+        is_stopped = self.plan.model.stop_training  # by a callback, also within an epoch
+        if ends or is_stopped or any(self.step % period == 0 for period in self._periods):
             self.checkpoints.save(self.step, self._sums)
             self._flush()
         if ends:
             self._interruption.end()
-        if self.ends_epoch:
+        if self.ends_epoch or is_stopped:
             self.progress.finish()
             self._end_epoch()
             self._start_progress()
@@ -268,34 +282,46 @@ class Recorder:
         epoch, done = divmod(self.step, self.plan.steps_per_epoch)
         if self.is_done:
             return
-        if not done:
-            self._callbacks.on_epoch_begin(epoch)
+        self._callbacks.on_epoch_begin(epoch)
         self.progress.start(f"epoch {epoch + 1}/{self.num_epochs}", self.plan.steps_per_epoch, done)
         self._pace.start()
 
     def _end_epoch(self) -> None:
         self._num_ended += 1
-        if not any(row["step"] == self.step for row in self.history):
+        if not self._is_recorded:
             self._record_row()
         self._sums = [0.0] * len(self._names)
 
+    @property
+    def _epoch(self) -> int:
+        """Number of the epoch of this step, from 1."""
+        return -(-self.step // self.plan.steps_per_epoch)
+
+    @property
+    def _is_recorded(self) -> bool:
+        return any(row["step"] == self.step for row in self.history)
+
+    def _validation(self) -> dict[str, float]:
+        """Validate the weights of this step, with the callbacks' hooks."""
+        assert self.validate is not None
+        is_awaited = self.plan.has_other_workers
+        with (
+            self._interruption.with_nothing_to_save(is_awaited),
+            averaged(self.plan.optimizer),
+        ):
+            self._callbacks.on_test_begin()
+            validation = self.validate(callbacks=self._callbacks)
+            self._callbacks.on_test_end(_without_baseline(validation))
+        self._log("validation", validation)
+        return validation
+
     def _record_row(self) -> None:
-        epoch = self.step // self.plan.steps_per_epoch
-        metrics = self._means()
-        row: Row = {"epoch": epoch, "step": self.step, **metrics}
-        if self.validate is not None:
-            with self._interruption.with_nothing_to_save(self.plan.has_other_workers):
-                self._callbacks.on_test_begin()
-                with averaged(self.plan.optimizer):
-                    validation = self.validate()
-                self._callbacks.on_test_end(validation)
-            row |= {f"val_{name}": value for name, value in validation.items()}
-            self._log("validation", validation)
-        values = {
-            name: value
-            for name, value in row.items()
-            if name not in ("epoch", "step") and not name.startswith(f"val_{PREFIX}")
+        validation = {} if self.validate is None else self._validation()
+        self._logs = self._means() | {
+            f"val_{name}": value for name, value in _without_baseline(validation).items()
         }
+        row: Row = {"epoch": self._epoch, "step": self.step, **self._means()}
+        row |= {f"val_{name}": value for name, value in validation.items()}
         self.history.append(row)
         if self.run is not None:
             if self.validate is None or self.best_place == len(self.history) - 1:
@@ -306,8 +332,8 @@ class Recorder:
             if self.draw is not None:
                 self._flush()
                 self.draw(self.history)
-        self._callbacks.on_epoch_end(epoch - 1, values)
-        self.progress.say(f"epoch {epoch}: {as_text(values)}")
+        self._callbacks.on_epoch_end(self._epoch - 1, self._logs)
+        self.progress.say(f"epoch {self._epoch}: {as_text(self._logs)}")
 
     @property
     def best_place(self) -> int:
@@ -323,6 +349,10 @@ class Recorder:
             with self._writers[writer].as_default(step=self.step):
                 for name, value in values.items():
                     tf.summary.scalar(name, value)
+
+
+def _without_baseline(validation: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in validation.items() if not name.startswith(PREFIX)}
 
 
 def _diverged(step: int, loss: float, steps_per_epoch: int) -> TrainingDivergedError:
@@ -368,7 +398,11 @@ class RunPage:
             plan.task, plan.model, plan.strategy, batches, plan.batch_size, num_records
         )
 
-    def validate(self, num_batches: int | None = None) -> Row:
+    def validate(
+        self,
+        num_batches: int | None = None,
+        callbacks: keras.callbacks.CallbackList | None = None,
+    ) -> Row:
         """Return loss and metrics of the plan's current model, and show them in the report.
 
         With `num_batches`, evaluate only these batches and leave the report unchanged.
@@ -379,9 +413,9 @@ class RunPage:
             return self._evaluate(num_batches, accumulators)
         self._accumulators = accumulators
         if self._baseline is not None:  # equal for all validations
-            return self._evaluate(None, accumulators) | self._guessed
+            return self._evaluate(None, accumulators, callbacks) | self._guessed
         baseline = results.baseline()
-        result = self._evaluate(None, [*accumulators, baseline])
+        result = self._evaluate(None, [*accumulators, baseline], callbacks)
         self._baseline = baseline
         self._guessed = {baseline.key: result[baseline.key]}
         return result

@@ -15,6 +15,7 @@ from trainer.input_pipeline import with_mask
 from trainer.tasks.figures import Accumulator
 from trainer.tasks.targets.results import results_of
 from trainer.tasks.task import Task
+from trainer.training.hooks import EVALUATION, overrides
 from trainer.training.layers import equaliser
 from trainer.training.loop import example_sums, metric_names
 from trainer.training.strategy import distributed, has_other_workers
@@ -42,7 +43,8 @@ def evaluator(
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
             raises DatasetDamagedError if their number is not `num_records`. Given a number of
-            batches, it evaluates only these; given accumulators, it fills them instead of new ones.
+            batches, it evaluates only these; given accumulators, it fills them instead of new ones;
+            given callbacks, it calls their hooks of batches.
     """
     is_shared = has_other_workers(strategy)
 
@@ -73,22 +75,25 @@ def evaluator(
         return sums, _gathered(strategy, records, is_shared=is_shared)
 
     def evaluate(
-        num_batches: int | None = None, accumulators: Sequence[Accumulator] | None = None
+        num_batches: int | None = None,
+        accumulators: Sequence[Accumulator] | None = None,
+        callbacks: keras.callbacks.CallbackList | None = None,
     ) -> dict[str, float]:
-        of_batches = []
         accumulators = new_accumulators() if accumulators is None else accumulators
+        totals = _Totals(names, -(-num_records // batch_size), callbacks)
         equalise()
         iterator = iter(whole)
-        for _ in itertools.count() if num_batches is None else range(num_batches):
+        for number in itertools.count() if num_batches is None else range(num_batches):
+            totals.begin(number)
             try:
                 sums, records = evaluate_step(iterator)
             except tf.errors.OutOfRangeError:
                 break
-            of_batches.append(sums)  # read at the end, so the next batch starts at once
+            totals.add(number, sums)
             target, predictions = _without_padding(*records)
             for accumulator in accumulators:
                 accumulator.update(target, predictions)
-        result = _means(names, of_batches, num_records if num_batches is None else None)
+        result = totals.means(num_records if num_batches is None else None)
         return functools.reduce(operator.or_, (each.result() for each in accumulators), result)
 
     return evaluate
@@ -102,24 +107,49 @@ def _gathered(strategy: tf.distribute.Strategy, records: Any, *, is_shared: bool
     return tf.nest.map_structure(lambda value: tf.concat(local(value), axis=0), records)
 
 
-def _means(
-    names: Sequence[str], of_batches: Sequence[Any], num_records: int | None
-) -> dict[str, float]:
-    """Compute means over all records from sums per batch, which end with the count.
+class _Totals:
+    """Sums over the records of an evaluation, and the hooks of its batches.
 
-    Raises:
-        DatasetDamagedError: The count is not `num_records`.
+    The sums of batches end with the number of records. Unless a hook asks for them, they are read
+    at the end, so the next batch starts at once.
     """
-    totals = np.zeros(len(names) + 1)
-    for sums in of_batches:
-        totals += sums.numpy()
-    *sums, count = totals.tolist()
-    if num_records is not None and count != num_records:
-        raise DatasetDamagedError(
-            f"evaluation read {count:.0f} records, but the split has {num_records}; run "
-            "`beam-tfrecords verify` on the dataset"
-        )
-    return {name: value / count for name, value in zip(names, sums, strict=True)}
+
+    def __init__(
+        self, names: Sequence[str], num_batches: int, callbacks: keras.callbacks.CallbackList | None
+    ) -> None:
+        self._names = names
+        self._num_batches = num_batches
+        self._callbacks = callbacks if overrides(callbacks, EVALUATION) else None
+        self._totals = np.zeros(len(names) + 1)
+        self._unread: list[Any] = []
+
+    def begin(self, number: int) -> None:
+        """Call the hooks at the start of a batch."""
+        if self._callbacks and number < self._num_batches:
+            self._callbacks.on_test_batch_begin(number)
+
+    def add(self, number: int, sums: Any) -> None:
+        """Add a batch's sums, and call the hooks at its end."""
+        self._unread.append(sums)
+        if self._callbacks:
+            self._callbacks.on_test_batch_end(number, self.means())
+
+    def means(self, num_records: int | None = None) -> dict[str, float]:
+        """Return the means over all records by name.
+
+        Raises:
+            DatasetDamagedError: Their number is not `num_records`.
+        """
+        for sums in self._unread:
+            self._totals += sums.numpy()
+        self._unread.clear()
+        *sums, count = self._totals.tolist()
+        if num_records is not None and count != num_records:
+            raise DatasetDamagedError(
+                f"evaluation read {count:.0f} records, but the split has {num_records}; run "
+                "`beam-tfrecords verify` on the dataset"
+            )
+        return {name: value / count for name, value in zip(self._names, sums, strict=True)}
 
 
 def _of_all_workers(values: Any) -> Any:

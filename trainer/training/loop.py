@@ -44,7 +44,7 @@ class Follower(Protocol):
 
     @property
     def sees_steps(self) -> bool:
-        """Whether it must see each step, for a callback's `on_train_batch_end`."""
+        """Whether it sees each step, since a callback has a hook of batches."""
 
     @property
     def is_done(self) -> bool:
@@ -52,6 +52,9 @@ class Follower(Protocol):
 
     def steps_to_event(self) -> int:
         """Number of steps to the follower's next action, at least 1; those steps are settled."""
+
+    def begin(self) -> None:
+        """Handle the start of a step, or of several unless `sees_steps`."""
 
     def advance(self, done: Done) -> None:
         """Handle completed steps."""
@@ -111,6 +114,7 @@ def _train(
     train_steps = train_function(plan, frozen_layers)
 
     def begin(steps: int) -> _Call:
+        follower.begin()
         asked = tf.constant(float(follower.is_asked_to_end))
         return _Call(steps, *train_steps(batches, tf.constant(steps), asked))
 

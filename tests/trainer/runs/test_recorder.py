@@ -1,4 +1,4 @@
-"""Work between steps: checkpoints, validation, history, report, callbacks."""
+"""Work between steps: checkpoints, validation, history, report."""
 
 import os
 import signal
@@ -20,30 +20,11 @@ from trainer.training.checkpoint import Checkpoints
 from trainer.training.loop import Done
 
 
-class Callback(keras.callbacks.Callback):
-    """Record the calls."""
-
-    def __init__(self, stop_after=None):
-        super().__init__()
-        self.calls = []
-        self._stop_after = stop_after
-
-    def on_epoch_begin(self, epoch, logs=None):
-        self.calls.append(f"begin {epoch}")
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.calls.append(f"end {epoch} {sorted(logs)}")
-        self.model.stop_training = epoch == self._stop_after
-
-    def on_test_end(self, logs=None):
-        self.calls.append("test")
-
-
 @pytest.fixture
 def make_recorder(tmp_path, make_plan, one_replica):
     """A function of validation losses and options that returns a run and its recorder."""
 
-    def make(val_losses=(), callbacks=(), *, best=None, epochs=3, run=None, **options):
+    def make(val_losses=(), *, best=None, epochs=3, run=None, **options):
         run = run or RunDirectory(str(tmp_path))
         plan = make_plan(one_replica, steps_per_epoch=4, model=linear)
         remaining = iter(val_losses)
@@ -53,10 +34,9 @@ def make_recorder(tmp_path, make_plan, one_replica):
             training(epochs=epochs, **options),
             best or Best(),
             Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
-            (lambda: {"loss": next(remaining)}) if val_losses else None,
+            (lambda callbacks: {"loss": next(remaining)}) if val_losses else None,
             run.read_history(),
             Progress(quiet=True),
-            callbacks,
         )
         recorder.restore()
         return run, recorder
@@ -110,7 +90,7 @@ def test_the_best_by_a_metric(make_recorder):
     best = Best("mAP", is_least=False)
     run, recorder = make_recorder([1.0], epochs=6, early_stopping=2, best=best)
     found = iter([(3.0, np.nan), (1.0, 0.2), (2.0, 0.6), (0.9, 0.5), (0.8, 0.5), (0.7, 0.9)])
-    recorder.validate = lambda: dict(zip(("loss", "mAP"), next(found), strict=True))
+    recorder.validate = lambda callbacks: dict(zip(("loss", "mAP"), next(found), strict=True))
 
     follow(recorder)
 
@@ -144,7 +124,7 @@ def test_a_run_goes_on_in_the_middle_of_an_epoch(make_recorder, stopped_at, tmp_
 
 def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
     run, broken = make_recorder([None])
-    broken.validate = lambda: 1 / 0
+    broken.validate = lambda callbacks: 1 / 0
     with pytest.raises(ZeroDivisionError):
         follow(broken)
     _, recorder = make_recorder([1.0] * 3)
@@ -154,19 +134,6 @@ def test_a_fault_in_validation_keeps_the_epoch(make_recorder):
 
     assert [row["epoch"] for row in run.read_history()] == [1, 2, 3]
     assert run.read_history()[0]["val_loss"] == 1.0
-
-
-def test_callbacks_are_called_as_by_fit(make_recorder):
-    callback = Callback(stop_after=1)
-    _, recorder = make_recorder([1.0] * 3, [callback])
-    assert not recorder.sees_steps
-
-    follow(recorder)
-
-    names = ["accuracy", "loss", "val_loss"]
-    assert callback.calls == [
-        *("begin 0", "test", f"end 0 {names}", "begin 1", "test", f"end 1 {names}")
-    ]
 
 
 @pytest.mark.parametrize(
