@@ -187,13 +187,18 @@ def build(
         draw_page(config)
         return open_dataset(config.dataset_dir)
     check_output(config)
-    with exclusive(config), collecting_rarely(), watched(options, spill_folder(config)) as job:
+    with (
+        exclusive(config) as claim,
+        collecting_rarely(),
+        watched(options, spill_folder(config)) as job,
+    ):
         restore_dataset(config)
+        write = WriteDataset(config, dataclasses.replace(job, claim=claim))
         try:
             with explained(), job_pipeline(runner, options, job) as pipeline:
-                pipeline | "Read" >> source | "WriteDataset" >> WriteDataset(config, job)
+                pipeline | "Read" >> source | "WriteDataset" >> write
         except Exception:
-            drop_unfinished(config)
+            drop_unfinished(config, claim)
             raise
         draw_page(config)
     return open_dataset(config.dataset_dir)
@@ -257,20 +262,21 @@ def _build_elsewhere(
     )
     if not launch.has_earlier:
         check_output(config)
-    with exclusive(config), collecting_rarely():
+    with exclusive(config) as claim, collecting_rarely():
         try:
             if launch.finished_earlier():
                 delete_working_dirs(config)  # made by `exclusive`
                 return
             check_output(config)
             restore_dataset(config)
-            write = WriteDataset(config, launch.job, yields_buckets(source))
+            job = dataclasses.replace(launch.job, claim=claim)
+            write = WriteDataset(config, job, yields_buckets(source))
             launch.run(
                 options, lambda pipeline: pipeline | "Read" >> source | "WriteDataset" >> write
             )
         except (Exception, KeyboardInterrupt):
             if launch.ended:  # otherwise its workers continue
-                drop_unfinished(config)
+                drop_unfinished(config, claim)
             raise
 
 

@@ -10,11 +10,19 @@ from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TemporaryFile:
-    """A finished file before the commit: its path, size on disk and hex digest."""
+    """A finished file before the commit.
+
+    Attributes:
+        path: Its path or URL.
+        num_bytes: Size on disk.
+        sha256: Hex digest.
+        version: The store's version of it; "" if it is local or unknown.
+    """
 
     path: str
     num_bytes: int
     sha256: str
+    version: str = ""
 
     @classmethod
     def of(cls, path: str, written: HashedFile) -> Self:

@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from obstore.store import AzureStore, HTTPStore, S3Store
 
@@ -28,6 +28,8 @@ from tfrecord_dataset.store.listing import Status
 from tfrecord_dataset.store.requests import BEYOND_THE_END, KEYS_A_REQUEST, NO_RANGES
 from tfrecord_dataset.store.threads import run_in_threads
 from tfrecord_dataset.store.urls import is_web, split_object
+
+_T = TypeVar("_T")
 
 # Bytes per chunk of a reader, which fetches larger blocks.
 _BUFFER_BYTES = 1 << 18
@@ -87,7 +89,10 @@ class Remote(Backend):
     def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Any]:
         with tempfile.TemporaryFile() as file:
             yield file
-            put_file(file, path, requests.put_new if is_new else requests.put)
+            if is_new:
+                put_file(file, path, requests.put_new)
+            else:
+                put_file(file, path, requests.put)
 
     def status(self, path: str) -> Status:
         return _status(requests.head(path))
@@ -159,16 +164,26 @@ class Reader(Seekable):
         return data
 
 
-def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], None]) -> None:
-    """Upload an open file, a large one in parts, without loading all of it into memory."""
+def statuses(folder: str) -> dict[str, Status]:
+    """Return the size and version of each object directly below a URL, by name."""
+    return {
+        meta["path"].rpartition("/")[2]: Status(meta["size"], requests.version_of(meta))
+        for meta in objects.list_level(folder)["objects"]
+    }
+
+
+def put_file(file: IO[bytes], url: str, put: Callable[[str, Any], _T]) -> _T:
+    """Upload an open file, a large one in parts, without loading all of it into memory.
+
+    Returns what `put` returns.
+    """
     file.flush()
     size = os.fstat(file.fileno()).st_size
     if size > _LAST_BLOCK_BYTES:
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
-            put(url, content)
-    else:
-        file.seek(0)
-        put(url, file.read())
+            return put(url, content)
+    file.seek(0)
+    return put(url, file.read())
 
 
 def _status(meta: Any) -> Status:

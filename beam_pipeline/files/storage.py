@@ -25,6 +25,7 @@ from tfrecord_dataset.format.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
 from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
+from tfrecord_dataset.store.listing import Status as Status
 from tfrecord_dataset.store.listing import StoredFile as StoredFile
 from tfrecord_dataset.store.listing import is_litter, paths_in
 from tfrecord_dataset.store.urls import is_object, join_url, local_path, scheme_of
@@ -324,13 +325,20 @@ def writing(
     return files_of(path).writing(path, durable, is_new)
 
 
-def put_new(file: str, url: str) -> None:
-    """Upload a local file, as `writing` does with `is_new`."""
+def statuses(folder: str) -> dict[str, Status]:
+    """Size and version of each object directly below a URL, by name, in one listing."""
+    from beam_pipeline.files import remote
+
+    return remote.statuses(folder)
+
+
+def put_new(file: str, url: str) -> str:
+    """Upload a local file, as `writing` does with `is_new`; return its version in `statuses`."""
     from beam_pipeline.files.remote import put_file
     from tfrecord_dataset.store import requests
 
     with open(file, "rb") as handle:
-        put_file(handle, url, requests.put_new)
+        return put_file(handle, url, requests.put_new)
 
 
 def sync(paths: Iterable[str]) -> None:

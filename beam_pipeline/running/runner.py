@@ -41,6 +41,7 @@ class Job:
         processes: Number of worker processes that stages may start.
         problem_file: File for an error that a retry cannot fix; empty if stages raise it.
         spill: Location of tables and rejects between the stages.
+        claim: The build's claim on a store's folder (`write/claim.py`); empty for none.
     """
 
     progress_dir: str = ""
@@ -48,6 +49,7 @@ class Job:
     processes: int = 0
     problem_file: str = ""
     spill: Spill = NOT_SPILLED
+    claim: str = ""
 
     @property
     def is_here(self) -> bool:

@@ -1,9 +1,10 @@
 """The claim on a dataset's directory, so that one build writes it at a time.
 
 On a local disk the claim is a lock, released with its process. On a store it is an object that
-stays until the dataset is complete, so that a build with the same options can resume. The claim
-only saves duplicate work; correctness does not depend on it. A build creates objects and never
-replaces them (`storage.writing`, `is_new`), so a second build or a late worker changes nothing.
+stays until the dataset is complete, so that a build with the same options can resume. A build
+creates objects and never replaces them (`storage.writing`, `is_new`), so builds that share a
+folder cannot mix. A user may delete the folder while a build is suspended, and start another: no
+two claims have the same text, so the first build notices that its own is gone (`check_held`).
 """
 
 import contextlib
@@ -11,10 +12,12 @@ import dataclasses
 import json
 import platform
 import time
+import uuid
 from collections.abc import Iterator
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset
+from beam_pipeline.describe import metadata
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.locked_folders import locked
@@ -27,6 +30,7 @@ class _Claim:
     fingerprint: str
     host: str
     started_at: str
+    build: str = ""
 
 
 def _path(config: BuildConfig) -> str:
@@ -34,49 +38,92 @@ def _path(config: BuildConfig) -> str:
 
 
 @contextlib.contextmanager
-def exclusive(config: BuildConfig) -> Iterator[None]:
+def exclusive(config: BuildConfig) -> Iterator[str]:
     """Hold a dataset's directory against other builds; on a store also after this process.
+
+    Yields the text of the claim on a store, for `check_held`; "" for a local directory.
 
     Raises:
         ConfigError: Another build holds it, or has finished a dataset there.
     """
     if storage.is_remote(config.dataset_dir):
-        _take(config)
-        yield
+        yield _take(config)
         return
     with locked(config.dataset_dir, lock=working_root(config)):
-        yield
+        yield ""
 
 
-def _take(config: BuildConfig) -> None:
+def _take(config: BuildConfig) -> str:
     storage.make_dirs(config.dataset_dir)  # checks that the bucket exists
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    claim = _Claim(fingerprint=config.fingerprint, host=platform.node(), started_at=now)
-    text = json.dumps(dataclasses.asdict(claim))
-    with contextlib.suppress(FileExistsError):
-        storage.write_bytes(_path(config), text.encode(), is_new=True)
-        # The dataset may have appeared since the check.
-        if is_dataset(config.dataset_dir):
-            storage.delete([working_root(config)])
-            raise made_meanwhile(config)
-        return
-    held = _held(config)
+    claim = _Claim(
+        fingerprint=config.fingerprint,
+        host=platform.node(),
+        started_at=now,
+        build=uuid.uuid4().hex,
+    )
+    own = json.dumps(dataclasses.asdict(claim))
+    while not (text := _text(config)):
+        with contextlib.suppress(FileExistsError):  # another build has just taken it
+            storage.write_bytes(_path(config), own.encode(), is_new=True)
+            # The dataset may have appeared since the check.
+            if is_dataset(config.dataset_dir):
+                storage.delete([working_root(config)])
+                raise made_meanwhile(config)
+            return own
+    held = _parsed(text)
     if held and held.fingerprint != config.fingerprint:
         raise ConfigError(
             f"a build with other options, started {held.started_at} on {held.host}, is writing "
-            f"{config.dataset_dir}; wait for it, delete that folder if it no longer runs, or build "
-            "another --version"
+            f"{config.dataset_dir}; wait for it, build another --version, or delete that folder "
+            "once its processes have ended"
         )
+    return text
 
 
-def _held(config: BuildConfig) -> _Claim | None:
-    """Return the existing claim; None if there is none, or it cannot be read."""
+def _text(config: BuildConfig) -> str:
+    """Return the text of the existing claim; "" if there is none."""
     try:
-        stated = json_file.parse_object(storage.read_text(_path(config)))
-        claim: _Claim = json_file.typed(stated, _Claim)
+        return storage.read_text(_path(config))
+    except RecordError:
+        return ""
+
+
+def _parsed(text: str) -> _Claim | None:
+    """Parse a claim; None if it is damaged."""
+    try:
+        claim: _Claim = json_file.typed(json_file.parse_object(text), _Claim)
         return claim
-    except (RecordError, ValueError):
+    except ValueError:
         return None
+
+
+def lost(config: BuildConfig, claim: str) -> BeamTFRecordsError | None:
+    """Return the error for a build whose claim has been deleted since; None if it has not.
+
+    Args:
+        config: The build's options.
+        claim: What `exclusive` yielded; "" is never lost.
+    """
+    if not claim or (text := _text(config)) == claim:
+        return None
+    if held := _parsed(text):
+        return BeamTFRecordsError(
+            f"{config.dataset_dir} was deleted while this build ran, and a build started "
+            f"{held.started_at} on {held.host} has taken it; wait for that one, or build another "
+            "--version"
+        )
+    if is_dataset(config.dataset_dir):
+        return BeamTFRecordsError(str(made_meanwhile(config)))
+    return BeamTFRecordsError(
+        f"{config.dataset_dir} was deleted while this build ran; run the same command again"
+    )
+
+
+def check_held(config: BuildConfig, claim: str) -> None:
+    """Raise the error of `lost`, if there is one."""
+    if error := lost(config, claim):
+        raise error
 
 
 def is_committed(config: BuildConfig) -> bool:
@@ -84,8 +131,20 @@ def is_committed(config: BuildConfig) -> bool:
     directory = config.dataset_dir
     if not storage.is_remote(directory) or not is_dataset(directory):
         return False
-    held = _held(config)
-    return held is not None and held.fingerprint == config.fingerprint
+    held = _parsed(_text(config))
+    return held is not None and held.fingerprint == config.fingerprint and _is_of_one(config)
+
+
+def _is_of_one(config: BuildConfig) -> bool:
+    """Whether one build has written metadata.json and build.json, which states its hash."""
+    paths = [
+        storage.join(config.dataset_dir, name) for name in (metadata.FILE, metadata.BUILD_FILE)
+    ]
+    try:
+        stated = json_file.parse_object(storage.read_text(paths[1]))
+        return bool(stated["metadata_sha256"] == storage.sha256_of(paths[0]))
+    except (RecordError, ValueError, KeyError):
+        return False
 
 
 def made_meanwhile(config: BuildConfig) -> DatasetExistsError:

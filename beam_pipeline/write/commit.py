@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -28,7 +28,7 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.running.failures import errors_handed_over
 from beam_pipeline.running.runner import Job, counter
 from beam_pipeline.running.spill import spilling
-from beam_pipeline.write.claim import made_meanwhile, others_named
+from beam_pipeline.write.claim import lost, made_meanwhile, others_named
 from beam_pipeline.write.directories import (
     FOLDERS,
     delete_working_dirs,
@@ -45,16 +45,6 @@ from beam_pipeline.write.rejects import (
 )
 from tfrecord_dataset.durable import replace_folder, restore_folder
 from tfrecord_dataset.format.metadata import FileEntry
-
-
-def _write_provenance(path: str, text: str) -> None:
-    """Write build.json; on a store, keep that of an earlier attempt at the same commit."""
-    try:
-        storage.write_bytes(path, text.encode(), is_new=True)
-    except FileExistsError:
-        stated = [json.loads(each)["metadata_sha256"] for each in (storage.read_text(path), text)]
-        if stated[0] != stated[1]:
-            raise
 
 
 def check_counts(plan: Plan, shards: Sequence[ShardInfo], num_rejected: int, num_read: int) -> None:
@@ -125,7 +115,8 @@ def _commit(
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
             batches = itertools.chain(*map(job.spill.all, rejected))
             rejects = sort_rejects(batches, sorting)
-            commit(config, rejects=rejects, num_read=sum(map(sum, counts)), **found)
+            num_read = sum(map(sum, counts))
+            commit(config, rejects=rejects, num_read=num_read, claim=job.claim, **found)
     return config.dataset_dir
 
 
@@ -136,11 +127,13 @@ def commit(
     shards: Sequence[ShardInfo],
     rejects: SortedRejects,
     num_read: int,
+    claim: str = "",
 ) -> str:
     """Make the written shards a dataset, and return its directory; safe to repeat.
 
     Raises:
-        BeamTFRecordsError: The plan's problem, after writing rejects.jsonl.
+        BeamTFRecordsError: The plan's problem, after writing rejects.jsonl; or another build has
+            taken the folder since `claim`.
         CountMismatchError: Records read differ from those written and rejected.
         DataError: A description of the dataset cannot be read back.
         DatasetExistsError: Another build has written the dataset in the meantime.
@@ -170,20 +163,15 @@ def commit(
     metadata_text = metadata.metadata(
         config, plan, statistics, by_split, {path: entries[path] for path in others}
     )
-    build_text = metadata.provenance(config, metadata_text)
-    own = {metadata.BUILD_FILE: build_text, metadata.FILE: metadata_text}
-    check_readable(config.dataset_dir, texts | own)
-
-    def write_descriptions(folder: str) -> None:
-        for name, text in texts.items():
-            storage.write_bytes(storage.join(folder, name), text.encode(), is_new=True)
-        _write_provenance(storage.join(folder, metadata.BUILD_FILE), build_text)
-        data = metadata_text.encode()
-        storage.write_bytes(storage.join(folder, metadata.FILE), data, durable=True, is_new=True)
-
+    texts[metadata.BUILD_FILE] = metadata.provenance(config, metadata_text)
+    texts[metadata.FILE] = metadata_text
+    check_readable(config.dataset_dir, texts)
     with others_named(config):
-        if not is_committed(config, files, metadata_text):
-            make_dataset(config, files, write_descriptions)
+        was_committed = is_committed(config, files, metadata_text)
+        if storage.is_remote(config.dataset_dir):
+            _complete_folder(config, files, texts, claim)
+        elif not was_committed:
+            _replace_folder(config, files, texts)
     delete_working_dirs(config)
     if storage.is_remote(config.dataset_dir):
         storage.delete([failed_rejects_path(config)])
@@ -192,49 +180,86 @@ def commit(
     return config.dataset_dir
 
 
-def make_dataset(
-    config: BuildConfig,
-    files: Mapping[str, TemporaryFile],
-    write_descriptions: Callable[[str], None],
+def _write_texts(folder: str, texts: Mapping[str, str]) -> None:
+    """Write descriptions; metadata.json, the last one, survives a power loss."""
+    for name, text in texts.items():
+        path = storage.join(folder, name)
+        if name == metadata.BUILD_FILE:
+            _write_provenance(path, text)
+        else:
+            is_last = name == metadata.FILE
+            storage.write_bytes(path, text.encode(), durable=is_last, is_new=True)
+
+
+def _write_provenance(path: str, text: str) -> None:
+    """Write build.json; on a store, keep that of an earlier attempt at the same commit."""
+    try:
+        storage.write_bytes(path, text.encode(), is_new=True)
+    except FileExistsError:
+        stated = [json.loads(each)["metadata_sha256"] for each in (storage.read_text(path), text)]
+        if stated[0] != stated[1]:
+            raise
+
+
+def _complete_folder(
+    config: BuildConfig, files: Mapping[str, TemporaryFile], texts: Mapping[str, str], claim: str
 ) -> None:
-    """Make the dataset of its files and descriptions; safe to repeat.
+    """Make a store's folder of finished files a dataset; safe to repeat.
 
-    Local files: the new dataset is completed in a directory of its own and replaces the older one
-    in one step. On a store the last file, metadata.json, completes it.
-
-    Args:
-        files: Finished files, by path in the dataset's directory.
-        write_descriptions: Writes all other files into a directory, metadata.json last.
+    The folder may have been deleted while this build was suspended, and filled by another. So
+    metadata.json is put only while the claim and all files are this build's. The claim is compared
+    again afterwards, since the build may also be suspended in between.
 
     Raises:
-        FileNotFoundError: A file is missing.
+        BeamTFRecordsError: The folder was deleted and taken by another build.
         FileExistsError: Another build's object exists in place of a file.
+        FileNotFoundError: A file is missing.
     """
-    if not storage.is_remote(config.dataset_dir):
-        _replace_folder(config, files, write_descriptions)
-        return
+    folder, text = config.dataset_dir, texts[metadata.FILE]
+    _write_texts(folder, {name: text for name, text in texts.items() if name != metadata.FILE})
+    error = lost(config, claim)
+    if error and not is_committed(config, files, text):  # by another attempt of this job
+        raise error
+    _check_files(config, files)
+    _write_texts(folder, {metadata.FILE: text})
+    if lost(config, claim):
+        _check_files(config, files)
+
+
+def _check_files(config: BuildConfig, files: Mapping[str, TemporaryFile]) -> None:
+    """Compare the files on a store with those that this build has put there.
+
+    An object of another version is read, as some stores list another version than they return for
+    a new object.
+    """
     there = {
-        f"{folder}/{name}".lstrip("/")
+        f"{folder}/{name}".lstrip("/"): status
         for folder in FOLDERS
-        for name in storage.list_dir(storage.join(config.dataset_dir, folder))
+        for name, status in storage.statuses(storage.join(config.dataset_dir, folder)).items()
     }
-    if missing := sorted(files.keys() - there):
-        path = files[missing[0]].path
-        raise FileNotFoundError(errno.ENOENT, "A finished shard was deleted", path)
-    write_descriptions(config.dataset_dir)
+    for final, file in sorted(files.items()):
+        status = there.get(final)
+        if status is None:
+            raise FileNotFoundError(errno.ENOENT, "A finished shard was deleted", file.path)
+        if status == (file.num_bytes, file.version):
+            continue
+        if status.size != file.num_bytes or storage.sha256_of(file.path) != file.sha256:
+            raise FileExistsError(errno.EEXIST, "Another object is there", file.path)
 
 
 def _replace_folder(
-    config: BuildConfig,
-    files: Mapping[str, TemporaryFile],
-    write_descriptions: Callable[[str], None],
+    config: BuildConfig, files: Mapping[str, TemporaryFile], texts: Mapping[str, str]
 ) -> None:
+    """Complete a local dataset in a folder of its own, and replace the older one in one step.
+
+    Safe to repeat.
+    """
     new, root = new_dataset_dir(config), config.dataset_dir
     restore_folder(new, root)
     storage.delete([new])
     placed = [(file.path, os.path.join(new, final)) for final, file in files.items()]
     LOCAL.link_all(placed, instead=os.rename)
-    write_descriptions(new)
+    _write_texts(new, texts)
     kept = [
         (os.path.join(root, path), os.path.join(new, path))
         for path in _files_below(root)

@@ -16,6 +16,7 @@ from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
+from beam_pipeline.write.claim import lost
 from beam_pipeline.write.directories import (
     restore_dataset,
     scratch_dir,
@@ -133,13 +134,15 @@ def _inner(folder: str, stated: str) -> str:
     return path
 
 
-def drop_unfinished(config: BuildConfig) -> None:
+def drop_unfinished(config: BuildConfig, claim: str = "") -> None:
     """Delete what a failed build leaves, except the finished parts that the next one uses.
 
-    Ignores failures to delete: the build's own error is more useful.
+    Deletes nothing if another build has taken the folder since `claim` (`exclusive`). Ignores
+    failures to delete: the build's own error is more useful.
     """
     with contextlib.suppress(OSError, ConfigError):
-        _drop_unfinished(config)
+        if not lost(config, claim):
+            _drop_unfinished(config)
 
 
 def _drop_unfinished(config: BuildConfig) -> None:

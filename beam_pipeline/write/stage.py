@@ -47,7 +47,7 @@ from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import Job, counter
 from beam_pipeline.running.worker_processes import Ahead
-from beam_pipeline.write.claim import others_named
+from beam_pipeline.write.claim import check_held, others_named
 from beam_pipeline.write.directories import spill_folder, working_dir
 from beam_pipeline.write.encoding import Chunk, EncodeChunk, EncodedChunk, Encoder
 from beam_pipeline.write.receipts import Receipt, finished_part, write_receipt
@@ -262,6 +262,7 @@ class _WriteShard(beam.DoFn):
             return self._write_below(working_dir(self._config), sink, shard, files)
         with temporary_folder() as folder:
             num_records, num_bytes, local = self._write_below(folder, sink, shard, files)
+            check_held(self._config, self._job.claim)
             with others_named(self._config):
                 written = list(map(self._put, local, files))
         return num_records, num_bytes, written
@@ -269,8 +270,7 @@ class _WriteShard(beam.DoFn):
     def _put(self, file: TemporaryFile, final: str) -> TemporaryFile:
         """Upload a file to its final name on a store."""
         url = storage.join(self._config.dataset_dir, final)
-        storage.put_new(file.path, url)
-        return dataclasses.replace(file, path=url)
+        return dataclasses.replace(file, path=url, version=storage.put_new(file.path, url))
 
     def _write_below(
         self, root: str, sink: ShardSink, shard: _Shard, files: Sequence[str]

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from end_to_end.building import build
@@ -283,6 +284,47 @@ def test_after_the_limit_the_error_says_how_long_it_was_tried(
         assert LIMIT.search(done.stderr), done.stderr
         assert "Traceback" not in done.stderr
         assert "sha256" not in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_suspended_build_notices_that_its_folder_was_deleted(pets, command_here):
+    """The folder is deleted, and another build has put its shards when the first one wakes up."""
+    _, local, store = pets
+    output = pets[0].replace("/pets", "/data")
+    waking = "build.json", "README.md"  # the last description before the commit, and the first
+    builds, stopped = [], threading.Semaphore(0)
+    fault = store.fault
+
+    def suspending(path, operation, signed):
+        number = len(builds) - 1
+        if operation == "put" and path.endswith(f"1.0.0/{waking[number]}"):
+            builds[number].send_signal(signal.SIGSTOP)
+            stopped.release()
+        return fault(path, operation, signed)
+
+    store.fault = suspending
+    for seed in (0, 1):
+        words = ["build", local, "--output", output, "--threads", 1, "--seed", seed]
+        builds.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "beam_pipeline", *map(str, words)],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        assert stopped.acquire(timeout=120)
+        if seed == 0:
+            store.objects.clear()
+    codes = []
+    for each in builds:
+        each.send_signal(signal.SIGCONT)
+        codes.append((each.communicate(timeout=120)[1], each.returncode))
+    [(lost, failed), (_, succeeded)] = codes
+    assert (failed, succeeded) == (1, 0), codes
+    assert "was deleted while this build ran, and a build started 20" in lost
+    assert "wait for that one, or build another --version" in lost
+    done = command_here("beam_pipeline", "verify", f"{output}/pets")
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,7 @@ def _describe(url: str) -> RemoteFile | None:
 
 
 def _file(url: str, meta: Any, sha256: str = "") -> RemoteFile:
-    version = meta["e_tag"] or str(meta["last_modified"])
-    version = version.removeprefix("W/").strip('"')  # Azure omits an ETag's quotes in listings
+    version = requests.version_of(meta)
     return RemoteFile(url=url, num_bytes=meta["size"], sha256=sha256, version=version)
 
 

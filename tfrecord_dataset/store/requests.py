@@ -161,8 +161,16 @@ def put(url: str, data: Any) -> None:
         obstore.put(client.store, key, data)
 
 
-def put_new(url: str, data: Any) -> None:
-    """Create an object unless it exists; an existing one with equal content is accepted.
+def version_of(meta: Any) -> str:
+    """Return the ETag in the metadata of a response or listing, else the modification time."""
+    version = meta["e_tag"] or str(meta.get("last_modified", ""))
+    return version.removeprefix("W/").strip('"')  # Azure omits an ETag's quotes in listings
+
+
+def put_new(url: str, data: Any) -> str:
+    """Create an object unless it exists, and return its version.
+
+    An existing object with equal content is accepted.
 
     A store without conditional writes replaces an existing object. So does any store for more than
     4 GiB, if the object appears between the check and the upload.
@@ -172,26 +180,25 @@ def put_new(url: str, data: Any) -> None:
     """
     client, key = client_and_key(url)
     with write_errors(client, url):
-        is_made = _until_sent(client, key, lambda: _is_made(client, key, data))
-        if not is_made and not _holds(client.store, key, data):
+        made = _until_sent(client, key, lambda: _made(client, key, data))
+        if made is None and (made := _equal(client.store, key, data)) is None:
             raise FileExistsError(errno.EEXIST, "Another object is there", url)
+    return version_of(made)
 
 
-def _is_made(client: Client, key: str, data: Any) -> bool:
-    """Create an object; False if one exists, perhaps from an earlier attempt of this call."""
+def _made(client: Client, key: str, data: Any) -> Any:
+    """Create an object; None if one exists, perhaps from an earlier attempt of this call."""
     if len(data) > _MOST_BYTES:
         with contextlib.suppress(FileNotFoundError):
             obstore.head(client.store, key)
-            return False
-        obstore.put(client.store, key, data, use_multipart=True)
-        return True
+            return None
+        return obstore.put(client.store, key, data, use_multipart=True)
     try:
-        obstore.put(client.store, key, data, mode="create", use_multipart=False)
+        return obstore.put(client.store, key, data, mode="create", use_multipart=False)
     except (AlreadyExistsError, PreconditionError):
-        return False
+        return None
     except (NotSupportedError, NotImplementedError):
-        obstore.put(client.store, key, data)
-    return True
+        return obstore.put(client.store, key, data)
 
 
 def _until_sent(client: Client, key: str, request: Callable[[], _T]) -> _T:
@@ -210,14 +217,15 @@ def _until_sent(client: Client, key: str, request: Callable[[], _T]) -> _T:
     return request()
 
 
-def _holds(store: Any, key: str, data: Any) -> bool:
+def _equal(store: Any, key: str, data: Any) -> Any:
+    """Return the metadata of an object with this content, else None."""
     response = obstore.get(store, key)
     if response.meta["size"] != len(data):
-        return False
+        return None
     digest = hashlib.sha256()
     for block in response.stream(min_chunk_size=_BLOCK_BYTES):
         digest.update(block)
-    return digest.digest() == hashlib.sha256(data).digest()
+    return response.meta if digest.digest() == hashlib.sha256(data).digest() else None
 
 
 def delete(client: Client, keys: Sequence[str]) -> None:

@@ -101,7 +101,8 @@ def shards(store, config):
 def shard_info(config, number):
     file = split_sink(config, "train").final_name(number, NUM_SHARDS)
     paths = (file, f"index/{file}.parquet", f"idx/{file}.idx")
-    sha256 = hashlib.sha256(bytes(number + 1)).hexdigest()
+    content = bytes(number + 1)
+    sha256, version = hashlib.sha256(content).hexdigest(), hashlib.md5(content).hexdigest()
     return ShardInfo(
         split="train",
         shard=number,
@@ -110,7 +111,7 @@ def shard_info(config, number):
         num_bytes=1,
         sha256=sha256,
         temporary={
-            path: TemporaryFile(f"{config.dataset_dir}/{path}", number + 1, sha256)
+            path: TemporaryFile(f"{config.dataset_dir}/{path}", len(content), sha256, version)
             for path in paths
         },
     )

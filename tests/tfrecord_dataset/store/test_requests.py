@@ -1,5 +1,6 @@
 """Every request is retried during every kind of outage, and no secret is displayed."""
 
+import hashlib
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -38,7 +39,10 @@ OPERATIONS = {
     "level": (lambda url: objects.list_level(f"{url}/in")["objects"][0]["path"], "in/z"),
     "any": (lambda url: objects.is_folder(f"{url}/in"), True),
     "put": (lambda url: requests.put(f"{url}/put", b"1"), None),
-    "put new": (lambda url: requests.put_new(f"{url}/put new", b"1"), None),
+    "put new": (
+        lambda url: requests.put_new(f"{url}/put new", b"1"),
+        hashlib.md5(b"1").hexdigest(),
+    ),
     "delete": (lambda url: requests.delete(client_and_key(url)[0], ["y"]), None),
 }
 
