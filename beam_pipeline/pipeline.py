@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import pickle
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
@@ -39,6 +40,7 @@ from beam_pipeline.write.claim import exclusive, is_committed, ways_out
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.directories import (
     check_apart,
+    check_is_folder,
     dataset_mark,
     delete_working_dirs,
     job_dir,
@@ -329,8 +331,7 @@ def check_output(config: BuildConfig) -> None:
     if not config.output:
         raise errors.ConfigError("an output directory is needed: pass --output DATA_DIR")
     check_apart(config)
-    if os.path.isfile(config.output):
-        raise errors.ConfigError(f"--output {config.output} is a file; give a folder")
+    check_is_folder(config.dataset_dir)
     is_remote = storage.is_remote(config.dataset_dir)
     if not is_remote and (
         os.path.islink(config.dataset_dir) or os.path.ismount(config.dataset_dir)
@@ -345,6 +346,11 @@ def check_output(config: BuildConfig) -> None:
             f"{config.dataset_dir}; build another --version"
         )
     if is_dataset(config.dataset_dir) and not config.overwrite:
+        command = f"beam-tfrecords report {shlex.quote(config.dataset_dir)}"
+        has_page = config.no_report or storage.exists(
+            storage.join(config.dataset_dir, "report.html")
+        )
+        page = "" if has_page else f", but no report.html: run `{command}`, or"
         raise errors.DatasetExistsError(
-            f"{config.dataset_dir} holds a finished dataset; {ways_out(config)}"
+            f"{config.dataset_dir} holds a finished dataset{page or ';'} {ways_out(config)}"
         )

@@ -24,6 +24,7 @@ from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import figures
 from beam_pipeline.report.pictures import gallery, side_by_side
 from beam_pipeline.report.sample import Sampled, first_records, sample
+from beam_pipeline.write.directories import check_is_folder
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION, named_path
@@ -69,6 +70,7 @@ def write_report(
     folder = os.fspath(output or "") or (dataset.path if is_dataset(dataset.path) else path)
     if output is None and not is_folder:
         raise ConfigError(f"{path} is not a dataset directory; choose a folder with --output DIR")
+    check_is_folder(folder)
     records = sample(dataset, seed=seed)
     random.Random(seed).shuffle(records)
     facts = facts_of(dataset, records)

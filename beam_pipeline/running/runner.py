@@ -41,7 +41,7 @@ class Job:
         processes: Number of worker processes that stages may start.
         problem_file: File for an error that a retry cannot fix; empty if stages raise it.
         spill: Location of tables and rejects between the stages.
-        claim: The build's claim on a store's folder (`write/claim.py`); empty for none.
+        claim: Version of the build's claim on a store's folder (`write/claim.py`); empty for none.
     """
 
     progress_dir: str = ""

@@ -4,7 +4,7 @@ On a local disk the claim is a lock, released with its process. On a store it is
 stays until the dataset is complete, so that a build with the same options can resume. A build
 creates objects and never replaces them (`storage.writing`, `is_new`), so builds that share a
 folder cannot mix. A user may delete the folder while a build is suspended, and start another: no
-two claims have the same text, so the first build notices that its own is gone (`check_held`).
+two claims have the same version, so the first build notices that its own is gone (`check_held`).
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.describe import metadata
-from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DatasetExistsError, RecordError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.locked_folders import locked
 from beam_pipeline.write.directories import working_root
@@ -41,10 +41,11 @@ def _path(config: BuildConfig) -> str:
 def exclusive(config: BuildConfig) -> Iterator[str]:
     """Hold a dataset's directory against other builds; on a store also after this process.
 
-    Yields the text of the claim on a store, for `check_held`; "" for a local directory.
+    Yields the version of the claim on a store, for `check_held`; "" for a local directory.
 
     Raises:
-        ConfigError: Another build holds it, or has finished a dataset there.
+        ConfigError: Another build holds it.
+        BeamTFRecordsError: Another build has finished a dataset there.
     """
     if storage.is_remote(config.dataset_dir):
         yield _take(config)
@@ -63,38 +64,40 @@ def _take(config: BuildConfig) -> str:
         build=uuid.uuid4().hex,
     )
     own = json.dumps(dataclasses.asdict(claim))
-    while not (text := _text(config)):
-        with contextlib.suppress(FileExistsError):  # another build has just taken it
+    version = ""
+    while not version:  # another build may delete the claim that kept this one from being put
+        with contextlib.suppress(FileExistsError):
             storage.write_bytes(_path(config), own.encode(), is_new=True)
             # The dataset may have appeared since the check.
             if is_dataset(config.dataset_dir):
                 storage.delete([working_root(config)])
                 raise made_meanwhile(config)
-            return own
-    held = _parsed(text)
+        version = _version(config)
+    held = _held(config)
     if held and held.fingerprint != config.fingerprint:
         raise ConfigError(
             f"a build with other options, started {held.started_at} on {held.host}, is writing "
             f"{config.dataset_dir}; wait for it, build another --version, or delete that folder "
             "once its processes have ended"
         )
-    return text
+    return version
 
 
-def _text(config: BuildConfig) -> str:
-    """Return the text of the existing claim; "" if there is none."""
+def _version(config: BuildConfig) -> str:
+    """Return the version of the existing claim; "" if there is none."""
     try:
-        return storage.read_text(_path(config))
+        return storage.version(_path(config))
     except RecordError:
         return ""
 
 
-def _parsed(text: str) -> _Claim | None:
-    """Parse a claim; None if it is damaged."""
+def _held(config: BuildConfig) -> _Claim | None:
+    """Return the existing claim; None if there is none, or it cannot be read."""
     try:
-        claim: _Claim = json_file.typed(json_file.parse_object(text), _Claim)
+        stated = json_file.parse_object(storage.read_text(_path(config)))
+        claim: _Claim = json_file.typed(stated, _Claim)
         return claim
-    except ValueError:
+    except (RecordError, ValueError):
         return None
 
 
@@ -105,16 +108,16 @@ def lost(config: BuildConfig, claim: str) -> BeamTFRecordsError | None:
         config: The build's options.
         claim: What `exclusive` yielded; "" is never lost.
     """
-    if not claim or (text := _text(config)) == claim:
+    if not claim or _version(config) == claim:
         return None
-    if held := _parsed(text):
+    if held := _held(config):
         return BeamTFRecordsError(
             f"{config.dataset_dir} was deleted while this build ran, and a build started "
             f"{held.started_at} on {held.host} has taken it; wait for that one, or build another "
             "--version"
         )
     if is_dataset(config.dataset_dir):
-        return BeamTFRecordsError(str(made_meanwhile(config)))
+        return made_meanwhile(config)
     return BeamTFRecordsError(
         f"{config.dataset_dir} was deleted while this build ran; run the same command again"
     )
@@ -131,7 +134,7 @@ def is_committed(config: BuildConfig) -> bool:
     directory = config.dataset_dir
     if not storage.is_remote(directory) or not is_dataset(directory):
         return False
-    held = _parsed(_text(config))
+    held = _held(config)
     return held is not None and held.fingerprint == config.fingerprint and _is_of_one(config)
 
 
@@ -147,9 +150,9 @@ def _is_of_one(config: BuildConfig) -> bool:
         return False
 
 
-def made_meanwhile(config: BuildConfig) -> DatasetExistsError:
+def made_meanwhile(config: BuildConfig) -> BeamTFRecordsError:
     """Return the error for a dataset that appeared after this build began."""
-    return DatasetExistsError(
+    return BeamTFRecordsError(
         f"another build has written {config.dataset_dir} in the meantime; {ways_out(config)}"
     )
 

@@ -133,10 +133,9 @@ def commit(
 
     Raises:
         BeamTFRecordsError: The plan's problem, after writing rejects.jsonl; or another build has
-            taken the folder since `claim`.
+            taken the folder since `claim`, or written the dataset.
         CountMismatchError: Records read differ from those written and rejected.
         DataError: A description of the dataset cannot be read back.
-        DatasetExistsError: Another build has written the dataset in the meantime.
     """
     if isinstance(plan.problem, ConfigError):  # not a problem of the data
         raise plan.problem
@@ -295,7 +294,7 @@ def is_committed(
     """Whether an earlier attempt at the same job has committed and begun its cleanup.
 
     Raises:
-        DatasetExistsError: Another build has written another dataset in the meantime.
+        BeamTFRecordsError: Another build has written another dataset in the meantime.
     """
     path = storage.join(config.dataset_dir, metadata.FILE)
     if not storage.exists(path):

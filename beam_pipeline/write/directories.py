@@ -105,6 +105,16 @@ def check_apart(config: BuildConfig) -> None:
             )
 
 
+def check_is_folder(path: str, option: str = "--output") -> None:
+    """Raise ConfigError if a local path cannot become a folder: it, or a parent, is none."""
+    while not storage.is_remote(path) and not os.path.isdir(path):
+        if os.path.lexists(path):
+            linked = f"a link to {os.readlink(path)}, which is " if os.path.islink(path) else ""
+            what = "a file" if os.path.exists(path) else "missing"
+            raise ConfigError(f"{option}: {path} is {linked}{what}; give a folder")
+        path = os.path.dirname(path) or "."
+
+
 def _is_pattern(path: str) -> bool:
     return any(each in path for each in "*?[") and (
         storage.is_remote(path) or not os.path.lexists(path)

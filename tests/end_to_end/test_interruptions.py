@@ -1,6 +1,11 @@
 """Interrupted or failing builds lose nothing; a finished dataset is replaced as a whole."""
 
+import re
 import resource
+import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,9 +161,34 @@ def test_a_finished_dataset_is_not_changed(class_folders, build_pets, directory,
 
     code, shown = build_pets(root)
     assert code == 2
-    assert f"{directory} holds a finished dataset; pass --overwrite" in shown.err
+    assert f"{directory} holds a finished dataset" in shown.err
+    assert "pass --overwrite" in shown.err
     assert shown.out == ""
     assert digests(directory) == before
+
+
+KILLED_BEFORE_THE_PAGE = """
+import os, signal, sys
+from beam_pipeline import pipeline
+from beam_pipeline.cli import commands
+pipeline.draw_page = lambda config: os.kill(os.getpid(), signal.SIGKILL)
+commands.main(sys.argv[1:])
+"""
+
+
+def test_a_build_killed_before_its_report(pets, build_pets, directory, tmp_path, capsys):
+    words = ["build", pets, "--output", tmp_path / "out", "--name", "pets", "--threads", "1"]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_BEFORE_THE_PAGE, *map(str, words)], stderr=subprocess.DEVNULL
+    )
+    assert killed.returncode == -signal.SIGKILL
+    code, shown = build_pets(pets)
+    assert code == 2
+    said = f"{directory} holds a finished dataset, but no report.html: run `beam-tfrecords "
+    [remedy] = re.findall(rf"{said}(.*)`, or pass --overwrite", shown.err)
+    assert commands.main(shlex.split(remedy)) == 0
+    assert capsys.readouterr().out.strip() == str(directory / "report.html")
+    assert "no report.html" not in build_pets(pets)[1].err
 
 
 @pytest.mark.slow

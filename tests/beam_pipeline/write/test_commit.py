@@ -21,7 +21,6 @@ from beam_pipeline.errors import (
     BeamTFRecordsError,
     ConfigError,
     CountMismatchError,
-    DatasetExistsError,
 )
 from beam_pipeline.files import storage
 from beam_pipeline.pipeline import WriteDataset
@@ -203,7 +202,7 @@ def test_cut_off_and_run_again(store, config, shards, place, operation):
     [
         (
             "metadata.json",
-            DatasetExistsError,
+            BeamTFRecordsError,
             "another build has written .* in the meantime; choose",
         ),
         ("features.json", BeamTFRecordsError, "features.json is from another build.* delete"),
