@@ -274,7 +274,7 @@ class _RowReader:
         return all(row is not None and len(row) == self.width for row in rows)
 
     def _fault(self, lines: Sequence[str], fields: Sequence[str] | None) -> str:
-        """Return why lines are no row; "" if they are one."""
+        """Return why lines are not one row; "" if they are."""
         if fields is None:
             is_open = self._alone(lines[0].rstrip("\r\n") + '"') is not None
             why = "a quote opens that is not closed" if is_open else "text after a closing quote"
