@@ -61,7 +61,7 @@ def header_of(first: Rows, path: str) -> list[str]:
     rows = first.fields
     if first.faults and first.faults[0].line < min(first.lines, default=math.inf):
         line, detail = first.faults[0]
-        raise ConfigError(f"{path}:{line} is no header: {detail}; correct the line")
+        raise ConfigError(f"{path}:{line} is not a header: {detail}; correct the line")
     names = [name.strip().removeprefix(f"{COMMENT} ") for name in rows[0]] if rows else []
     if not any(names):
         raise ConfigError(f"{path} is empty, or its first line is; write the columns' names there")

@@ -186,6 +186,6 @@ def test_spaces_before_quotes(write):
 
 def test_a_header_with_an_unclosed_quote(write):
     with pytest.raises(
-        ConfigError, match=r"a\.csv:1 is no header: a quote opens that is not closed"
+        ConfigError, match=r"a\.csv:1 is not a header: a quote opens that is not closed"
     ):
         ReadCsv(write("a.csv", 'a,"b\n1,2\n')).plan()
