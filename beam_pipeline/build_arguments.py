@@ -59,7 +59,7 @@ class BuildArguments(TypedDict, total=False):
     encoding: str
     table: str
     ignore_columns: Sequence[str]
-    missing_numbers: str
+    missing_numbers: str | float
     missing_values: Sequence[str]
     decimal_comma: bool
     image_template: str

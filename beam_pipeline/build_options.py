@@ -335,13 +335,14 @@ class BuildOptions(Options):
         BuildOption("manifest columns to leave out", metavar="A,B", parse=values.parse_names),
     ] = ()
     missing_numbers: Annotated[
-        str,
+        str | float,
         BuildOption(
-            "rows without a number: reject them (default), or store nan",
-            choices=("reject", "nan"),
-            recipe_only=True,
+            "missing numbers in a table: store nan (default) or NUMBER, or reject the row",
+            metavar="nan|reject|NUMBER",
+            parse=values.parse_missing_numbers,
+            make=values.make_missing_numbers,
         ),
-    ] = "reject"
+    ] = values.NAN
     missing_values: Annotated[
         tuple[str, ...],
         BuildOption(

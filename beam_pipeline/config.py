@@ -12,7 +12,9 @@ from typing import Any
 from beam_pipeline.build_options import BuildOptions
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.kind import Rules
+from beam_pipeline.kinds.numbers import Number
 from beam_pipeline.media.images import check_imagehash
+from beam_pipeline.option_values import NAN
 from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION
@@ -75,9 +77,10 @@ class BuildConfig(BuildOptions):
         return tuple(filter(None, named))
 
     @property
-    def missing_number(self) -> float | None:
+    def missing_number(self) -> Number | None:
         """Value of a missing number; None rejects its row."""
-        return math.nan if self.missing_numbers == "nan" else None
+        number = self.missing_numbers
+        return number if not isinstance(number, str) else math.nan if number == NAN else None
 
     @functools.cached_property
     def fractions(self) -> Mapping[str, float]:
@@ -117,7 +120,7 @@ class BuildConfig(BuildOptions):
             box_format=self.box_format,
             tokenizer=self.tokenizer,
             schema=self.schema,
-            may_be_nan=self.missing_numbers == "nan",
+            may_be_nan=self.missing_numbers == NAN,
             max_seconds=self.max_record_seconds,
             with_looks=bool(self.near_duplicates),
         )

@@ -5,6 +5,7 @@ ConfigError that names the invalid one of several values.
 """
 
 import functools
+import math
 import numbers
 import os
 import re
@@ -35,6 +36,9 @@ OWN_LAYOUTS = (
 # The default for an input without splits.
 ONE_SPLIT: Mapping[str, float] = {"train": 1.0}
 
+# Values of `missing_numbers` that are not numbers.
+NAN, REJECT = "nan", "reject"
+
 _Number = TypeVar("_Number", int, float)
 
 
@@ -53,6 +57,29 @@ def parse_shards(text: str) -> int | dict[str, int]:
 def parse_names(text: str) -> tuple[str, ...]:
     """Names in "a,b"."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def parse_missing_numbers(text: str) -> str | float:
+    """A number, or "nan" or "reject"."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text.strip().lower()
+    return number if math.isfinite(number) else text.strip().lower()
+
+
+def make_missing_numbers(value: Any) -> str | float:
+    """A finite number, or "nan" or "reject"."""
+    if isinstance(value, float) and math.isnan(value):
+        return NAN
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value in (NAN, REJECT) or (is_number and abs(value) < math.inf):
+        return value  # type: ignore[no-any-return]
+    raise ValueError("cannot be used: give nan, reject or a number, such as -1")
 
 
 def parse_one(text: str) -> tuple[str, ...]:

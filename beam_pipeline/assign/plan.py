@@ -148,6 +148,17 @@ def several_sample_rates(statistics: Statistics) -> dict[str, list[tuple[int, in
     }
 
 
+def missing_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, dict[str, int]]:
+    """Return the number of values and of missing ones (NaN), by scalar with missing ones."""
+    features = statistics.features()
+    return {
+        feature.name: {"values": observed.num_numbers, "missing": observed.nans}
+        for feature in schema
+        if feature.kind == "scalar"
+        if (observed := features.get(feature.name)) and observed.nans
+    }
+
+
 def rounded_numbers(schema: Iterable[Feature], statistics: Statistics) -> dict[str, dict[str, Any]]:
     """Return count and example of values that change in float32, by affected feature."""
     features = statistics.features()

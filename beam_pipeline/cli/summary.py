@@ -9,7 +9,7 @@ from beam_pipeline.assign.plan import Preview
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, statistics_of
 from beam_pipeline.describe.metadata import facts_of_records, main_classes, statistics_by_split
-from beam_pipeline.kinds.numbers import describe_rounding
+from beam_pipeline.kinds.numbers import describe_missing, describe_rounding
 from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.kinds.wording import brief, count_classes, similar
 from beam_pipeline.option_values import ONE_SPLIT
@@ -95,6 +95,8 @@ def _of_records(
     yield from _counted("changed", facts["changes"])
     if OF_A_POINT in facts["changes"]:
         yield "note: if points in no group are landmarks, set points: landmarks in a recipe"
+    for sentence in describe_missing(schema, facts.get("missing", {})):
+        yield f"note: {sentence}"
     for sentence in describe_rounding(schema, facts.get("rounded", {})):
         yield f"note: {sentence}"
     for name, rates in facts.get("sample_rates", {}).items():

@@ -11,7 +11,7 @@ from typing import Any
 import apache_beam
 
 from beam_pipeline import kinds
-from beam_pipeline.assign.plan import Plan, rounded_numbers, several_sample_rates
+from beam_pipeline.assign.plan import Plan, missing_numbers, rounded_numbers, several_sample_rates
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.kinds.observed import Moments, Observed, of_feature
@@ -50,6 +50,7 @@ def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) ->
     states_splits = statistics.states_splits if config.split != ONE_SPLIT else "none"
     special = {
         "existing_examples": any(each.lists for each in statistics.features().values()),
+        "missing": missing_numbers(plan.schema, statistics),
         "rounded": rounded_numbers(plan.schema, statistics),
         "sample_rates": several_sample_rates(statistics),
         "states_splits": "" if states_splits == "none" else states_splits,

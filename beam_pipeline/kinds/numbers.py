@@ -1,7 +1,7 @@
 """Checks numbers against the declared type of a feature, and casts them to it."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +79,8 @@ def little_endian(dtype: str) -> np.dtype[Any]:
 
 # From these numbers on, float32 and float64 cannot represent all integers.
 FIRST_SKIPPED = 2**24
-_FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
+FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
+_FEW = 4  # features in a message
 _DIGITS = 7  # significant digits that float32 keeps
 _SAME = 1e-12  # relative rounding error that float64 may cause in a fraction
 _EXACT = 1e22  # the largest power of ten that float64 represents exactly
@@ -113,7 +114,7 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         is_changed = (stored != wide) & np.isfinite(stored)
         if is_changed.any():
             is_changed &= ~_is_short(wide, stored)
-        if (np.abs(wide) >= _FIRST_SKIPPED_BY_FLOAT64).any():
+        if (np.abs(wide) >= FIRST_SKIPPED_BY_FLOAT64).any():
             exact = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
             pairs = zip(exact, wide.tolist(), strict=True)
             is_changed |= [number != rounded for number, rounded in pairs] & np.isfinite(wide)
@@ -149,13 +150,33 @@ def _is_short(wide: Array, stored: Array) -> Array:
 
 def describe_rounding(
     schema: Iterable[Feature], facts: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
-    """Return a message for each feature with values that change in float32."""
-    return [
-        f"{feature.name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
-        f"which keeps {_DIGITS} digits: {fact['example']} is stored as "
-        f"{float(str(np.float32(fact['example'])))}; declare a float64 tensor of encoding bytes, "
-        "or text, with --schema"
+) -> Iterator[str]:
+    """Yield a message if values of features change in float32."""
+    named = [feature.name for feature in schema if feature.name in facts]
+    for name in named[:1]:
+        fact = facts[name]
+        several = f"; so do values of {_listed(named[1:])}" if named[1:] else ""
+        yield (
+            f"{name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
+            f"which keeps {_DIGITS} digits: {fact['example']} is stored as "
+            f"{float(str(np.float32(fact['example'])))}{several}; declare a float64 tensor of "
+            "encoding bytes, or text, with --schema"
+        )
+
+
+def describe_missing(
+    schema: Iterable[Feature], facts: Mapping[str, Mapping[str, int]]
+) -> Iterator[str]:
+    """Yield a message if numbers of features are missing: "age: 177 of 891 missing, …"."""
+    counts = [
+        f"{feature.name}: {fact['missing']:,} of {fact['values']:,} missing"
         for feature in schema
         if (fact := facts.get(feature.name))
     ]
+    if counts:
+        yield f"{_listed(counts)}, kept as nan"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", … ({len(names):,})" if len(names) > _FEW else ""
+    return ", ".join(names[:_FEW]) + more

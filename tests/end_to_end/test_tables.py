@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import operator
 import random
 
 import numpy as np
@@ -38,23 +39,35 @@ def table(tmp_path_factory):
     return path
 
 
-LINES = "label_column: Survived\nmissing_numbers: nan\nsplit: {train: 0.7, test: 0.3}\n"
-
-
-def with_gaps(table):
-    """Write a recipe that stores gaps as nan, and return its path."""
-    path = table.with_suffix(".yaml")
-    path.write_text(f"input: {table.name}\n{LINES}")
-    return str(path)
+OPTIONS = ["--label-column", "Survived", "--split", "train=0.7,test=0.3"]
 
 
 @pytest.fixture(scope="module")
 def built(table, tmp_path_factory):
     """Directory of the dataset."""
     output = tmp_path_factory.mktemp("data")
-    recipe = with_gaps(table)
-    assert commands.main(["build", recipe, "--output", str(output)]) == 0
+    assert commands.main(["build", str(table), *OPTIONS, "--output", str(output)]) == 0
     return str(output / "titanic/1.0.0")
+
+
+def test_the_first_command_says_in_one_line_what_is_missing(table, capsys):
+    assert commands.main(["plan", str(table)]) == 0
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note:")]
+    gaps = [
+        sum(row[COLUMNS.index(name)] == "" for row in passengers()) for name in ("Age", "SibSp")
+    ]
+    counts = f"Age: {gaps[0]} of {ROWS} missing, SibSp: {gaps[1]} of {ROWS} missing"
+    assert notes == [f"note: {counts}, kept as nan"]
+
+
+def test_missing_numbers_may_be_rejected_or_replaced(table, capsys):
+    assert commands.main(["plan", str(table), "--missing-numbers", "reject"]) == 3
+    shown = capsys.readouterr()
+    assert "fill it, or pass --missing-numbers nan" in shown.out
+    assert commands.main(["plan", str(table), "--missing-numbers", "-1"]) == 0
+    shown = capsys.readouterr()
+    assert "note:" not in shown.out
+    assert "feature SibSp: scalar int64, -1 to 2" in shown.out
 
 
 def test_gaps_are_stored_as_nan(built):
@@ -72,7 +85,7 @@ def test_gaps_are_stored_as_nan(built):
 
 
 @pytest.mark.slow
-def test_a_model_learns_from_gaps(built, tmp_path, capsys):
+def test_a_model_learns_from_gaps(table, built, tmp_path, capsys):
     run = str(tmp_path / "run")
     inputs = ["--target", "label", "--inputs", "Sex,Age,SibSp,Fare,Pclass"]
     shared = ["--data", built, "--quiet"]
@@ -82,3 +95,10 @@ def test_a_model_learns_from_gaps(built, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     # Without Sex or the missing ages, no model exceeds 0.88.
     assert result["accuracy"] > 0.95
+
+    predictions = str(tmp_path / "predictions.jsonl")
+    assert train(["predict", str(table), "--run", run, "--quiet", "--output", predictions]) == 0
+    with open(predictions) as file:
+        made = [json.loads(line)["prediction"] for line in file]
+    survived = [str(row[COLUMNS.index("Survived")]) for row in passengers()]
+    assert sum(map(operator.eq, made, survived)) > 0.95 * ROWS

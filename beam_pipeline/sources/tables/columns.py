@@ -6,10 +6,12 @@ Names are compared ignoring case; the first name of a list that a table has is u
 import dataclasses
 import difflib
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.kinds.numbers import Number
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import all_options
 
@@ -26,15 +28,15 @@ class ValueOptions:
         ignore_columns: Columns to leave out; also attributes of boxes, as "objects.area".
         classes: Names of classes that are written as numbers.
         schema: The features to read, leaving out all others; empty detects them.
-        missing_number: Replaces a missing number, such as NaN, so that the column is float32;
-            None rejects the row.
+        missing_number: Replaces a missing number; a column with NaN is float32. None rejects the
+            row.
     """
 
     label_column: str = ""
     ignore_columns: Sequence[str] = ()
     classes: Sequence[str] = ()
     schema: Sequence[Feature] = ()
-    missing_number: float | None = None
+    missing_number: Number | None = math.nan
 
     @property
     def labels(self) -> list[str]:

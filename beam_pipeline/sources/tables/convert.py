@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.kinds.numbers import Number
 from beam_pipeline.kinds.wording import of_classes, shortened
 from beam_pipeline.records import (
     Array,
@@ -24,26 +25,30 @@ from beam_pipeline.records import (
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
 from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.boxes import boxes_from_lists
+from beam_pipeline.sources.tables.profiles import (
+    Place,
+    Profile,
+    profile_of_texts,
+    profile_of_values,
+)
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     OF_COLUMNS,
     Kind,
     ListOf,
+    Unlabelled,
     array_of,
     class_label,
     class_name,
     convert_column,
     flatten,
     is_stated,
-    kind_of_texts,
-    kind_of_values,
     listed_texts,
     named_class,
     parse_list,
     truth_as_number,
     unsupported,
-    wider,
 )
 from tfrecord_dataset.format.feature import Feature
 
@@ -69,7 +74,7 @@ def fit(
     value: Any,
     path_of: Callable[[str], str],
     *,
-    missing_number: float | None = None,
+    missing_number: Number | None = None,
 ) -> Value:
     """Convert a text of a CSV or a JSON value to the declared `feature`.
 
@@ -265,7 +270,6 @@ class FeatureColumn(NamedTuple):
 
 def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureColumn]:
     """Return the columns of files, declared features, and the record's classes."""
-    unlabelled = file.relative in roles.unlabelled
     main = []
     for media in roles.media:
         files = functools.partial(_files, media=media, path_of=file.path_of)
@@ -274,8 +278,7 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
         fitted = functools.partial(
             fit, feature, column, path_of=file.path_of, missing_number=roles.missing_number
         )
-        is_optional = unlabelled or feature.default is not None
-        may_lack = feature.kind == "class_label" and is_optional
+        may_lack = feature.kind == "class_label" and feature.default is not None
         values = functools.partial(_each, value_of=fitted, may_lack=may_lack)
         main.append(FeatureColumn(feature.name, column, values))
     for name, column in roles.labels:
@@ -288,7 +291,7 @@ def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureCol
             separator=roles.separator,
             has_several=is_list or roles.separator not in ("", OF_COLUMNS),
         )
-        classes = functools.partial(_each, value_of=label, may_lack=unlabelled)
+        classes = functools.partial(_each, value_of=label)
         main.append(FeatureColumn(name, column, classes, bool(roles.separator) or is_list))
     return main
 
@@ -331,12 +334,13 @@ def _files(values: Sequence[Any], media: Media, path_of: Callable[[str], str]) -
 
 
 def _each(
-    values: Sequence[Any], value_of: Callable[[Any], Value], may_lack: bool
+    values: Sequence[Any], value_of: Callable[[Any], Value], may_lack: bool = False
 ) -> list[Value | None]:
-    """Convert each value; missing ones become None if `may_lack`."""
+    """Convert each value; missing labels become None, as do other missing values if `may_lack`."""
 
     def stated(value: Any) -> Value | None:
-        return None if may_lack and not is_stated(value) else value_of(value)
+        is_lacking = value is Unlabelled.LABEL or (may_lack and not is_stated(value))
+        return None if is_lacking else value_of(value)
 
     if set(map(type, values)) in ({str}, {int}):  # classes have few distinct values
         made = {value: stated(value) for value in dict.fromkeys(values)}
@@ -400,28 +404,34 @@ def is_long(value: object) -> bool:
     return isinstance(value, str) and len(value) >= LONG_VALUE_BYTES
 
 
-def kinds_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Kind | None]:
-    """Return the kinds of rows' columns and labels, and of attributes as "<boxes>.<name>".
+def profiles_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Profile]:
+    """Return the profiles of rows' columns and labels, and of attributes as "<boxes>.<name>".
 
     Raises:
         RecordError: A row has an unusable value.
     """
-    kind_of: Callable[[Any], Kind | None] = kind_of_values if table.is_typed else kind_of_texts
+    profile_of: Callable[[Sequence[Any]], Profile] = (
+        profile_of_values if table.is_typed else profile_of_texts
+    )
     if table.is_typed:
         check_forms(batch.columns, roles)
     taken = roles.taken.difference(column for _, column in roles.labels)
-    kinds: dict[str, Kind | None] = {}
+    profiles: dict[str, Profile] = {}
     for name, values in batch.columns.items():
         if name not in taken:
             with naming(f"column {name!r}"):
-                kinds[name] = kind_of(values)
+                profiles[name] = profile_of(values)
+            if text := profiles[name].first_text:
+                line = batch.lines[values.index(text)]
+                place = Place(table.file.relative, line, table.row(line), text)
+                profiles[name].first = place
     if roles.boxes.lists:
         for row in batch.by_row():
             boxes = boxes_from_lists(row, roles, None)
             for name, of_boxes in boxes.attributes.items():
                 attribute = f"{roles.boxes.lists}.{name}"
-                kinds[attribute] = wider(kinds.get(attribute), kind_of(of_boxes))
-    return kinds
+                profiles.setdefault(attribute, Profile()).merge(profile_of(of_boxes))
+    return profiles
 
 
 def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:

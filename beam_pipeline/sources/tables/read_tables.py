@@ -3,8 +3,6 @@
 import abc
 import dataclasses
 import functools
-import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,7 +13,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.records import Consumed, DeclaredClasses, Element, Record, Rejected, Value
+from beam_pipeline.records import Consumed, Element, Record, Rejected, Value
 from beam_pipeline.rows import Rows, by_row, rows_of
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import fast_pickle
@@ -29,157 +27,29 @@ from beam_pipeline.sources.tables.convert import (
     Kinds,
     check_forms,
     converted,
-    kinds_of,
     main_columns,
     other_columns,
     path_text,
+    profiles_of,
 )
 from beam_pipeline.sources.tables.roles import Roles, TablePlan, plan_tables
 from beam_pipeline.sources.tables.sample import split_folder
-from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.types import (
-    OF_COLUMNS,
-    is_large,
-    is_stated,
-    is_whole,
-    merge_kinds,
+from beam_pipeline.sources.tables.survey import (
+    Other,
+    Overview,
+    overview,
+    survey,
+    with_unlabelled,
 )
+from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.types import is_stated
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
-from tfrecord_dataset.format.inflation import TOO_LARGE
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
-_LOG = logging.getLogger(__name__)
 # Values in the ML_USE column of AutoML and Vertex.
 _ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
 _UNASSIGNED = "UNASSIGNED"
 _MAX_CAPTIONS = 10_000
-# Whole numbers with up to _FEW_CLASSES distinct values are classes, with over _MANY_CLASSES they
-# are not; in between, a class must have _ROWS_OF_A_CLASS rows on average.
-_FEW_CLASSES = 1_000
-_MANY_CLASSES = 100_000
-_ROWS_OF_A_CLASS = 10
-
-# Elements that pass unchanged next to tables.
-Other = Rejected | DeclaredClasses | Consumed
-
-
-@dataclasses.dataclass(slots=True)
-class Survey:
-    """Statistics over the rows of tables; filled batch by batch.
-
-    Attributes:
-        kinds: The kind of each column.
-        has_several: Whether a row has several, or none, of the classes with columns of their own.
-        num_labels: Number of rows with a whole number in `Roles.doubtful`.
-        labels: Distinct values of `Roles.doubtful`, or the first of very many.
-        num_whole: Number of whole numbers by column.
-        num_large: Number of whole numbers over 64 bits by column.
-        mixed: Columns that also hold other values.
-        too_large: Error by path of tables that are not read at all.
-    """
-
-    kinds: Kinds = dataclasses.field(default_factory=dict)
-    has_several: bool = False
-    num_labels: int = 0
-    labels: set[str] = dataclasses.field(default_factory=set)
-    num_whole: Counter[str] = dataclasses.field(default_factory=Counter)
-    num_large: Counter[str] = dataclasses.field(default_factory=Counter)
-    mixed: set[str] = dataclasses.field(default_factory=set)
-    too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
-
-    def add(self, other: "Survey") -> "Survey":
-        """Merge the survey of other rows into this one; return it."""
-        self.kinds = merge_kinds([self.kinds, other.kinds])
-        self.has_several |= other.has_several
-        self.num_labels += other.num_labels
-        if len(self.labels) <= _MANY_CLASSES:
-            self.labels |= other.labels
-        self.num_whole += other.num_whole
-        self.num_large += other.num_large
-        self.mixed |= other.mixed
-        self.too_large |= other.too_large
-        return self
-
-    def count_whole(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Count the whole numbers of columns whose kinds are known."""
-        for name in columns.keys() & self.kinds.keys():
-            values = [value for value in columns[name] if value not in (None, "")]
-            is_int = self.kinds[name] is int
-            if not is_int and not all(map(is_whole, values)):
-                self.mixed.add(name)
-                continue
-            self.num_whole[name] += len(values)
-            self.num_large[name] += 0 if is_int else sum(map(is_large, values))
-
-    def are_measures(self, column: str) -> bool:
-        """Return whether a column has too many distinct whole numbers for classes."""
-        count = len(self.labels)
-        is_few = count <= _FEW_CLASSES or self.num_labels >= _ROWS_OF_A_CLASS * count
-        return self.kinds.get(column) is int and (count > _MANY_CLASSES or not is_few)
-
-
-class Overview(NamedTuple):
-    """Roles and kinds of columns over all rows of all tables."""
-
-    roles: Roles
-    kinds: Kinds
-    too_large: Mapping[str, RecordError]
-
-
-def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
-    """Yield the survey of a table's rows."""
-    if not isinstance(table, Table) or (table.has_values and not roles.doubtful):
-        return
-    scratch, part = None, Survey()
-    if table.has_values:
-        scratch = Scratch(table.file.path, scratch_folder)
-        table = table.without(frozenset(table.header) - {roles.doubtful})
-    try:
-        for batch in table.batches(scratch):
-            part.add(_survey_of(table, batch, roles))
-    except RecordError as error:  # rejected in the second pass
-        part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
-    yield part
-
-
-def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
-    kinds: Kinds = {}
-    if not roles.declared or roles.boxes:
-        parts = batch.attempts(functools.partial(kinds_of, table, roles=roles))
-        # Rows with errors are rejected in the second pass.
-        kinds = merge_kinds(made for _, made in parts if not isinstance(made, RecordError))
-    labels = []
-    if kinds.get(roles.doubtful) is int:
-        labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
-    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
-    has_several = any(OF_COLUMNS in text for text in marked if text)
-    found = Survey(kinds, has_several, len(labels), set(labels))
-    found.count_whole(batch.columns)
-    return found
-
-
-def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
-    """Derive the final roles and kinds of columns from surveys."""
-    survey = functools.reduce(Survey.add, surveys, Survey())
-    kinds = dict(survey.kinds)
-    if roles.separator == OF_COLUMNS and not survey.has_several:
-        roles = dataclasses.replace(roles, separator="")
-    if roles.optional:
-        kinds[roles.optional] = float
-    for name, large in sorted(survey.num_large.items()):
-        if large and name not in survey.mixed:
-            _LOG.warning(
-                "column %r is text: %s of %s whole numbers need over 64 bits",
-                *(name, f"{large:,}", f"{survey.num_whole[name]:,}"),
-            )
-    if roles.doubtful and survey.are_measures(roles.doubtful):
-        _LOG.warning(
-            "column %r is a number to predict, not a class, by its %s different whole numbers; "
-            "pass --label-column %s if it is a class",
-            *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
-        )
-        roles = dataclasses.replace(roles, labels=())
-    return Overview(roles, kinds, survey.too_large)
 
 
 @fast_pickle
@@ -258,7 +128,7 @@ class RecordMaker:
             if columns.keys() <= self._kinds.keys() | roles.taken:
                 check_forms(columns, roles)
             else:  # raises, since a row with another column is unusable
-                kinds_of(self._table, batch, roles)
+                profiles_of(self._table, batch, roles)
         features |= converted(self._others, batch, self._scratch)
         splits: Sequence[str | None] = [self._file.split] * len(keys)
         if roles.split in columns or roles.split_folders:
@@ -309,6 +179,7 @@ def read_rows(
         if error := all_rows.too_large.get(table.file.path):
             raise error
         for batch in table.batches(scratch):
+            batch = with_unlabelled(table, batch, all_rows.roles)
             made = [*(maker.entries if all_rows.roles.key else maker.rows)(batch)]
             if scratch:
                 scratch.flush()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
+from beam_pipeline.kinds.numbers import Number
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.paths import media_kind
@@ -113,7 +114,7 @@ class Roles:
         separator: Separates the classes of a record in the text of its label; "" if a text is one
             class.
         classes: The user's names of classes, for labels that are numbers.
-        unlabelled: Tables, by relative path, whose records may lack classes.
+        unlabelled: (table, split) of the rows without any class, if others have classes.
         split: The column of splits.
         split_folders: Whether folders named after splits state the split.
         boxes: Columns of boxes and of the image's size.
@@ -132,7 +133,7 @@ class Roles:
     labels: tuple[tuple[str, str], ...] = ()
     separator: str = ""
     classes: tuple[str, ...] = ()
-    unlabelled: frozenset[str] = frozenset()
+    unlabelled: frozenset[tuple[str, str]] = frozenset()
     split: str = ""
     split_folders: bool = False
     boxes: BoxColumns = BoxColumns()
@@ -141,7 +142,7 @@ class Roles:
     forms: Mapping[str, str] = dataclasses.field(default_factory=dict)
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
-    missing_number: float | None = None
+    missing_number: Number | None = None
     optional: str = ""
     doubtful: str = ""
 
@@ -201,7 +202,6 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
         roles,
         key="" if is_held else roles.key,
         classes=tuple(options.classes),
-        unlabelled=sample.unlabelled(roles.label_columns),
         missing_number=options.missing_number,
     )
     return _with_forms(roles, sample)

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
@@ -202,16 +202,6 @@ class Sample:
     def headers(self) -> Mapping[str, Sequence[str]]:
         """Headers of the tables that have one, by path."""
         return {table.file.relative: table.header for table in self.tables if table.header}
-
-    def unlabelled(self, columns: Collection[str]) -> frozenset[str]:
-        """Return the tables without values in columns of labels, if others have some."""
-        labelled = {
-            file.relative
-            for file, values in self.rows
-            if any(map(is_stated, map(values.get, columns)))
-        }
-        without = frozenset(row.file.relative for row in self.rows) - labelled
-        return without if labelled else frozenset()
 
     def are_in_split_folders(self, column: str) -> bool:
         """Return whether all files of a column are in folders of splits, and tables have none."""

@@ -5,7 +5,8 @@ leading zeros, and digits beyond 64 bits.
 """
 
 import contextlib
-import functools
+import decimal
+import enum
 import itertools
 import json
 import math
@@ -14,11 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
-import pyarrow
-import pyarrow.compute as compute
 
 from beam_pipeline.errors import RecordError, naming
-from beam_pipeline.kinds.numbers import Rounding, rounding
+from beam_pipeline.kinds.numbers import FIRST_SKIPPED_BY_FLOAT64, Number, Rounding, rounding
 from beam_pipeline.records import Array, ClassLabel, ClassLabels, Value
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import is_deep
@@ -40,6 +39,8 @@ _PYTHON = re.compile(r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?|\b[A-Za-z]+\b"
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
 _TRUTHS = {"true": 1, "false": 0}
+# Texts of missing numbers, in any case.
+_MISSING_NUMBERS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "?"})
 _SEPARATORS = re.compile("[\x1c-\x1f]")
 # Limit of NumPy and of the trainer.
 _MAX_AXES = 32
@@ -66,6 +67,12 @@ class ListOf(NamedTuple):
 
 
 Kind = Scalar | ListOf
+
+
+class Unlabelled(enum.Enum):
+    """The label of a row that may lack one."""
+
+    LABEL = ""
 
 
 def unsupported(detail: str) -> RecordError:
@@ -193,6 +200,11 @@ def is_large(whole: int | str) -> bool:
     return not -(2**63) <= int(whole) < 2**63
 
 
+def is_missing_number(text: str) -> bool:
+    """Return whether a text means a missing number in a column of numbers: "", "NA", "?"."""
+    return text.strip().lower() in _MISSING_NUMBERS
+
+
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
     """Return the kind that holds all values of a column, by column; None if all are missing."""
     merged: dict[str, Kind | None] = {}
@@ -229,64 +241,37 @@ def _wider_scalar(one: Scalar | None, other: Scalar | None) -> Scalar | None:
     return max(one, other, key=(None, int, float, str).index)
 
 
-# Only numbers with few enough digits for 64 bits; `kind_of_text` handles the rest.
-_INTEGERS = r"\A[+-]?(0|[1-9][0-9]{0,17})\z"
-_FRACTIONS = (
-    r"\A[+-]?((0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z"
-    r"|\A[+-]?(0|[1-9][0-9]*)[eE][+-]?[0-9]+\z"
-)
-
-
-def kind_of_texts(texts: Sequence[str]) -> Kind | None:
-    """Return the kind that holds all fields of a column of a CSV: the widest `kind_of_text`."""
-    if texts and kind_of_text(texts[0]) is str:  # holds all others
-        return str
-    column = pyarrow.array(texts, pyarrow.string())
-    is_integer = compute.match_substring_regex(column, _INTEGERS)
-    rest = column.filter(compute.invert(is_integer))
-    kind: Kind | None = int if len(rest) < len(texts) else None
-    if not len(rest):
-        return kind
-    is_fraction = compute.match_substring_regex(rest, _FRACTIONS)
-    if compute.any(is_fraction).as_py():
-        kind = wider(kind, float)
-    for text in rest.filter(compute.invert(is_fraction)).unique():
-        if kind is str:
-            break
-        kind = wider(kind, kind_of_text(str(text)))
-    return kind
-
-
-def kind_of_values(values: Sequence[Any]) -> Kind | None:
-    """Return the kind that holds all values of a column of JSON: the widest `kind_of_json`."""
-    types = set(map(type, values)) - {type(None)}
-    if not types:
-        return None
-    if not types <= {int, float, bool, str}:
-        return functools.reduce(wider, map(kind_of_json, values))
-    if str in types:
-        return str
-    numbers = [value for value in values if type(value) is int] if int in types else [0]
-    kind: Kind | None = wider(kind_of_int(min(numbers)), kind_of_int(max(numbers)))
-    return wider(kind, float) if float in types else kind
-
-
 def convert_column(
-    values: Sequence[Any], name: str, kind: Kind | None, missing_number: float | None
+    values: Sequence[Any], name: str, kind: Kind | None, missing_number: Number | None
 ) -> list[Value | None]:
     """Convert each value of a column; raises as `convert`."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
-        if kind is int:
+        if kind is int and _are_plain(values):
             return list(map(int, values))
-        if kind is float and not any(map(math.isinf, numbers := list(map(float, values)))):
-            return list(numbers)
+        if kind is float and _are_plain(values):
+            numbers = [math.nan if value in ("", None) else float(value) for value in values]
+            if not any(map(_may_change, numbers)):
+                may_be_nan = missing_number is not None and math.isnan(missing_number)
+                if may_be_nan or not any(map(math.isnan, numbers)):
+                    return list(numbers)
         if kind in (None, str) and set(map(type, values)) == {str}:
             return list(values)
     return [convert(name, value, kind, missing_number=missing_number) for value in values]
 
 
+def _are_plain(values: Sequence[Any]) -> bool:
+    """Return whether Python reads no more numbers in these values than `kind_of_text` does."""
+    joined = "".join(value for value in values if isinstance(value, str))
+    return "_" not in joined and joined.isascii()
+
+
+def _may_change(number: float) -> bool:
+    """Return whether a number is infinite, or so large that float64 may have changed it."""
+    return abs(number) >= FIRST_SKIPPED_BY_FLOAT64
+
+
 def convert(
-    name: str, value: Any, kind: Kind | None, *, missing_number: float | None = None
+    name: str, value: Any, kind: Kind | None, *, missing_number: Number | None = None
 ) -> Value:
     """Convert a CSV's text or a JSON value to its column's kind; a missing text is "".
 
@@ -297,51 +282,72 @@ def convert(
         missing_number: Replaces a missing number, if not None.
 
     Returns:
-        An int, float or str; for a list, an `Array` of int64 or float32, or a tuple of str.
+        An int, float or str; for a list, an `Array` of int64 or float32, or a tuple of str. A
+        whole number that float64 would change is an int.
 
     Raises:
         RecordError: "missing value": a number or a list is missing; "unsupported column": a
             list or object in a column of other values; "malformed annotation", "value out of
-            range": an unusable list.
+            range": a text among numbers, or an unusable list.
     """
-    if (kind is int or kind is float) and (number := _number(name, value, kind)) is not None:
-        return number
-    if value is None or (kind not in (None, str) and isinstance(value, str) and not value.strip()):
-        if kind in (int, float) and missing_number is not None:
-            return missing_number
-        if kind in (None, str):
-            return ""
-        what = "lists" if isinstance(kind, ListOf) else "numbers"
-        fill = ", set missing_numbers to nan" if what == "numbers" else ""
-        raise RecordError(
-            "missing value",
-            f"column {name!r} is empty here, but has {what} elsewhere; fill it{fill}, or "
-            "leave the column out with --ignore-columns",
-        )
+    if kind is None or kind is str:
+        if isinstance(value, list | dict):
+            raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
+        return "" if value is None else str(value)
     if isinstance(kind, ListOf):
+        if value is None or (isinstance(value, str) and is_missing_number(value)):
+            raise RecordError(
+                "missing value",
+                f"column {name!r} is empty here, but has lists elsewhere; fill it, or write [] for "
+                "an empty list",
+            )
         with naming(f"column {name!r}"):
             return _listed(value, kind)
-    if isinstance(value, list | dict):
-        raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
-    return (kind or str)(value)
+    number = _number(name, value, kind) if kind is int else _number(name, value, float)
+    if number is not None:
+        return number
+    if missing_number is None:
+        raise RecordError(
+            "missing value",
+            f"column {name!r} is empty here, but has numbers elsewhere; fill it, or pass "
+            "--missing-numbers nan",
+        )
+    return float(missing_number) if kind is float else missing_number
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float | None:
-    """Return a value as a number; None if it is not one; raise "value out of range" for 1e400."""
+    """Return a value as a number; None if it is missing; raise RecordError for any other."""
+    if value is None or (isinstance(value, str) and is_missing_number(value)):
+        return None
+    if isinstance(value, list | dict):
+        raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
+    if isinstance(value, str) and kind_of_text(value) is str and not is_whole(value.strip()):
+        raise malformed(
+            f"column {name!r} is {value[:50]!r} here, but has numbers elsewhere; correct it, or in "
+            f"a recipe: `missing_values: [{json.dumps(value[:50])}]`"
+        )
+    stated = truth_as_number(value) if isinstance(value, str) else value
     try:
-        number = kind(value)  # nearly always
-        if math.isinf(number) and isinstance(value, str) and "inf" not in value.lower():
+        number = float(stated)
+        if math.isinf(number) and isinstance(stated, str) and "inf" not in stated.lower():
             raise OverflowError
-        return number
     except OverflowError:  # also for a whole number with hundreds of digits
         raise RecordError(
             "value out of range",
             f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
         ) from None
-    except (TypeError, ValueError):
-        if isinstance(value, str) and isinstance(truth := truth_as_number(value), int):
-            return kind(truth)
+    if math.isnan(number):
         return None
+    return int(stated) if kind is int else _exact(stated, number)
+
+
+def _exact(stated: Any, number: float) -> int | float:
+    """Return the whole number of 64 bits that float64 would change, else `number`."""
+    if not FIRST_SKIPPED_BY_FLOAT64 <= abs(number) < 2.0**63 or isinstance(stated, float):
+        return number
+    exact = decimal.Decimal(stated)
+    whole = int(exact)
+    return whole if whole == exact != number else number
 
 
 def _listed(value: Any, kind: ListOf) -> Value:
@@ -443,6 +449,11 @@ def stripped(value: Any) -> str:
 def is_stated(value: Any) -> bool:
     """Return whether a value is neither null nor blank."""
     return bool(value.strip()) if isinstance(value, str) else value is not None
+
+
+def lacks_label(value: Any) -> bool:
+    """Return whether a label is missing; classes with columns of their own may all be absent."""
+    return value is Unlabelled.LABEL or (value != OF_COLUMNS and not is_stated(value))
 
 
 def label_name(value: Any, column: str) -> str:

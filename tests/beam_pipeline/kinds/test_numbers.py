@@ -5,7 +5,7 @@ import pytest
 from inspecting import inline
 
 from beam_pipeline.kinds.array import measure
-from beam_pipeline.kinds.numbers import Rounding, describe_rounding, rounding
+from beam_pipeline.kinds.numbers import Rounding, describe_missing, describe_rounding, rounding
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.sources.tables.types import ListOf, convert
 from tfrecord_dataset.format.feature import Feature
@@ -99,4 +99,18 @@ def test_describe(number, shown):
     facts = {"x": {"values": 3000, "changed": 2, "example": number}}
     start = "x: 2 of 3,000 values change in float32, which keeps 7 digits: "
     remedy = "; declare a float64 tensor of encoding bytes, or text, with --schema"
-    assert describe_rounding(schema, facts) == [start + shown + remedy]
+    assert [*describe_rounding(schema, facts)] == [start + shown + remedy]
+    both = {**facts, "w": facts["x"]}
+    [line] = describe_rounding(schema, both)
+    assert line.startswith("w: 2 of 3,000 values")
+    assert "; so do values of x; declare" in line
+
+
+def test_missing_numbers_are_one_line():
+    schema = [Feature(name=name, kind="scalar", dtype="float32", key=name) for name in "abcdef"]
+    facts = {"b": {"values": 891, "missing": 177}}
+    assert [*describe_missing(schema, {})] == []
+    assert [*describe_missing(schema, facts)] == ["b: 177 of 891 missing, kept as nan"]
+    [line] = describe_missing(schema, {key: {"values": 9, "missing": 1} for key in "abcdef"})
+    assert line.startswith("a: 1 of 9 missing, b: ")
+    assert line.endswith(", … (6), kept as nan")

@@ -13,7 +13,7 @@ from file_bytes import arrow_bytes, parquet_bytes
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
-from beam_pipeline.records import ClassLabel, Deferred
+from beam_pipeline.records import ClassLabel, Deferred, Record, Rejected
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.json import ReadJsonl
@@ -137,19 +137,84 @@ def test_whole_numbers_that_are_classes(write, read_tables, numbers):
 def test_whole_numbers_of_over_64_bits_are_text(write, read_tables, caplog, read, text, warning):
     first, *_ = read_tables(read(write("t.csv", text)))
     assert isinstance(first.features["x"], str)
-    messages = [f"column 'x' is text: {warning} numbers need over 64 bits"] if warning else []
+    messages = [f"x is text: {warning} numbers need over 64 bits"] if warning else []
     assert caplog.messages == messages
 
 
-def test_a_split_whose_labels_come_late(write, read_tables, tmp_path):
-    write("train.csv", "x,label\n1,cat\n")
-    write("test.csv", "x,label\n" + "2,\n" * 100 + "3,dog\n")
-    records = {
-        table.key: table
-        for table in read_tables(ReadCsv(str(tmp_path / "input"), names=("train.csv", "test.csv")))
-    }
-    assert records["test.csv:101"].features.keys() == {"x"}
-    assert records["test.csv:102"].features["label"] == ClassLabel("dog")
+@pytest.mark.parametrize(
+    ("tables", "unlabelled", "rejected"),
+    [
+        pytest.param(
+            {"train.csv": "x,label\n1,cat\n", "test.csv": "x,label\n" + "2,\n" * 300},
+            300,
+            0,
+            id="a table of a split",
+        ),
+        pytest.param(
+            {"t.csv": "x,split,label\n1,train,cat\n" + "2,test,\n" * 200 + "3,train,\n"},
+            200,
+            1,
+            id="a split in a column",
+        ),
+        pytest.param(
+            {"train.csv": "x,label\n1,cat\n", "test.csv": "x,label\n" + "2,\n" * 200 + "3,dog\n"},
+            0,
+            200,
+            id="part of a split",
+        ),
+        pytest.param({"t.csv": "x,label\n1,cat\n2,\n"}, 0, 1, id="part of a table"),
+    ],
+)
+def test_only_a_whole_split_may_lack_labels(
+    write, read_tables, tmp_path, tables, unlabelled, rejected
+):
+    for name, text in tables.items():
+        write(name, text)
+    elements = read_tables(ReadCsv(str(tmp_path / "input"), names=tuple(tables)))
+    rejects = [each for each in elements if isinstance(each, Rejected)]
+    records = [each for each in elements if isinstance(each, Record)]
+    assert sum("label" not in record.features for record in records) == unlabelled
+    assert len(rejects) == rejected
+    assert all("there is no label" in each.detail for each in rejects)
+
+
+AGES = "".join(f"{age},a\n" for age in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "message"),
+    [
+        (
+            AGES + "3O,a\n",
+            int,
+            "age is a number: 1 of 2,001 values is not a number ('3O', t.csv:2002)",
+        ),
+        (
+            "1,a\n" * 98 + "3O,a\n4O,b\n",
+            str,
+            "age is text: 2 of 100 values are not numbers ('3O', t.csv:100)",
+        ),
+        (AGES + "NA,a\n,a\n?,b\n", float, None),
+        ("A1,a\n2,b\n3,c\n", str, None),
+    ],
+)
+def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows, kind, message):
+    elements = read_tables(ReadCsv(write("t.csv", "age,name\n" + rows)))
+    records = [each for each in elements if isinstance(each, Record)]
+    assert {type(record.features["age"]) for record in records} == {kind}
+    assert caplog.messages == ([message] if message else [])
+    rejects = [each for each in elements if isinstance(each, Rejected)]
+    assert [each.source for each in rejects] == (["t.csv:2002"] if kind is int else [])
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(None, [1, 3]), (-1, [1, -1, 3]), (0.5, [1, 0.5, 3])]
+)
+def test_what_replaces_a_missing_number(write, read_tables, number, expected):
+    table = ReadCsv(write("t.csv", "x,y\n1,a\n,b\n3,c\n"), missing_number=number)
+    records = [each for each in read_tables(table) if isinstance(each, Record)]
+    assert [record.features["x"] for record in records] == expected
+    assert len({type(record.features["x"]) for record in records}) == 1
 
 
 def with_images(images):

@@ -12,14 +12,14 @@ from cases.reading import values_of
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array
+from beam_pipeline.sources.tables.profiles import Profile, profile_of_texts, profile_of_values
 from beam_pipeline.sources.tables.types import (
     ListOf,
     class_name,
     convert,
+    convert_column,
     kind_of_json,
     kind_of_text,
-    kind_of_texts,
-    kind_of_values,
     merge_kinds,
     parse_list,
     wider,
@@ -49,7 +49,7 @@ JSON = st.recursive(
 
 @hypothesis.given(st.one_of(st.lists(TEXTS, max_size=8), st.lists(NUMBERS, max_size=8)))
 def test_the_kind_of_texts_is_the_widest_of_each(texts):
-    assert kind_of_texts(texts) == functools.reduce(wider, map(kind_of_text, texts), None)
+    assert profile_of_texts(texts).widest == functools.reduce(wider, map(kind_of_text, texts), None)
 
 
 @hypothesis.given(st.lists(JSON, max_size=6))
@@ -60,12 +60,45 @@ def test_the_kind_of_values_is_the_widest_of_each(values):
         return functools.reduce(wider, map(kind_of_json, values), None)
 
     found = []
-    for kind_of in (kind_of_values, widest_of_each):
+    for kind_of in (lambda values: profile_of_values(values).widest, widest_of_each):
         try:
             found.append(kind_of(values))
         except RecordError as error:
             found.append(str(error))
     assert found[0] == found[1]
+
+
+@hypothesis.given(st.lists(TEXTS, max_size=20), st.integers(0, 20))
+def test_profiles_of_parts_merge_to_that_of_all_rows(texts, middle):
+    merged = Profile()
+    for part in (texts[:middle], texts[middle:]):
+        merged.merge(profile_of_texts(part))
+    whole = profile_of_texts(texts)
+    merged.first_text = whole.first_text
+    assert merged == whole
+
+
+@pytest.mark.parametrize(
+    ("numbers", "others", "expected"),
+    [
+        (["1"] * 2000, ["3O", ""], int),
+        (["1"] * 1990, ["3O", "x"], str),
+        (["1.5"] * 2000, ["NA", "?", " n/a "], float),
+        (["1"] * 2000, ["007"], str),
+        (["[1, 2]"] * 2000, ["[1,"], ListOf(int)),
+        ([], ["NA", "?"], str),
+        ([], ["", " "], None),
+        ([], ["nan"], float),
+        ([1] * 2000, ["3O", None], int),
+        ([1] * 2000, ["NA", "", "NaN"], int),
+        ([1] * 2000, ["3"], str),
+        ([1] * 2000, [2**63], str),
+    ],
+)
+def test_the_usual_kind_leaves_out_errors_and_missing_values(numbers, others, expected):
+    """Up to one text in a thousand values is an error, unless digits would be lost."""
+    profile_of = profile_of_texts if isinstance([*numbers, ""][0], str) else profile_of_values
+    assert profile_of([*numbers, *others]).usual == expected
 
 
 def kind_of(values, kind):
@@ -129,7 +162,8 @@ NO_LISTS = {
 def test_columns_of_texts(texts, expected):
     """The order of rows does not matter."""
     for kind in (kind_of(texts, kind_of_text), kind_of(texts[::-1], kind_of_text)):
-        assert repr([shown(convert("x", text, kind)) for text in texts]) == repr(expected)
+        values = [convert("x", text, kind, missing_number=math.nan) for text in texts]
+        assert repr(list(map(shown, values))) == repr(expected)
 
 
 @pytest.mark.parametrize(
@@ -165,12 +199,17 @@ def test_lists_of_texts():
 @pytest.mark.parametrize("missing", ["", " ", None])
 def test_missing_values(missing):
     for kind in (int, float):
-        assert convert("n", missing, kind, missing_number=-1.5) == -1.5
+        assert convert("n", missing, kind, missing_number=-1) == -1
         with pytest.raises(RecordError, match=r"missing value: column 'x' .* has numbers"):
             convert("x", missing, kind)
     with pytest.raises(RecordError, match=r"missing value: column 'x' .* has lists"):
-        convert("x", missing, ListOf(int), missing_number=-1.5)
-    assert convert("t", missing, str, missing_number=-1.5) == (missing or "")
+        convert("x", missing, ListOf(int), missing_number=-1)
+    if missing != "":
+        return
+    for word in ("NA", "n/a", "#N/A", "null", "None", "nan", "-", "?"):
+        assert convert("n", word, int, missing_number=-1) == -1
+        assert convert("t", word, str, missing_number=-1) == word
+    assert convert("t", missing, str, missing_number=-1) == (missing or "")
     assert convert("t", missing, None) == (missing or "")
 
 
@@ -185,6 +224,8 @@ def test_missing_values(missing):
         ([1e39], ListOf(float), "range of float32"),
         ("word", ListOf(int), "malformed annotation: column 'x': 'word' is not a list"),
         ([1], int, "unsupported column: column 'x' holds \\[1\\]"),
+        ("3O", int, "malformed annotation: column 'x' is '3O' here, but has numbers elsewhere"),
+        ("1_000", float, "malformed annotation: column 'x' is '1_000'"),
         ({}, str, "unsupported column"),
         *(
             (text, float, f"value out of range: column 'x' is {text[:50]}, which float32")
@@ -195,6 +236,38 @@ def test_missing_values(missing):
 def test_what_cannot_be_converted(value, kind, message):
     with pytest.raises(RecordError, match=message):
         convert("x", value, kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("9007199254740993", 2**53 + 1),
+        (" 9007199254740993.0 ", 2**53 + 1),
+        (2**53 + 1, 2**53 + 1),
+        ("9007199254740992", 2.0**53),
+        ("1e300", 1e300),
+        ("0.1", 0.1),
+    ],
+)
+def test_a_whole_number_that_float64_would_change_stays_one(value, expected):
+    """So Inspect counts it among the numbers that change in float32."""
+    for made in (convert("x", value, float), *convert_column([value], "x", float, math.nan)):
+        assert (type(made), made) == (type(expected), expected)
+
+
+@pytest.mark.parametrize("text", ["1", " 2 ", "", "NA", "nan", "1_0", "٣", "true", "3O"])
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_column_is_converted_as_each_of_its_values(kind, text):
+    found = []
+    for convert_last in (
+        lambda: convert("x", text, kind, missing_number=-1),
+        lambda: convert_column(["5", text], "x", kind, -1)[1],
+    ):
+        try:
+            found.append(convert_last())
+        except RecordError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
 
 
 def test_names_of_classes():

@@ -1,0 +1,243 @@
+"""Survey all rows of tables: kinds of columns, and which rows may lack a label."""
+
+import dataclasses
+import functools
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
+from beam_pipeline.schema.conformance import check_number
+from beam_pipeline.sources.tables.convert import Kinds, profiles_of
+from beam_pipeline.sources.tables.profiles import Profile
+from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.table import Batch, Scratch, Table
+from beam_pipeline.sources.tables.types import OF_COLUMNS, Kind, Unlabelled, is_stated, lacks_label
+from tfrecord_dataset.format.inflation import TOO_LARGE
+
+_LOG = logging.getLogger(__name__)
+# Whole numbers with up to _FEW_CLASSES distinct values are classes, with over _MANY_CLASSES they
+# are not; in between, a class must have _ROWS_OF_A_CLASS rows on average.
+_FEW_CLASSES = 1_000
+_MANY_CLASSES = 100_000
+_ROWS_OF_A_CLASS = 10
+# A column of text is reported if up to one in this many values is text.
+_NUMBERS_PER_TEXT = 10
+_FEW_COLUMNS = 3  # in a message
+
+# Elements that pass unchanged next to tables.
+Other = Rejected | DeclaredClasses | Consumed
+Group = tuple[str, str]
+"""A table's relative path, and the text in its column of splits; "" without one."""
+Profiles = dict[str, Profile]
+
+
+@dataclasses.dataclass(slots=True)
+class Survey:
+    """Statistics over the rows of tables; filled batch by batch.
+
+    Attributes:
+        profiles: The profile of each column.
+        num_rows: Number of rows in the profiles.
+        has_several: Whether a row has several, or none, of the classes with columns of their own.
+        num_labels: Number of rows with a whole number in `Roles.doubtful`.
+        labels: Distinct values of `Roles.doubtful`, or the first of very many.
+        labelled, unlabelled: Groups of rows of which some have, and some lack, a label.
+        too_large: Error by path of tables that are not read at all.
+    """
+
+    profiles: Profiles = dataclasses.field(default_factory=dict)
+    num_rows: int = 0
+    has_several: bool = False
+    num_labels: int = 0
+    labels: set[str] = dataclasses.field(default_factory=set)
+    labelled: set[Group] = dataclasses.field(default_factory=set)
+    unlabelled: set[Group] = dataclasses.field(default_factory=set)
+    too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
+
+    def add(self, other: "Survey") -> "Survey":
+        """Merge the survey of other rows into this one; return it."""
+        _merge(self.profiles, other.profiles)
+        self.num_rows += other.num_rows
+        self.has_several |= other.has_several
+        self.num_labels += other.num_labels
+        if len(self.labels) <= _MANY_CLASSES:
+            self.labels |= other.labels
+        self.labelled |= other.labelled
+        self.unlabelled |= other.unlabelled
+        self.too_large |= other.too_large
+        return self
+
+    def are_measures(self, column: str) -> bool:
+        """Return whether a column has too many distinct whole numbers for classes."""
+        count = len(self.labels)
+        is_few = count <= _FEW_CLASSES or self.num_labels >= _ROWS_OF_A_CLASS * count
+        is_int = column in self.profiles and self.profiles[column].widest is int
+        return is_int and (count > _MANY_CLASSES or not is_few)
+
+    def kind_of(self, name: str, roles: Roles) -> Kind | None:
+        """Return the kind of a column, which is float if numbers are missing and stored as nan."""
+        profile = self.profiles[name]
+        if name in roles.label_columns:
+            return profile.widest
+        # Attributes of boxes are missing where there is no box.
+        has_gaps = not roles.boxes and profile.num_values < self.num_rows
+        if profile.usual is int and has_gaps and isinstance(roles.missing_number, float):
+            return float
+        return profile.usual
+
+
+def _merge(profiles: Profiles, others: Mapping[str, Profile]) -> None:
+    for name, profile in others.items():
+        profiles.setdefault(name, Profile()).merge(profile)
+    check_number(profiles, "the rows")
+
+
+class Overview(NamedTuple):
+    """Roles and kinds of columns over all rows of all tables."""
+
+    roles: Roles
+    kinds: Kinds
+    too_large: Mapping[str, RecordError]
+
+
+def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
+    """Yield the survey of a table's rows."""
+    if not isinstance(table, Table):
+        return
+    scratch, part = None, Survey()
+    if table.has_values:
+        groups = {(table.file.relative, "")}
+        has_labels = bool({*roles.label_columns} & {*table.header})
+        part = Survey(labelled=groups) if has_labels else Survey(unlabelled=groups)
+        if not roles.doubtful:
+            yield part
+            return
+        scratch = Scratch(table.file.path, scratch_folder)
+        table = table.without(frozenset(table.header) - {roles.doubtful})
+    try:
+        for batch in table.batches(scratch):
+            part.add(_survey_of(table, batch, roles))
+    except RecordError as error:  # rejected in the second pass
+        part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
+    yield part
+
+
+def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
+    found = Survey()
+    if not roles.declared or roles.boxes:
+        parts = batch.attempts(functools.partial(profiles_of, table, roles=roles))
+        for rows, profiles in parts:
+            if not isinstance(profiles, RecordError):  # rejected in the second pass
+                _merge(found.profiles, profiles)
+                found.num_rows += len(rows)
+    if roles.doubtful in found.profiles and found.profiles[roles.doubtful].widest is int:
+        labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
+        found.num_labels, found.labels = len(labels), set(labels)
+    marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
+    found.has_several = any(OF_COLUMNS in text for text in marked if text)
+    if roles.label_columns and not table.has_values:
+        for group, lacks in zip(
+            _groups_of(table, batch, roles), _lacking(batch, roles), strict=True
+        ):
+            (found.unlabelled if lacks else found.labelled).add(group)
+    return found
+
+
+def _groups_of(table: Table, batch: Batch, roles: Roles) -> list[Group]:
+    """Return the group of each row."""
+    if roles.split not in batch.columns:
+        return [(table.file.relative, "")] * len(batch)
+    splits = batch.columns[roles.split]
+    return [(table.file.relative, "" if each is None else str(each).strip()) for each in splits]
+
+
+def _lacking(batch: Batch, roles: Roles) -> list[bool]:
+    """Return whether each row lacks all labels."""
+    columns = [batch.columns[name] for name in roles.label_columns if name in batch.columns]
+    if not columns:
+        return [True] * len(batch)
+    return [all(map(lacks_label, row)) for row in zip(*columns, strict=True)]
+
+
+def with_unlabelled(table: Table, batch: Batch, roles: Roles) -> Batch:
+    """Return rows with `Unlabelled.LABEL` as the label where none is needed."""
+    if all(relative != table.file.relative for relative, _ in roles.unlabelled):
+        return batch
+    may_lack = [
+        lacks and group in roles.unlabelled
+        for group, lacks in zip(
+            _groups_of(table, batch, roles), _lacking(batch, roles), strict=True
+        )
+    ]
+    columns = dict(batch.columns)
+    for name in roles.label_columns:
+        values = columns.get(name) or [None] * len(batch)
+        columns[name] = [
+            Unlabelled.LABEL if may else value for may, value in zip(may_lack, values, strict=True)
+        ]
+    return dataclasses.replace(batch, columns=columns)
+
+
+def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
+    """Derive the final roles and kinds of columns from surveys."""
+    survey = functools.reduce(Survey.add, surveys, Survey())
+    unlabelled = survey.unlabelled - survey.labelled if survey.labelled else ()
+    roles = dataclasses.replace(roles, unlabelled=frozenset(unlabelled))
+    if roles.separator == OF_COLUMNS and not survey.has_several:
+        roles = dataclasses.replace(roles, separator="")
+    kinds = {name: survey.kind_of(name, roles) for name in sorted(survey.profiles)}
+    if roles.optional:
+        kinds[roles.optional] = float
+    for sentence in _sentences(survey, roles):
+        _LOG.warning("%s", sentence)
+    if roles.doubtful and survey.are_measures(roles.doubtful):
+        _LOG.warning(
+            "column %r is a number to predict, not a class, by its %s different whole numbers; "
+            "pass --label-column %s if it is a class",
+            *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
+        )
+        roles = dataclasses.replace(roles, labels=())
+    return Overview(roles, kinds, survey.too_large)
+
+
+def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:
+    """Yield a sentence for each kind of columns whose values are not all numbers."""
+    columns = {
+        name: profile
+        for name, profile in sorted(survey.profiles.items())
+        if profile.num_texts and name not in roles.label_columns
+    }
+    large = {name: each for name, each in columns.items() if each.num_large and each.are_whole}
+    yield from _sentence(
+        "text",
+        {
+            name: f"{each.num_large:,} of {each.num_values:,} whole numbers need over 64 bits"
+            for name, each in large.items()
+        },
+    )
+    odd = {name: _odd(each) for name, each in columns.items() if _is_nearly_numbers(each)}
+    errors = {name: text for name, text in odd.items() if columns[name].has_errors}
+    yield from _sentence("a number", errors)
+    yield from _sentence("text", {name: odd[name] for name in odd if name not in errors})
+
+
+def _sentence(what: str, columns: Mapping[str, str]) -> Iterator[str]:
+    if columns:
+        few = [f"{name} is {what}: {why}" for name, why in columns.items()][:_FEW_COLUMNS]
+        more = len(columns) - len(few)
+        yield "; ".join([*few, *([f"and {more} more columns are {what}"] if more else [])])
+
+
+def _is_nearly_numbers(profile: Profile) -> bool:
+    is_number = profile.kind in (int, float)
+    few = profile.num_texts * _NUMBERS_PER_TEXT <= profile.num_values
+    return is_number and profile.num_digits == 0 and few and profile.first is not None
+
+
+def _odd(profile: Profile) -> str:
+    assert profile.first
+    are = "values is not a number" if profile.num_texts == 1 else "values are not numbers"
+    text, row = profile.first.text[:20], profile.first.row
+    return f"{profile.num_texts:,} of {profile.num_values:,} {are} ({text!r}, {row})"
