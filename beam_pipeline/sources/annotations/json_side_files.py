@@ -13,6 +13,7 @@ from typing import Any
 
 from beam_pipeline.errors import naming
 from beam_pipeline.kinds.boxes import check_number
+from beam_pipeline.sources.annotations.item_files import label_of
 from beam_pipeline.sources.annotations.shapes import (
     OBJECTS,
     Parsed,
@@ -66,7 +67,6 @@ class LabelMeFiles(SideFiles):
         sides = [value.get("imageWidth"), value.get("imageHeight")]
         are_whole = all(type(side) is int for side in sides)
         shapes = Shapes(stated_size(*sides) if are_whole else None, points=self.points)
-        shapes.left += ["flags"] * _says(value.get("flags"))
         of_points = {_group(each) for each in map(as_object, stated) if _kind(each) == "point"}
         for place, shape in enumerate(map(as_object, stated), start=1):
             kind, group = _kind(shape), _group(shape)
@@ -82,7 +82,12 @@ class LabelMeFiles(SideFiles):
             shapes.left += (
                 name for name, said in shape.items() if name not in kept and _says(said)
             )
-        return shapes.parsed()
+        features, notes = shapes.parsed()
+        if flags := [
+            name for name, is_set in as_object(value.get("flags")).items() if is_set is True
+        ]:
+            features["label"] = label_of(flags)
+        return features, notes
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
