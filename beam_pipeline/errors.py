@@ -5,6 +5,7 @@
     │   └── DatasetExistsError           the output holds a finished dataset
     ├── UnavailableError                 a service that the job needs does not answer
     ├── DataError                exit 3  more data is bad than allowed
+    │   └── MostlyBadError               a quarter or more is bad, so the input may be misread
     ├── SourceChangedError               a file changed while the job ran
     ├── CountMismatchError               records in ≠ records written + rejected
     ├── DatasetDamagedError      exit 3  a finished dataset does not verify
@@ -36,6 +37,10 @@ class DataError(BeamTFRecordsError):
     """More data is bad than allowed; rejects.jsonl lists the records, with reasons."""
 
     exit_code = 3
+
+
+class MostlyBadError(DataError):
+    """A quarter or more of the records are bad: the input may have another layout."""
 
 
 class SourceChangedError(BeamTFRecordsError):

@@ -45,7 +45,9 @@ SENTENCES: Mapping[str, str] = {
     "several labels": "{path}: several columns may be the label",
     "several tables inside": "{path} has {number} {what}",
     "several datasets": "{path} holds several datasets ({datasets}); name one of them",
-    "several tables": "{path} has {number} tables that name its files: {tables}",
+    "several tables": "{path} has {tables} that are not parts of one",
+    "many tables": "{path} has {tables} that are not parts of one; give one as the input, such as "
+    "{path}/{first}",
     "side files": "{path}: {number} with the names of {media}, such as {first}, would not be read "
     "by the layout {layout}",
     "unread files": "{number} that may hold data, such as {first}, would not be read, more than "
@@ -101,15 +103,20 @@ class Problem:
 
     def _remedy(self) -> str:
         if self.readings:
-            return f"pass {_either([*map(str, self.readings)])}"
-        choices = _either(self.choices)
+            return either(self.readings)
+        choices = _listed(self.choices)
         return f"set {all_options(BuildConfig)[self.option].label}" + (
             f" to {choices}" if choices else ""
         )
 
 
-def _either(texts: Sequence[str]) -> str:
+def _listed(texts: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+
+
+def either(readings: Sequence[Reading]) -> str:
+    """Return the sentence "pass A to B or C to D"."""
+    return f"pass {_listed([*map(str, readings)])}"
 
 
 class ProblemError(ConfigError):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -19,7 +20,13 @@ from beam_pipeline.assign.placement import (
 )
 from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import BeamTFRecordsError, ConfigError, CountMismatchError, DataError
+from beam_pipeline.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    CountMismatchError,
+    DataError,
+    MostlyBadError,
+)
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.problems import Problem, files_to_ignore, pattern_of
 from beam_pipeline.records import NOT_READ
@@ -33,6 +40,9 @@ from beam_pipeline.schema.inference import (
 from tfrecord_dataset import shown_text
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import is_label_key
+
+# Share of bad records from which the input is more likely misread than damaged.
+_MANY_BAD = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +214,7 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
     of_data = statistics.num_records + statistics.num_bad
     # Divided, not multiplied: 0.29 × 100 is a little less than 29.
     if statistics.num_bad and statistics.num_bad / of_data > config.max_bad_fraction:
-        source, reason, detail = statistics.first_rejects[0]
-        limit = int(config.max_bad_fraction * of_data)
-        raise DataError(
-            f"{statistics.num_bad} of {of_data} records invalid (limit: {limit}); first: {source}: "
-            f"{reason} ({detail}). Fix or remove them, or raise --max-bad-fraction"
-        )
+        raise _too_bad(statistics, config, of_data)
     if not statistics.num_records:
         reasons = ", ".join(f"{n} × {reason}" for reason, n in statistics.rejected.most_common(3))
         raise DataError(
@@ -217,6 +222,20 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
             "check the input and --layout"
         )
     _check_unread(statistics)
+
+
+def _too_bad(statistics: Statistics, config: BuildConfig, of_data: int) -> DataError:
+    """Return the error of too many bad records; few may be left out, but not a quarter."""
+    num_bad, (source, reason, detail) = statistics.num_bad, statistics.first_rejects[0]
+    limit = int(config.max_bad_fraction * of_data)
+    found = (
+        f"{num_bad} of {of_data} records invalid (limit: {limit}); first: {source}: {reason} "
+        f"({detail})"
+    )
+    if num_bad >= _MANY_BAD * of_data:
+        return MostlyBadError(f"{found}. Fix them")
+    fraction = math.ceil(1000 * num_bad / of_data) / 1000
+    return DataError(f"{found}. Fix them, or pass --max-bad-fraction {fraction:g}")
 
 
 def _check_unread(statistics: Statistics) -> None:

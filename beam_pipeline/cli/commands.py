@@ -38,7 +38,7 @@ from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.store_settings import use_options
-from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.inputs import complete, find_input, naming_other_layouts, source_of
 from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.directories import check_apart, scratch_dir
@@ -122,7 +122,8 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
     config, claim = _find_input(config, scratch)
     source = source_of(config, claim, scratch)
     try:
-        info = build(config, options, source)
+        with naming_other_layouts(config, claim):
+            info = build(config, options, source)
     except DataError:
         path = failed_rejects_path(config)
         with contextlib.suppress(RecordError):  # no rejects were written
@@ -156,7 +157,8 @@ def _plan(
     else:
         print(summary.as_text(lines))
     if preview.plan.problem:
-        raise preview.plan.problem
+        with naming_other_layouts(found, claim):
+            raise preview.plan.problem
 
 
 def _save_open(path: str, config: BuildConfig, error: ConfigError) -> None:

@@ -1,18 +1,19 @@
 """Find the best claim on the configured input, and make the transform that reads it."""
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.errors import ConfigError, MostlyBadError
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.option_values import AUTO
-from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.problems import Problem, ProblemError, Reading, either
 from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
@@ -25,6 +26,9 @@ from beam_pipeline.sources.tree import Ignored, Tree, shown
 from beam_pipeline.sources.unread import AccountForFiles, format_problem
 from tfrecord_dataset.options import all_options
 from tfrecord_dataset.shown_text import counted
+
+# A question has a few answers.
+_MOST_READINGS = 3
 
 
 def find_input(config: BuildConfig, scratch: str = "") -> Claim:
@@ -136,6 +140,29 @@ def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> li
     claims = [claim for claim in claims if claim.rank == best]
     known = {claim.layout for claim in claims}
     return [*claims, *(claim for claim in below if claim.layout not in known)]
+
+
+@contextlib.contextmanager
+def naming_other_layouts(config: BuildConfig, claim: Claim) -> Iterator[None]:
+    """Add the layouts that read the input in another way to an error of mostly bad records."""
+    try:
+        yield
+    except MostlyBadError as error:
+        others = tuple(_other_readings(config, claim))
+        if not others:
+            raise
+        raise MostlyBadError(f"{error}, or {either(others)}") from error
+
+
+def _other_readings(config: BuildConfig, claim: Claim) -> Iterator[Reading]:
+    """Yield the layouts that claim the input without a question, most specific first."""
+    others = [each for each in layouts().values() if each.name != claim.layout]
+    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
+    claims = _claims(others, tree, dataclasses.replace(config, layout=AUTO))
+    for each in sorted(claims, key=lambda claim: -claim.rank)[:_MOST_READINGS]:
+        if not each.problem:
+            what = ", ".join(text for _, text in each.understood[:2])
+            yield Reading("layout", (each.layout,), f"read {what}")
 
 
 def _existing(path: str) -> str:

@@ -158,6 +158,14 @@ def test_each_reading_of_a_question_can_be_typed(tmp_path, name):
         assert any(isinstance(element, Record) for element in yielded(source)), reading
 
 
+def test_one_of_many_tables_can_be_the_input(tmp_path):
+    case = CASES["refused/many-tables"]
+    make(case / "input", tmp_path)
+    _, _, path = (case / "error").read_text("utf-8").strip().partition("such as ")
+    _, source = source_at(tmp_path, path)
+    assert [*map(type, yielded(source))].count(Record) == 1
+
+
 def test_every_refused_tree_and_every_open_layout_has_a_recipe():
     errors = {
         name: (case / "error").read_text("utf-8")

@@ -123,6 +123,39 @@ def test_more_files_that_are_not_read_than_records_are_a_question(tmp_path, clas
     assert "warning" not in shown.err
 
 
+def test_mostly_bad_records_name_the_layout_that_reads_the_input(tmp_path, write_image, capsys):
+    root = tmp_path / "pets"
+    rows = ["id,breed"]
+    for number in range(12):
+        breed = ("cat", "dog")[number % 2]
+        rows.append(f"p{number:03},{breed}")
+        if number < 8:
+            write_image(root / breed / f"p{number:03}.jpg", seed=number)
+    (root / "train.csv").write_text("\n".join(rows))
+    code, shown = run(capsys, "plan", root)
+    assert code == 3
+    assert "4 of 12 records invalid" in shown.err
+    assert "max-bad-fraction" not in shown.err
+    _, _, remedy = shown.err.partition("Fix them, or pass ")
+    assert remedy.strip() == "--layout folders to read 2 class folders (cat, dog), 8 images"
+    code, shown = run(capsys, "plan", root, *shlex.split(remedy.partition(" to ")[0]))
+    assert code == 0
+    assert "train: 8 records" in shown.out
+
+
+def test_a_table_of_ids_is_read_before_images_without_classes(tmp_path, write_image, capsys):
+    root = tmp_path / "pets"
+    for number in range(3):
+        write_image(root / "images" / f"p{number:03}.jpg", seed=number)
+    rows = ["id,breed", *(f"p{number:03},cat" for number in range(9))]
+    (root / "train.csv").write_text("\n".join(rows))
+    code, shown = run(capsys, "plan", root)
+    assert code == 3
+    assert "layout: csv" in shown.err
+    assert "6 of 9 records invalid" in shown.err
+    assert "--layout folders to read 3 images without class folders" in shown.err
+
+
 def test_what_is_in_two_splits_stops_a_build_before_it_writes(class_folders, tmp_path, capsys):
     for split in ("train", "val"):
         class_folders(tmp_path / "pets" / split, each=3)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import glob
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.option_values import AUTO
-from beam_pipeline.problems import Problem, ProblemError
+from beam_pipeline.problems import Problem, ProblemError, Reading
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading, source_layout, splits_shown
 from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
@@ -44,6 +45,8 @@ _MEDIA_NAME = re.compile(
 _NUMBER = re.compile("[0-9]+")
 # Number of tables of a tree to look into.
 _TABLES = 20
+# Up to so many tables, a question names the options that read each of them.
+_FEW_TABLES = 3
 # Suffixes of tables with a row per line.
 _OF_LINES = frozenset({"csv", "tsv", "jsonl", "ndjson"})
 # Suffixes of files next to tables that hold all data.
@@ -176,14 +179,10 @@ class _Tables:
             rank=rank,
             path=tree.input,
             reads=tuple(names) if tree.is_folder else (),
-            understood=(("files", ", ".join(names) if len(names) < 5 else shown(names, "table")),),
+            understood=(("files", _listed(names)),),
         )
         if names[1:] and not _are_one(tree, names):
-            facts = {"path": tree.input, "number": len(names), "tables": ", ".join(names[:5])}
-            problem = Problem(
-                code="several tables", facts=facts, option="ignore", choices=("all but one",)
-            )
-            return dataclasses.replace(claim, problem=problem)
+            return dataclasses.replace(claim, problem=_which_tables(tree.input, names))
         return _planned(claim, self._source(names, self.config))
 
 
@@ -216,6 +215,24 @@ def _are_one(tree: Tree, names: Sequence[str]) -> bool:
     forms = {_NUMBER.sub("0", file) for file in files}
     are_parts = len(forms) == 1 or len(set(map(folder, names))) == len(names)
     return are_parts and len({tree.head(name).partition(b"\n")[0] for name in names}) == 1
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < 5 else shown(names, "table")
+
+
+def _which_tables(path: str, names: Sequence[str]) -> Problem:
+    """Return the question which of several tables to read: those named after splits, or one."""
+    facts = {"path": path, "tables": shown(names, "table"), "first": names[0]}
+    of_splits = splits_of_tables([*map(name_of, names)])
+    named = [name for name in names if name_of(name) in of_splits]
+    if not named and len(names) > _FEW_TABLES:
+        return Problem(code="many tables", facts=facts)
+    readings = []
+    for kept in [named] if named else [[name] for name in names]:
+        others = tuple(glob.escape(name) for name in names if name not in kept)
+        readings.append(Reading("ignore", others, f"read {_listed(kept)}"))
+    return Problem(code="several tables", facts=facts, readings=tuple(readings))
 
 
 def _planned(claim: Claim, source: ReadTables) -> Claim:

@@ -39,8 +39,9 @@ from tfrecord_dataset.format.feature import Feature
 _OF_ROLES = frozenset(
     {*known.BOXES, *known.IMAGE, *known.AUDIO, *known.SPLIT, *known.LABELS.of_record}
 )
-# Minimum share of values that must match files, for ids and for names with a suffix.
-_SHARE, _SHARE_OF_NAMES = 0.9, 0.5
+# Minimum share of values that must match files: of any column, of one named after ids or files, and
+# of names with a suffix.
+_SHARE, _SHARE_OF_IDS, _SHARE_OF_NAMES = 0.9, 0.1, 0.5
 # Features whose columns have usual names; other features have a column of their own name.
 _USUAL = {
     ("image", "image"): known.IMAGE,
@@ -876,7 +877,8 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
             continue  # numbers of rooms, or kinds, may match names of files by chance
         matches = [index.matches(value, table.file.near) for value in distinct]
         there = [each for each in matches if each]
-        if there and len(there) >= (_SHARE_OF_NAMES if has_suffixes else _SHARE) * len(matches):
+        least = _SHARE_OF_NAMES if has_suffixes else _SHARE_OF_IDS if is_usual else _SHARE
+        if there and len(there) >= least * len(matches):
             kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
             unclear = next((each for each in there if each[1:]), ())
             found.append(_Names(len(there), has_suffixes, name, kind, unclear))

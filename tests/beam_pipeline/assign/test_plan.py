@@ -12,7 +12,7 @@ from beam_pipeline.assign.plan import declared_classes, make_plan
 from beam_pipeline.assign.stage import merged_statistics
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import ConfigError, DataError, MostlyBadError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
 from beam_pipeline.sources.unread import not_read
 
@@ -94,6 +94,27 @@ def test_max_bad_fraction(records, bad, allowed, fine):
         assert isinstance(plan.problem, DataError)
         assert f"{bad} of {records + bad} records invalid" in str(plan.problem)
         assert "first: 0: truncated image (d)" in str(plan.problem)
+
+
+@pytest.mark.parametrize(
+    ("records", "bad", "remedy"),
+    [
+        pytest.param(999, 1, "or pass --max-bad-fraction 0.001", id="one of a thousand"),
+        pytest.param(2000, 1, "or pass --max-bad-fraction 0.001", id="rounded up"),
+        pytest.param(76, 24, "or pass --max-bad-fraction 0.24", id="less than a quarter"),
+        pytest.param(75, 25, "", id="a quarter, which is not left out"),
+        pytest.param(498, 537, "", id="more than half"),
+    ],
+)
+def test_the_remedy_of_bad_records_is_what_leaves_them_out(records, bad, remedy):
+    problem = make_plan(counted(records, bad), BuildConfig(name="t")).problem
+    assert str(problem).endswith(f"(d). Fix them{', ' * bool(remedy)}{remedy}")
+    assert isinstance(problem, MostlyBadError) == (not remedy)
+    if remedy:
+        fraction = float(remedy.rpartition(" ")[2])
+        assert (
+            make_plan(counted(records, bad), BuildConfig(max_bad_fraction=fraction)).problem is None
+        )
 
 
 def test_as_many_files_that_are_not_read_as_records_are_no_question():

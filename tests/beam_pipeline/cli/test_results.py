@@ -34,7 +34,7 @@ def test_plan(tmp_path, write_image, capsys):
 
     command = ["plan", str(tmp_path / "pets.csv"), "--json"]
     assert commands.main(command) == 3
-    assert "--max-bad-fraction" in json.loads(capsys.readouterr().out)["problem"]
+    assert "1 of 4 records invalid" in json.loads(capsys.readouterr().out)["problem"]
     assert commands.main([*command, "--max-bad-fraction", "0.5"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert {split: each["num_records"] for split, each in plan["splits"].items()} == {
