@@ -2,15 +2,19 @@
 
 These are environment variables (docs/object-stores.md), which such workers do not have. So the
 job's functions carry them, and set them where they are unpickled, unless a worker has its own.
-Credentials are not sent, as anyone who sees a job can read it.
+Credentials are not sent. Those among Beam's options reach workers as all options do, through the
+runner, and are applied where functions are unpickled.
 """
 
 import dataclasses
 import os
+import re
+from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import AzureOptions, PipelineOptions, S3Options
+from apache_beam.options.value_provider import RuntimeValueProvider
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
 _SETTINGS = """
@@ -38,51 +42,56 @@ _CONNECTION_STRING = {
 }
 
 
+_PASSWORD = re.compile("(?<=://)[^/?#]*@")
+
+# Returns one of Beam's options by name, if it is given.
+_Stated = Callable[[str], Any]
+
+
 def use_options(options: PipelineOptions) -> None:
     """Apply Beam's options for S3 and Azure to this process and those that it starts."""
-    os.environ.update(_stated(options))
-
-
-def _stated(options: PipelineOptions) -> dict[str, str]:
     s3, azure = options.view_as(S3Options), options.view_as(AzureOptions)
-    stated = {name: getattr(s3, option) for option, name in _S3_OPTIONS.items()}
-    parts = (part.partition("=") for part in (azure.azure_connection_string or "").split(";"))
-    stated |= {
+    os.environ.update(_variables(lambda name: getattr(s3 if name[:2] == "s3" else azure, name)))
+
+
+def _variables(stated: _Stated) -> dict[str, str]:
+    """Return environment variables for Beam's options."""
+    variables = {name: stated(option) for option, name in _S3_OPTIONS.items()}
+    parts = (part.partition("=") for part in (stated("azure_connection_string") or "").split(";"))
+    variables |= {
         _CONNECTION_STRING[name]: value for name, _, value in parts if name in _CONNECTION_STRING
     }
-    if azure.blob_service_endpoint:
-        stated["AZURE_STORAGE_ENDPOINT"] = azure.blob_service_endpoint
-    for cloud, endpoint in (("AWS", "AWS_ENDPOINT_URL"), ("AZURE", "AZURE_STORAGE_ENDPOINT")):
-        if (stated.get(endpoint) or "").startswith("http://"):
-            stated[f"{cloud}_ALLOW_HTTP"] = "true"
-    if str(s3.s3_verify).lower() == "false":
-        stated["AWS_ALLOW_INVALID_CERTIFICATES"] = "true"
-    return {name: value for name, value in stated.items() if value}
+    if endpoint := stated("blob_service_endpoint"):
+        variables["AZURE_STORAGE_ENDPOINT"] = endpoint
+    for cloud, name in (("AWS", "AWS_ENDPOINT_URL"), ("AZURE", "AZURE_STORAGE_ENDPOINT")):
+        if (variables.get(name) or "").startswith("http://"):
+            variables[f"{cloud}_ALLOW_HTTP"] = "true"
+    if str(stated("s3_verify")).lower() == "false":
+        variables["AWS_ALLOW_INVALID_CERTIFICATES"] = "true"
+    return {name: value for name, value in variables.items() if value}
 
 
-def send_settings(pipeline: beam.Pipeline, options: PipelineOptions) -> None:
+def send_settings(pipeline: beam.Pipeline) -> None:
     """Attach this machine's settings to the functions of a pipeline."""
-    stated = _stated(options)
-    defaults = {name: os.environ[name] for name in _SETTINGS.split() if name in os.environ}
-    pipeline.visit(_Attach(_Carried(stated, defaults)))
+    here = {name: os.environ[name] for name in _SETTINGS.split() if name in os.environ}
+    pipeline.visit(_Attach(_Carried({name: _PASSWORD.sub("", here[name]) for name in here})))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Carried:
     """Settings that unpickling applies to the process."""
 
-    stated: dict[str, str]
-    defaults: dict[str, str]
+    settings: dict[str, str]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _install, (self.stated, self.defaults)
+        return _install, (self.settings,)
 
 
-def _install(stated: dict[str, str], defaults: dict[str, str]) -> _Carried:
-    os.environ.update(stated)
-    for name, value in defaults.items():
+def _install(settings: dict[str, str]) -> _Carried:
+    os.environ.update(_variables(lambda name: RuntimeValueProvider.get_value(name, str, None)))
+    for name, value in settings.items():
         os.environ.setdefault(name, value)
-    return _Carried(stated, defaults)
+    return _Carried(settings)
 
 
 class _Attach(PipelineVisitor):

@@ -241,7 +241,7 @@ class Launch:
         with as_in_a_program():
             pipeline = beam.Pipeline(options=options)
             add_stages(pipeline)
-        send_settings(pipeline, options)
+        send_settings(pipeline)
         record = JobRecord(job_name=name, build=self.build, replaces=self.mark())
         storage.delete([self.folder])
         storage.make_dirs(self.job.progress_dir)
