@@ -153,6 +153,11 @@ class Cluster:
         entries = self.get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]["entries"]
         return list(entries)
 
+    def cancel(self, job: dict[str, Any]) -> None:
+        """Cancel a job, as by its page."""
+        url = f"http://{self.address}/jobs/{job['jid']}"
+        urllib.request.urlopen(urllib.request.Request(url, method="PATCH"), timeout=10).close()
+
     def records_by_slot(self, job: dict[str, Any], stage: str) -> list[int]:
         """Return the number of records of each slot in the stage of that name."""
         vertices = self.get(f"/jobs/{job['jid']}")["vertices"]

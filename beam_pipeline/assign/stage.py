@@ -27,6 +27,7 @@ from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buckets, Buffer
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.progress import state_totals
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 from beam_pipeline.running.spill import NOT_SPILLED, Repeatable, Spill
 
@@ -186,7 +187,7 @@ class AssignShards(beam.PTransform):
             *near,
         )
         statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
-        plan = statistics | "MakePlan" >> beam.Map(make_plan, self.config)  # Plan, one
+        plan = statistics | "MakePlan" >> beam.Map(_plan, self.config, self.job)  # Plan, one
         rejected = (*inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> beam.ParDo(
             DivideTables(shard_keys, spill), beam.pvalue.AsSingleton(plan)
@@ -297,6 +298,14 @@ def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
     for part in parts:
         merged.merge(part)
     return merged
+
+
+def _plan(statistics: Statistics, config: BuildConfig, job: Job) -> Plan:
+    """Make the plan, and state the number of records that stages have read and will write."""
+    num_read = statistics.num_records + statistics.rejected.total()
+    totals = {"read": num_read, "inspect": num_read, "write": statistics.num_records}
+    state_totals(job.progress_dir, totals)
+    return make_plan(statistics, config)
 
 
 def num_buckets(counts: Iterable[int], at_least: int) -> int:

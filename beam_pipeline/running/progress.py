@@ -5,12 +5,13 @@ writes its count to a small file in a folder that the launching process watches.
 """
 
 import contextlib
+import json
 import sys
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from beam_pipeline.errors import BeamTFRecordsError
@@ -37,6 +38,10 @@ STAGES = {
 }
 
 
+# A file with the total of each stage, once it is known.
+_TOTALS = "totals"
+
+
 class Meter:
     """Count the records that one instance of a stage (a key of STAGES) has processed.
 
@@ -59,28 +64,45 @@ class Meter:
     def beat(self) -> None:
         """Write the count now."""
         if self._path:
-            # A missing folder means that nobody watches; no job fails for it.
-            with contextlib.suppress(OSError, BeamTFRecordsError):
-                if storage.is_remote(self._path):
-                    storage.write_bytes(self._path, str(self._done).encode())
-                else:
-                    path = Path(self._path)
-                    partial = path.with_name(f".{path.name}")
-                    partial.write_text(str(self._done))
-                    partial.replace(path)
+            _write(self._path, str(self._done))
         self._next_beat = time.monotonic() + self._beat_s
 
 
+def state_totals(directory: str, totals: Mapping[str, int]) -> None:
+    """Write the number of records of stages into `directory`, unless that is empty.
+
+    A cluster that loses a worker repeats its part of a stage, which counts again.
+    """
+    if directory:
+        _write(storage.join(directory, _TOTALS), json.dumps(totals))
+
+
+def _write(path: str, text: str) -> None:
+    # A missing folder means that nobody watches; no job fails for it.
+    with contextlib.suppress(OSError, BeamTFRecordsError):
+        if storage.is_remote(path):
+            storage.write_bytes(path, text.encode())
+        else:
+            whole = Path(path)
+            partial = whole.with_name(f".{whole.name}")
+            partial.write_text(text)
+            partial.replace(whole)
+
+
 def counts(directory: str) -> Counter[str]:
-    """Return the number of records processed so far, by stage."""
-    total: Counter[str] = Counter()
+    """Return the number of records processed so far, by stage; none exceeds a stated total."""
+    done: Counter[str] = Counter()
+    totals: dict[str, int] = {}
     for name in storage.list_dir(directory):
         if not name.startswith("."):
             # The job has just ended, or its worker's machine lost power.
             with contextlib.suppress(OSError, BeamTFRecordsError, ValueError):
-                count = storage.read_text(storage.join(directory, name))
-                total[name.partition("-")[0]] += int(count)
-    return total
+                text = storage.read_text(storage.join(directory, name))
+                if name == _TOTALS:
+                    totals = json.loads(text)
+                else:
+                    done[name.partition("-")[0]] += int(text)
+    return Counter({stage: min(done[stage], totals.get(stage, done[stage])) for stage in done})
 
 
 @contextlib.contextmanager

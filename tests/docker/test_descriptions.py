@@ -109,6 +109,15 @@ def test_every_image_of_beams_has_the_pinned_version(beam_version):
     assert set(tags) == {beam_version}
 
 
+@pytest.mark.parametrize("name", ["flink/config.yaml", "compose.yaml", "k8s/flink-session.yaml"])
+def test_a_busy_machine_loses_no_worker_of_flink(name):
+    """Jobs are repeated if a process is silent for less than Flink's own default."""
+    text = (DOCKER / name).read_text()
+    timeouts = re.findall(r"heartbeat\.timeout: (\d+)", text)
+    assert "restart-strategy.type" in text
+    assert all(int(timeout) >= 50_000 for timeout in timeouts)
+
+
 def test_job_server_and_clusters_have_one_version_of_flink():
     texts = [path.read_text() for path in (*MANIFESTS, DOCKER / "compose.yaml")]
     clusters = re.findall(r"image: flink:([\d.]+)-", "".join(texts))

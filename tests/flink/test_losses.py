@@ -38,9 +38,26 @@ def test_task_managers_are_killed(cluster, launch, heavy, tmp_path, built_by, lo
     code, text = launcher.finish()
     cluster.wait_for_task_managers(2)
     assert code == 0, text
-    assert re.search(r"records: (reading|inspecting|writing) [\d,]+", text), "no progress"
+    shown = re.findall(r"(?:reading|inspecting|writing) ([\d,]+)", text)
+    assert shown, "no progress"
+    assert max(int(count.replace(",", "")) for count in shown) <= 1500, "counted twice"
     assert cluster.failures(cluster.jobs()[0]), "nothing was lost"
     assert built_by(tmp_path / "out") == heavy.digests
+
+
+def test_a_cancelled_job(cluster, launch, heavy, tmp_path, built_by):
+    """It is not reported as the failure of a part that ran again."""
+    launcher = launch(heavy.source, tmp_path / "out", *heavy.options)
+    wait_for_stage(tmp_path / "out", "inspect")
+    [job] = [job for job in cluster.jobs() if job["state"] == "RUNNING"]
+    replace_one(cluster)
+    wait_until(lambda: cluster.failures(job), TEST_S, "nothing was lost")
+    cluster.cancel(job)
+    code, text = launcher.finish()
+    cluster.wait_for_task_managers(2)
+    assert code == 1, text
+    assert f"error: the job {job['name']} was cancelled; run the same command again" in text
+    assert is_a_sentence(text)
 
 
 @pytest.fixture

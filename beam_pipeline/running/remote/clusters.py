@@ -57,7 +57,7 @@ class Cluster(abc.ABC):
         return self._ask(job_name, self._state, JobState.UNKNOWN, JobState.UNREACHABLE)
 
     def failure(self, job_name: str) -> str:
-        """Return the text of the job's failures so far; "" if there are none."""
+        """Return the text of the job's failures so far, the last one last; "" if there are none."""
         return self._ask(job_name, self._failure, "", "")
 
     def cancel(self, job_name: str) -> bool:

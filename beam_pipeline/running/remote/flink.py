@@ -86,7 +86,8 @@ class FlinkCluster(Cluster):
 
     def _failure(self, job: Any) -> str:
         history = self._get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]
-        return "\n".join(entry["stacktrace"] for entry in history["entries"])
+        entries = sorted(history["entries"], key=lambda entry: entry["timestamp"])
+        return "\n".join(entry["stacktrace"] for entry in entries)
 
     def _cancel(self, job: Any) -> bool:
         # Beam's own way only reaches the job server.

@@ -334,14 +334,14 @@ class Launch:
         state = self.cluster.state(name)
         if state == JobState.UNREACHABLE:
             return _unreachable(name)
+        continues = "run the same command again to continue with the finished shards"
+        if state == JobState.CANCELLED:  # its failures are of parts that ran again
+            return BeamTFRecordsError(f"the job {name} was cancelled; {continues}")
         if state == JobState.UNKNOWN and self._was_seen:
             reason = "its cluster no longer knows it, as after the loss of its JobManager"
         else:
             reason = _last_reason(f"{error}\n{self.cluster.failure(name)}")
-        return BeamTFRecordsError(
-            f"the job {name} failed: {reason}; run the same command again to continue with the "
-            "finished shards"
-        )
+        return BeamTFRecordsError(f"the job {name} failed: {reason}; {continues}")
 
 
 def _unreachable(name: str) -> UnavailableError:

@@ -17,6 +17,18 @@ def test_beats_add_up(tmp_path):
     assert progress.counts(str(tmp_path)) == {"read": 60, "inspect": 30}
 
 
+def test_what_is_done_again_is_not_counted_twice(tmp_path):
+    """A cluster does the part of a lost worker again, in another instance of its stage."""
+    for stage, count in (("read", 720), ("read", 720), ("inspect", 720), ("write", 300)):
+        meter = progress.Meter(str(tmp_path), stage)
+        meter.add(count)
+    assert progress.counts(str(tmp_path)) == {"read": 1440, "inspect": 720, "write": 300}
+    progress.state_totals(str(tmp_path), {"read": 720, "inspect": 720, "write": 700})
+    assert progress.counts(str(tmp_path)) == {"read": 720, "inspect": 720, "write": 300}
+    (tmp_path / "totals").write_bytes(b"\0")
+    assert progress.counts(str(tmp_path))["read"] == 1440
+
+
 def test_a_damaged_count_counts_nothing(tmp_path):
     """Such files are left by a worker machine that lost power."""
     for number, content in enumerate((b"30", b"", b"\0\0\0", b"\xff", b"3.5")):

@@ -18,6 +18,7 @@ class Answers:
     """A cluster with the same answers for every job."""
 
     says: JobState
+    failed: str = ""
 
     def prepare(self, output, inputs):
         raise AssertionError
@@ -29,7 +30,7 @@ class Answers:
         return ""
 
     def failure(self, job_name):
-        return ""
+        return self.failed
 
     def cancel(self, job_name):
         raise AssertionError
@@ -158,6 +159,22 @@ def test_without_an_earlier_job(tmp_path):
 )
 def test_the_reason_in_a_traceback_of_two_languages(text, reason):
     assert _last_reason(text) == reason
+
+
+@pytest.mark.parametrize(
+    ("says", "message"),
+    [
+        pytest.param(JobState.CANCELLED, "the job pets-1 was cancelled; run the", id="cancelled"),
+        pytest.param(
+            JobState.ENDED, "the job pets-1 failed: WorkerError: lost; run the", id="failed"
+        ),
+    ],
+)
+def test_a_failure_that_was_repeated_is_no_reason_to_cancel(tmp_path, says, message):
+    launch = launch_over(tmp_path / "job", says, "")
+    launch.cluster.failed = "WorkerError: lost\n"
+    error = launch._failure("pets-1", RuntimeError("Pipeline pets-1 failed in state FAILED"))
+    assert str(error).startswith(message)
 
 
 @pytest.mark.parametrize(
