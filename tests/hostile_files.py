@@ -200,6 +200,9 @@ FILES = {
         lambda: b"\x93NUMPY\1\0" + struct.pack("<H", 60_000) + b"(" * 60_000,
         "damaged array",
     ),
+    "npy of a header with a name": Hostile(
+        "x.npy", lambda: array_bytes(np.zeros(3)).replace(b"False", b"Fales"), "damaged array"
+    ),
     "npy that states more than it has": Hostile(
         "x.npy",
         lambda: array_bytes(np.zeros(0)).replace(b"(0,)", b"(99999999,)"),

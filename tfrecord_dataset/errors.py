@@ -2,6 +2,7 @@
 
 import copyreg
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -66,14 +67,20 @@ class DatasetChangedError(BeamTFRecordsError):
     """A dataset, or one of its files, was replaced or changed during the read."""
 
 
+# In the `repr` of an object.
+_ADDRESS = re.compile(" at 0x[0-9a-fA-F]{6,}")
+
+
 class RecordError(BeamTFRecordsError):
     """A record that cannot be used.
 
     Raised by functions for a single record; a build's stage converts it to a reject with the
-    same reason and detail.
+    same reason and detail. Details may hold the text of a library's error, without the memory
+    addresses of objects: rejects are equal byte for byte in every build.
     """
 
     def __init__(self, reason: str, detail: str):
+        detail = _ADDRESS.sub("", detail)
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail

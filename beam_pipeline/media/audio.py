@@ -32,6 +32,7 @@ from beam_pipeline.media.audio_formats import (
     MAX_SAMPLE_RATE,
     MAX_VALUES,
     NO_SAMPLES,
+    TO_PCM,
     TOO_LARGE,
     UNSUPPORTED,
     check_mp3_is_read,
@@ -180,11 +181,7 @@ def _open(data: bytes, source_format: str) -> Iterator[Any]:
 
 def _check_header(file: Any, source_format: str) -> None:
     if source_format == "wav" and file.subtype not in _WAV_ENCODINGS:
-        raise RecordError(
-            UNSUPPORTED,
-            f"{file.subtype_info}; convert it to PCM of 8, 16, 24 or 32 bits, to 32-bit float, or "
-            "to FLAC",
-        )
+        raise RecordError(UNSUPPORTED, f"{file.subtype_info}; {TO_PCM}")
     if file.frames >= _UNKNOWN_LENGTH:
         raise RecordError(
             UNSUPPORTED,

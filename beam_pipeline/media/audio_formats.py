@@ -72,7 +72,20 @@ def sniff(data: bytes) -> str:
     )
 
 
-_PCM, _FLOAT = 0x0001, 0x0003
+_PCM, _FLOAT, _EXTENSIBLE = 0x0001, 0x0003, 0xFFFE
+_EXTENSIBLE_BYTES, _SUBFORMAT = 40, 24
+# Names of other codecs, of which most files are.
+_CODECS = {
+    0x0002: "Microsoft ADPCM",
+    0x0006: "A-law",
+    0x0007: "µ-law",
+    0x0011: "IMA ADPCM",
+    0x0031: "GSM 6.10",
+    0x0040: "G.721 ADPCM",
+    0x0050: "MPEG",
+    0x0055: "MP3",
+}
+TO_PCM = "convert it by ffmpeg -i OLD.wav -c:a pcm_s16le NEW.wav"
 # Size that some writers state while the length is unknown.
 _UNKNOWN = 0xFFFF_FFFF
 # Some writers also count the first eight bytes of the file.
@@ -99,10 +112,17 @@ def check_wav(data: bytes) -> int:
 
 
 def _frame_bytes(chunk: bytes) -> int:
-    """Read the bytes per frame from a format chunk; libsndfile checks the codec."""
+    """Read the bytes per frame from a format chunk of PCM or float."""
     if len(chunk) < 16:
         raise RecordError(DAMAGED, f"a format chunk of {len(chunk)} bytes, not 16 or more")
-    _, channels, rate, bytes_per_second, frame_bytes, bits = struct.unpack_from("<HHIIHH", chunk)
+    codec, channels, rate, bytes_per_second, frame_bytes, bits = struct.unpack_from(
+        "<HHIIHH", chunk
+    )
+    if codec == _EXTENSIBLE and len(chunk) >= _EXTENSIBLE_BYTES:
+        (codec,) = struct.unpack_from("<H", chunk, _SUBFORMAT)
+    if codec not in (_PCM, _FLOAT, _EXTENSIBLE):
+        name = _CODECS.get(codec, "a codec that is not read")
+        raise RecordError(UNSUPPORTED, f"{name} (0x{codec:04x}); {TO_PCM}")
     if not frame_bytes or bytes_per_second != rate * frame_bytes:
         raise RecordError(
             DAMAGED,

@@ -206,12 +206,35 @@ DATA = chunk(b"data", SAMPLES)
         pytest.param(wav(form(a_second=1), DATA), "damaged audio", id="bytes a second"),
         pytest.param(wav(form(codec=3), DATA), "damaged audio", id="16-bit float"),
         (wav(form(codec=3, bits=32), chunk(b"data", b"\0\0\xc0\x7f")), "damaged audio"),  # NaN
-        pytest.param(wav(form(codec=7, bits=8), DATA), "unsupported audio", id="µ-law"),
-        pytest.param(wav(form(codec=0x55), DATA), "damaged audio", id="MP3 in WAV"),
     ],
 )
 def test_headers(data, expected):
     assert reason(data) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "codec"),
+    [
+        pytest.param(audio_file("WAV", subtype), codec, id=codec)
+        for subtype, codec in (
+            ("MS_ADPCM", "Microsoft ADPCM (0x0002)"),
+            ("IMA_ADPCM", "IMA ADPCM (0x0011)"),
+            ("ULAW", "µ-law (0x0007)"),
+            ("GSM610", "GSM 6.10 (0x0031)"),
+            ("NMS_ADPCM_32", "a codec that is not read (0x0038)"),
+        )
+    ]
+    + [
+        pytest.param(wav(form(codec=0x55, a_second=4000), DATA), "MP3 (0x0055)", id="MP3"),
+        pytest.param(wav(extensible(2, 16, 16), DATA), "Microsoft ADPCM (0x0002)", id="extensible"),
+    ],
+)
+def test_a_codec_that_is_not_read(data, codec):
+    refused = refusal(data)
+    assert refused.reason == "unsupported audio"
+    assert refused.detail == (
+        f"WAV: {codec}; convert it by ffmpeg -i OLD.wav -c:a pcm_s16le NEW.wav"
+    )
 
 
 @pytest.mark.parametrize(
