@@ -15,6 +15,8 @@ _NAMES = (
     *("test", "testing", "dev", "eval", "evaluation"),
 )
 _SPLIT = re.compile(rf"({'|'.join(_NAMES)})([-_ ]?(\d{{4}}|set|split|data|images))?", re.IGNORECASE)
+SPLIT_WORDS = f"(?i:{'|'.join(sorted(_NAMES, key=len, reverse=True))})"
+"""Expression for the longest name of a split at the beginning of a text."""
 _WORD_BREAK = re.compile(r"[_\-. ]|(?<=[a-z])(?=[A-Z])")
 _YEAR_OR_NUMBER = re.compile(r"\d+$")
 
@@ -35,6 +37,11 @@ def split_in_name(name: str) -> str | None:
     "train" for "seg_train", "trainA" and "train-clean-100"; "test" for "test1".
     """
     return (first_split(_WORD_BREAK.split(name)) or "").lower() or None
+
+
+def split_word(name: str) -> str | None:
+    """Return the first word of a folder's name that is a split's: "train" for "asl_train"."""
+    return next(filter(is_split, _WORD_BREAK.split(name)), None)
 
 
 def split_of_folders(path: str) -> str | None:

@@ -5,6 +5,7 @@ import re
 import string
 
 from beam_pipeline.errors import ConfigError
+from tfrecord_dataset.format.split_names import SPLIT_WORDS
 
 # Features that come from a file's content, not its path.
 _TAKEN = ("image", "audio", "array", "text", "boxes")
@@ -45,7 +46,8 @@ def parse_pattern(text: str) -> PathPattern:
     """Parse a pattern of literal text and `{name}`s.
 
     A name matches one or more characters except "/", as few as possible; `{_}` matches text to
-    drop, "**/" any number of folders, "{{" and "}}" braces. A pattern without "/" matches only
+    drop, `{split}` directly before another name the longest name of a split, "**/" any number of
+    folders, "{{" and "}}" braces. A pattern without "/" matches only
     the file's name.
 
     Raises:
@@ -79,6 +81,11 @@ def parse_pattern(text: str) -> PathPattern:
     )
 
 
+def literal(text: str) -> str:
+    """Return the pattern that matches a text."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def _regex(segments: list[list[str]]) -> re.Pattern[str]:
     """Compile a pattern with atomic groups, so that matching never backtracks."""
     blocks = [""]
@@ -98,11 +105,13 @@ def _segment(first: str, *others: str) -> str:
     """Return the expression for a folder's or file's name; its last name matches the rest."""
     text = re.escape(first)
     for at in range(0, len(others), 2):
-        name, literal = others[at], re.escape(others[at + 1])
+        name, after = others[at], re.escape(others[at + 1])
         is_last = at == len(others) - 2
         characters = "[^/]+" if is_last else "[^/]+?"
+        if name == "split" and not is_last and not after:
+            characters = SPLIT_WORDS  # one character would be no split
         found = characters if name == _DROPPED else f"({characters})"
-        text += f"{found}{literal}" if is_last else f"(?>{found}{literal})"
+        text += f"{found}{after}" if is_last else f"(?>{found}{after})"
     return text
 
 
