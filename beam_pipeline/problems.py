@@ -24,8 +24,12 @@ SENTENCES: Mapping[str, str] = {
     "layout does not fit": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
     "no such input": "the input {path!r} does not exist",
     "some folders are splits": "{path} has folders named after splits ({splits}) and others "
-    "({others}); leave the others out with --ignore, or set path_pattern (--path-pattern), such as "
-    "'**/{{label}}/{{_}}'",
+    "({others})",
+    "levels disagree": "the folders of {path} do not state which of them are classes: {why}",
+    "blank class": "{path} has a class folder named with blanks only, {folder!r}; rename it, or "
+    "pass --ignore {quoted}",
+    "classes differ in blanks": "{path} has class folders whose names differ in outer blanks only, "
+    "{one!r} and {folder!r}; rename one, or pass --ignore {quoted}",
     "no class folders": "{path} has no class folders: {names} are named after what they hold",
     "one class": "{path} has one class folder, {name}/, so all records would be of one class",
     "format not read": "{path} is {what}, which is not read; {remedy}",
@@ -60,13 +64,12 @@ class Reading(NamedTuple):
     """One of the readings that a question has.
 
     Attributes:
-        option: The `BuildConfig` field that chooses it.
-        values: The option's value, or several for an option that may be repeated.
-        effect: What it does, after "to": "read both as images".
+        options: The values that choose it, by `BuildConfig` field; several for an option that may
+            be repeated.
+        effect: What they do, after "to": "read both as images".
     """
 
-    option: str
-    values: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
     effect: str
 
     def __str__(self) -> str:
@@ -75,8 +78,12 @@ class Reading(NamedTuple):
     @property
     def typed(self) -> str:
         """The reading as words of a command line."""
-        flag = all_options(BuildConfig)[self.option].flag
-        return " ".join(f"{flag} {shlex.quote(value)}" for value in self.values)
+        flags = {name: all_options(BuildConfig)[name].flag for name in self.options}
+        return " ".join(
+            f"{flags[name]} {shlex.quote(value)}"
+            for name, values in self.options.items()
+            for value in values
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +105,20 @@ class Problem:
     readings: tuple[Reading, ...] = ()
 
     def __str__(self) -> str:
-        sentence = SENTENCES[self.code].format_map(self.facts)
-        return f"{sentence}; {self._remedy()}" if self.option or self.readings else sentence
+        return (
+            f"{self.sentence}; {self._remedy()}" if self.option or self.readings else self.sentence
+        )
+
+    def lines(self) -> list[str]:
+        """Return the message with a line for each of several readings."""
+        if not self.readings[1:]:
+            return [str(self)]
+        return [f"{self.sentence}; pass one of", *(f"  {reading}" for reading in self.readings)]
+
+    @property
+    def sentence(self) -> str:
+        """What is open or wrong, without the remedy."""
+        return SENTENCES[self.code].format_map(self.facts)
 
     def _remedy(self) -> str:
         if self.readings:
@@ -142,7 +161,7 @@ def pattern_of(path: str) -> str:
 
 def files_to_ignore(patterns: Iterable[str]) -> Reading:
     """Return the reading that leaves out the files of these patterns."""
-    return Reading("ignore", tuple(patterns), "leave them out")
+    return Reading({"ignore": tuple(patterns)}, "leave them out")
 
 
 def several_tables_inside(path: str, what: str, names: Collection[str]) -> Problem:

@@ -191,7 +191,7 @@ def save(
         f"Built by `beam-tfrecords build {name} --output DATA_DIR`.",
         "Lines behind a # are defaults.",
         *(["The input is read as", *(f"  {line}" for line in understood)] if understood else []),
-        *([f"Open: {problem}"] if problem else []),
+        *_open_lines(problem),
     ]
     near = (folder, os.getcwd())
     values = {
@@ -204,6 +204,21 @@ def save(
     storage.write_bytes(path, _text(head, values, opened).encode())
     text = json.dumps(json_schema(opened), indent=1, ensure_ascii=False)
     storage.write_bytes(storage.join(folder, schema), text.encode())
+
+
+def _open_lines(problem: Problem | ConfigError | None) -> Iterator[str]:
+    """Describe an open question or error, and the lines that each of its answers needs."""
+    if problem is None:
+        return
+    if not isinstance(problem, Problem) or not problem.readings:
+        yield f"Open: {problem}"
+        return
+    yield f"Open: {problem.sentence}; set one of"
+    for reading in problem.readings:
+        yield f"  to {reading.effect}:"
+        for name, values in reading.options.items():
+            several = all_options(BuildConfig)[name].option.may_repeat
+            yield f"    {name}: {_yaml([*values] if several else values[0])}"
 
 
 def of_dataset(config: BuildConfig) -> str:

@@ -86,6 +86,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     """Return (message, exit code) of an error that a user can fix; None for a bug."""
+    if isinstance(error, ProblemError):
+        lines = map(one_line, error.problem.lines())
+        return "error: " + "\n".join(lines), error.exit_code
     if isinstance(error, BeamTFRecordsError):
         return f"error: {error}", error.exit_code
     if short := foreign_errors.shortage(error):

@@ -1,6 +1,8 @@
 """Recipes: the input and options of a build, as a file."""
 
 import json
+import shlex
+import shutil
 
 import pytest
 
@@ -134,6 +136,11 @@ def content(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+def shards(folder):
+    """Return the bytes of a dataset's shards by name."""
+    return {name: data for name, data in content(folder).items() if ".tfrecord" in name}
+
+
 OPTIONS = [
     *("--seed", "3", "--num-shards", "train=1,test=1", "--split", "train=0.5,test=0.5"),
     *("--image-max-side", "8", "--ignore", "dog/2.jpg", "--version", "1.0.1"),
@@ -186,6 +193,38 @@ def test_an_open_question_is_a_line_to_complete(pets, capsys):
     (pets / "r.yaml").write_text(text.replace('label_column: "?"', "label_column: type"))
     assert main(["build", "r.yaml", "--output", "built"]) == 0
     assert beam_pipeline.open("built").classes == ("a", "b")
+
+
+def test_each_reading_is_typed_or_written_in_the_recipe(pets, capsys):
+    (pets / "in").mkdir()
+    for place in ("in", "in/pets"):
+        shutil.copytree(pets / "pets", pets / place, dirs_exist_ok=True)
+    assert main(["build", "in", "--output", "out"]) == 2
+    assert not (pets / "out").exists()
+    assert main(["plan", "in", "--save", "r.yaml"]) == 2
+    *_, sentence, ignoring, last, first = capsys.readouterr().err.splitlines()
+    assert sentence.endswith("differ in depth (cat, pets/cat); pass one of")
+    assert [ignoring, last, first] == [
+        "  --ignore pets to read 4 images of 2 classes (cat, dog)",
+        "  --path-pattern '**/{label}/{_}' to read 8 images of 2 classes (cat, dog)",
+        "  --path-pattern '{label}/**/{_}' to read 8 images of 3 classes (cat, dog, pets)",
+    ]
+    for number, way in enumerate((ignoring, last, first)):
+        words = shlex.split(way.partition(" to read ")[0])
+        built = ["--name", "x", "--output", f"out{number}"]
+        assert main(["build", "in", *words, *built]) == 0
+        found = beam_pipeline.open(f"out{number}")
+        count = sum(map(found.num_records, found.splits))
+        names = f"{len(found.classes)} classes ({', '.join(found.classes)})"
+        assert f"{count} images of {names}" == way.partition(" to read ")[2]
+
+    text = (pets / "r.yaml").read_text()
+    for number, line in enumerate(("ignore: [pets]", "path_pattern: '**/{label}/{_}'")):
+        assert f"#     {line}\n" in text
+        (pets / "r.yaml").write_text(text.replace(f"#     {line}", line))
+        built = ["--name", "x", "--output", f"by_recipe{number}"]
+        assert main(["build", "r.yaml", *built]) == 0
+        assert shards(pets / f"by_recipe{number}") == shards(pets / f"out{number}") != {}
 
 
 def test_an_input_that_is_refused_has_a_recipe(pets, capsys):

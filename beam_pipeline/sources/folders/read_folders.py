@@ -15,7 +15,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.media.arrays import array_files, array_header
-from beam_pipeline.problems import ProblemError
+from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import (
     Array,
     ClassLabel,
@@ -30,9 +30,12 @@ from beam_pipeline.records import (
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
+from beam_pipeline.sources.folders.questions import question
+from beam_pipeline.sources.folders.readings import Folders
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
     OUTSIDE_CLASSES,
+    Roles,
     Structure,
     StructureByKind,
     file_kind,
@@ -161,42 +164,40 @@ class ReadClassFolders(beam.PTransform):
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
         root = input_folder(self.root)
         listed = pipeline | ListNames(root, ignored=self.ignored)  # bytes
-        by_kind = (
+        roles = (
             listed
             | "LookAtFiles" >> beam.Map(lambda batch: structures(unpack(batch), pattern))
             | "MergeLooks" >> Merge(merged)  # StructureByKind
-            | "CheckFolders" >> beam.Map(checked, root, pattern, self.one_class)  # StructureByKind
+            | "FindRoles" >> beam.Map(self._roles, root)  # Roles
         )
         return listed | "MakeRecords" >> beam.FlatMap(
-            records_of, root, pattern, AsSingleton(by_kind), is_whole=self.is_whole
+            records_of, root, pattern, AsSingleton(roles), is_whole=self.is_whole
         )  # Record | Rejected
 
-
-def checked(
-    by_kind: StructureByKind, root: str, pattern: PathPattern | None, one_class: bool
-) -> StructureByKind:
-    """Return the structure; raise ProblemError if it has no classes and there is no pattern."""
-    problem = main_structure(by_kind).problem(root, one_class=one_class)
-    if pattern is None and problem:
-        raise ProblemError(problem)
-    return by_kind
+    def _roles(self, by_kind: StructureByKind, root: str) -> Roles:
+        """Return the roles of all folders; raise ProblemError if they do not state the classes."""
+        structure = main_structure(by_kind)
+        if not self.path_pattern:
+            folders = Folders(structure=structure, base=self.ignored.base)
+            if problem := question(folders, root, one_class=self.one_class):
+                raise ProblemError(problem)
+        return structure.roles()
 
 
 def records_of(
     batch: bytes,
     root: str,
     pattern: PathPattern | None,
-    found: StructureByKind,
+    roles: Roles,
     *,
     is_whole: bool = False,
 ) -> Iterator[Element]:
-    """Make the records of a packed batch of names, given the structure of all files."""
-    structure = main_structure(found)
-    kind = structure.kind
+    """Make the records of a packed batch of names, given the roles of all folders."""
+    kind = roles.kind
     for folder, names in unpack(batch):
         prefix = f"{folder}/" if folder else ""
         path = below(root, prefix)
-        place = structure.place(folder)
+        place = roles.place(folder.split("/") if folder else ())
         for name in names:
             is_text_beside = kind == "text" and (place is None or place[1] is None) and not pattern
             if is_text_beside or file_kind(name) != kind:
@@ -207,7 +208,7 @@ def records_of(
                 yield Consumed(paths=(path + name,))
             try:
                 if pattern:
-                    yield _matched_record(prefix + name, path + name, kind, pattern, structure)
+                    yield _matched_record(prefix + name, path + name, kind, pattern, roles)
                 else:
                     yield _record(prefix + name, path + name, kind, place)
             except RecordError as error:
@@ -242,7 +243,7 @@ def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
 
 
 def _matched_record(
-    relative: str, path: str, kind: str, pattern: PathPattern, structure: Structure
+    relative: str, path: str, kind: str, pattern: PathPattern, roles: Roles
 ) -> Record:
     if (texts := pattern.match(relative)) is None:
         raise RecordError(
@@ -252,12 +253,12 @@ def _matched_record(
         )
     by_name = dict(zip(pattern.names, texts, strict=True))
     split = by_name.pop("split", None)
-    if not split and pattern.by_name and structure.in_splits and () not in structure.folders:
+    if not split and pattern.by_name and roles.splits and not roles.has_loose_files:
         split = relative.partition("/")[0]
     values: dict[str, Value] = {
         name: ClassLabel(class_name(text))
         if name == "label"
-        else convert(name, text, structure.columns[name])
+        else convert(name, text, roles.columns[name])
         for name, text in by_name.items()
     }
     features = _features(path, kind, has_label="label" in pattern.names)
@@ -279,25 +280,42 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
     structure = main_structure(structures(inner.names()))
     if not structure.number:
         return None
-    if structure.class_depth is None and config.layout != "folders":
-        is_class = tree.is_inner and not structure.in_splits  # a class folder, seen from above
+    roles = structure.roles()
+    if roles.class_depth is None and config.layout != "folders":
+        is_class = tree.is_inner and not roles.splits  # a class folder, seen from above
         if is_class or _is_of_many(inner, structure.kind):
             return None
-    lists = {} if structure.in_splits else split_lists(tree, home)
-    problem = structure.problem(inner.root, one_class=config.one_class)
+    lists = {} if roles.splits else split_lists(tree, home)
+    folders = Folders(
+        structure=structure,
+        base=inner.ignored.base,
+        at_least=inner.at_least,
+        only_folder=lambda ignored: _only_folder(inner, ignored),
+    )
+    problem = question(folders, inner.root, one_class=config.one_class)
     # Class folders are as good a claim as files of many records, so the user decides.
-    is_sure = structure.class_depth is not None and not problem
+    is_sure = roles.class_depth is not None and (not problem or bool(problem.readings))
     return Claim(
         layout="folders",
         rank=Rank.CONTAINER if is_sure else Rank.FOLDERS,
         path=inner.root,
-        understood=tuple(_understood(tree, inner, structure, lists)),
+        understood=tuple(_understood(tree, inner, structure, lists, problem)),
         options={"split_list": tuple(f"{lists[each]}={tree.path(each)}" for each in lists)}
         if lists
         else {},
-        # If not all folders were looked at, the whole listing decides (`read.checked`).
+        # If not all folders were looked at, the whole listing decides (`ReadClassFolders`).
         problem=problem if inner.has_all_folders else None,
     )
+
+
+def _only_folder(tree: Tree, ignored: Sequence[str]) -> str:
+    """Return the path of the folder that holds all others if patterns are ignored, or ""."""
+    patterns = (*tree.ignored.patterns, *ignored)
+    tree = Tree(tree.root, dataclasses.replace(tree.ignored, patterns=patterns))
+    path = ""
+    while name := tree.only_folder:
+        tree, path = tree.inside(name), joined(path, name)
+    return path
 
 
 def _home(tree: Tree) -> str:
@@ -315,22 +333,26 @@ def _is_of_many(tree: Tree, kind: str) -> bool:
 
 
 def _understood(
-    tree: Tree, inner: Tree, structure: Structure, lists: dict[str, str]
+    tree: Tree,
+    inner: Tree,
+    structure: Structure,
+    lists: dict[str, str],
+    problem: Problem | None,
 ) -> Iterator[tuple[str, str]]:
     number = f"{tree.at_least}{counted(structure.number, NOUNS[structure.kind])}"
-    depth = structure.class_depth
-    if depth is None:
+    roles = structure.roles()
+    if roles.class_depth is None:
         yield "files", f"{number} without class folders, so without labels"
     else:
-        folders = structure.classes
-        if not depth and not inner.has_all_folders:
-            folders = frozenset(name for name in inner.look().folders if not is_no_class(name))
-        names = {class_name(name) for name in folders}
-        folders_shown = counted(len(folders), "class folder")
-        yield "classes", f"{folders_shown} ({first_names(sorted(names))})"
+        names = structure.classes()
+        if not roles.splits and not inner.has_all_folders:
+            folders = (name for name in inner.look().folders if not is_no_class(name))
+            names = {class_name(name) for name in folders}
+        if not problem:
+            yield "classes", f"{counted(len(names), 'class folder')} ({first_names(sorted(names))})"
         yield "files", number
-    if structure.in_splits or lists:
-        yield "splits", ", ".join(sorted(lists.values() or structure.tops))
+    if roles.splits or lists:
+        yield "splits", ", ".join(sorted(lists.values()) or roles.splits)
 
 
 def split_lists(tree: Tree, home: str) -> dict[str, str]:

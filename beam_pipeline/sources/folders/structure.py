@@ -1,20 +1,17 @@
 """Roles of folders by their names: splits, classes or neither."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.wording import first_names
-from beam_pipeline.problems import Problem
 from beam_pipeline.records import ClassLabel
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
 from beam_pipeline.sources.paths import (
     AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
-    folder,
     joined,
     media_kind,
     suffix,
@@ -39,13 +36,17 @@ OUTSIDE_CLASSES = (
     "it is next to the class folders; move it into the folder of its class, or leave it out with "
     "--ignore"
 )
-# Relevant folders of a path: split, class, and one below.
-_DEPTH = 3
+# First folders of a path that may be its split or its class.
+DEPTH = 5
 
 
 def is_no_class(name: str) -> bool:
     """Whether a folder is named after a kind of file, not after a class: "images_2"."""
     return _NUMBER.sub("", name.lower()) in _NO_CLASSES
+
+
+Place = tuple[str, ...]
+"""The first folders of a path, () for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,65 +56,59 @@ class Structure:
     Attributes:
         kind: "image", "audio", "array" or "text".
         number: Number of files.
-        folders: First three folders of the files' paths, () for none.
+        folders: Number of files by place; with a pattern only those that match.
         columns: Value kind of each name in a pattern.
     """
 
     kind: str = "image"
     number: int = 0
-    folders: frozenset[tuple[str, ...]] = frozenset()
+    folders: Mapping[Place, int] = field(default_factory=dict)
     columns: Mapping[str, Kind | None] = field(default_factory=dict)
 
-    @property
-    def tops(self) -> frozenset[str]:
-        """The first folders."""
-        return frozenset(place[0] for place in self.folders if place)
+    def roles(self) -> "Roles":
+        """Find which folders are splits and classes."""
+        tops = {place[0] for place in self.folders if place}
+        are_splits = bool(tops) and all(map(is_split, tops))
+        depth = 1 if are_splits else 0
+        has_classes = any(len(place) > depth for place in self.folders)
+        return Roles(
+            kind=self.kind,
+            splits=tuple(sorted(tops)) if are_splits else (),
+            class_depth=depth if has_classes else None,
+            has_loose_files=() in self.folders,
+            columns=self.columns,
+        )
 
-    @property
-    def in_splits(self) -> bool:
-        """Whether all first folders have the name of a split."""
-        return bool(self.tops) and all(map(is_split, self.tops))
+    def classes(self) -> set[str]:
+        """Return the names of the classes."""
+        placed = map(self.roles().place, self.folders)
+        return {place[1] for place in placed if place and place[1]}
 
-    @property
-    def class_depth(self) -> int | None:
-        """Position of the class in a path, from 0; None if the files have no classes."""
-        depth = 1 if self.in_splits else 0
-        return depth if any(len(place) > depth for place in self.folders) else None
 
-    @property
-    def classes(self) -> frozenset[str]:
-        """The class folders."""
-        return frozenset(name for name in self._named if not is_no_class(name))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The roles of folders, found once for all files of one kind.
 
-    @property
-    def _named(self) -> set[str]:
-        depth = self.class_depth
-        return {place[depth] for place in self.folders if depth is not None and len(place) > depth}
+    Attributes:
+        kind: "image", "audio", "array" or "text".
+        splits: The first folders if all have the name of a split, else none.
+        class_depth: Position of the class in a path, from 0; None if the files have no classes.
+        has_loose_files: Whether files are in no folder.
+        columns: Value kind of each name in a pattern.
+    """
 
-    def problem(self, path: str, *, one_class: bool) -> Problem | None:
-        """Return why the files below `path` are not class folders; None if they are."""
-        splits = sorted(filter(is_split, self.tops))
-        if splits and not self.in_splits:
-            others = first_names(sorted(self.tops.difference(splits)))
-            facts = {"path": path, "splits": first_names(splits), "others": others}
-            return Problem(code="some folders are splits", facts=facts)
-        if self.class_depth is None or len(self.classes) > 1:
-            return None
-        if not self.classes:
-            facts = {"path": path, "names": first_names(sorted(self._named))}
-            return Problem(code="no class folders", facts=facts, option="path_pattern")
-        if one_class:
-            return None
-        facts = {"path": path, "name": min(self.classes)}
-        return Problem(code="one class", facts=facts, option="one_class")
+    kind: str
+    splits: tuple[str, ...]
+    class_depth: int | None
+    has_loose_files: bool
+    columns: Mapping[str, Kind | None]
 
-    def place(self, folder: str) -> tuple[str | None, str | None] | None:
-        """Return the split and the class of files in `folder`; None outside all class folders.
+    def place(self, parts: Sequence[str]) -> tuple[str | None, str | None] | None:
+        """Return the split and the class of the files in a folder; None outside class folders.
 
         The class is "" if the folder is named after a kind of file.
         """
-        parts = folder.split("/") if folder else []
-        split = parts[0] if self.in_splits and parts else None
+        split = parts[0] if self.splits and parts else None
         if (depth := self.class_depth) is None:
             return split, None
         if len(parts) <= depth:
@@ -122,7 +117,7 @@ class Structure:
 
     def label_of(self, path: str) -> ClassLabel:
         """Return the class of a file; raise RecordError if it is in no class folder."""
-        place = self.place(folder(path))
+        place = self.place(path.split("/")[:-1])
         if not place or not place[1]:
             raise RecordError("no class folder", OUTSIDE_CLASSES)
         return ClassLabel(place[1])
@@ -148,9 +143,9 @@ def _of_folder(folder: str, names: Sequence[str], pattern: PathPattern | None) -
 def _of_kind(
     kind: str, folder: str, names: Sequence[str], pattern: PathPattern | None
 ) -> Structure:
-    place = tuple(folder.split("/", _DEPTH)[:_DEPTH]) if folder else ()
+    place = tuple(folder.split("/", DEPTH)[:DEPTH]) if folder else ()
     if pattern is None:
-        return Structure(kind=kind, number=len(names), folders=frozenset({place}))
+        return Structure(kind=kind, number=len(names), folders={place: len(names)})
     matches = [
         texts for name in names if (texts := pattern.match(joined(folder, name))) is not None
     ]
@@ -158,7 +153,7 @@ def _of_kind(
     return Structure(
         kind=kind,
         number=len(names),
-        folders=frozenset({place}) if matches else frozenset(),
+        folders={place: len(matches)} if matches else {},
         columns=merge_kinds(columns),
     )
 
@@ -173,11 +168,18 @@ def merged(parts: Iterable[StructureByKind]) -> StructureByKind:
         kind: Structure(
             kind=kind,
             number=sum(each.number for each in several),
-            folders=frozenset().union(*(each.folders for each in several)),
+            folders=_sums(each.folders for each in several),
             columns=merge_kinds(each.columns for each in several),
         )
         for kind, several in by_kind.items()
     }
+
+
+def _sums(parts: Iterable[Mapping[Place, int]]) -> Mapping[Place, int]:
+    sums: Counter[Place] = Counter()
+    for part in parts:
+        sums.update(part)
+    return sums
 
 
 def main_structure(by_kind: StructureByKind) -> Structure:

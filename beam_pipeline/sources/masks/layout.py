@@ -13,7 +13,7 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, FileRef, Map, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
-from beam_pipeline.sources.folders.structure import Structure, main_structure, structures
+from beam_pipeline.sources.folders.structure import Roles, main_structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
@@ -58,7 +58,7 @@ class MaskFiles(SideFiles):
         labels: Kind of Cityscapes file to read, such as "labelIds"; "" in other trees.
         tables: The files that name the classes.
         twin: Suffix of maps that have the name of their image; "" for none.
-        classes: The class folders of maps with `twin`; None without.
+        classes: The roles of folders if maps with `twin` are in class folders, else None.
     """
 
     suffix = "png"
@@ -72,7 +72,7 @@ class MaskFiles(SideFiles):
     labels: str = ""
     tables: frozenset[str] = frozenset()
     twin: str = ""
-    classes: Structure | None = None
+    classes: Roles | None = None
 
     def annotates(self, path: str) -> bool:
         if not has_image_suffix(path):
@@ -177,7 +177,7 @@ def _twins_as_maps(tree: Tree) -> MaskFiles | None:
         return None
     seen = [*samples(tree, twins.sampled(twin))]
     classes = main_structure(structures(tree.names()))
-    has_classes = len(classes.classes) > 1
+    has_classes = len(classes.classes()) > 1
     return _understood(
         tree,
         MaskFiles(
@@ -185,7 +185,7 @@ def _twins_as_maps(tree: Tree) -> MaskFiles | None:
             meaning=Meaning(),
             by_folder=False,
             twin=twin.lower(),
-            classes=classes if has_classes else None,
+            classes=classes.roles() if has_classes else None,
         ),
         [each for each in seen if is_map(each, CLASSES)],
     )

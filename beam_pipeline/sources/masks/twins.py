@@ -65,11 +65,11 @@ def twins_problem(tree: Tree) -> Problem | None:
         return None
     shown = map_suffix(tree, twins)
     one, other = (shown, *{*twins.suffixes} - {shown}) if shown else twins.suffixes
-    readings = [Reading("layout", ("masks",), f"read .{one} as masks")] if shown else []
-    readings.append(Reading("ignore", (f"*.{one}",), f"keep .{other}"))
+    readings = [Reading({"layout": ("masks",)}, f"read .{one} as masks")] if shown else []
+    readings.append(Reading({"ignore": (f"*.{one}",)}, f"keep .{other}"))
     if not shown:
-        readings.append(Reading("ignore", (f"*.{other}",), f"keep .{one}"))
-    readings.append(Reading("layout", ("folders",), "read all images"))
+        readings.append(Reading({"ignore": (f"*.{other}",)}, f"keep .{one}"))
+    readings.append(Reading({"layout": ("folders",)}, "read all images"))
     pairs = tree.at_least + counted(len(twins.places), "pair") + " of images"
     facts = {"path": tree.input, "pairs": pairs, "one": other, "other": one}
     return Problem(code="twin images", facts=facts, readings=tuple(readings))

@@ -4,17 +4,24 @@ import re
 from pathlib import Path
 
 import pytest
+from cases.inputs import make
+from cases.reading import options_of_case, source_at
 from eager_runner import yielded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files import storage
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Record, Rejected
+from beam_pipeline.sources.folders import structure
 from beam_pipeline.sources.folders.pattern import parse_pattern
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
-from beam_pipeline.sources.folders.structure import main_structure, merged, structures
+from beam_pipeline.sources.folders.structure import NOUNS, main_structure, merged, structures
 from beam_pipeline.sources.inputs import detect
+
+CASES = Path(__file__).parents[2] / "cases"
 
 
 def structure_of(paths):
@@ -41,8 +48,9 @@ train/cat/1.jpg test/1.jpg | True | cat
 @pytest.mark.parametrize("row", TREES.strip().splitlines())
 def test_splits_and_classes(row):
     paths, in_splits, classes = row.split("|")
-    structure = structure_of(paths.split())
-    assert (str(structure.in_splits), structure.classes) == (in_splits.strip(), {*classes.split()})
+    found = structure_of(paths.split())
+    in_splits = in_splits.strip() == "True"
+    assert (bool(found.roles().splits), found.classes()) == (in_splits, {*classes.split()})
 
 
 @pytest.mark.parametrize(
@@ -73,6 +81,10 @@ def test_splits_and_classes(row):
         ("**/{label}/{_}", "a/b/cat/1.jpg", ("cat",)),
         ("**/x/**/{n}", "a/x/b/x/1.jpg", ("1",)),
         ("**/x/**/{n}", "a/b/1.jpg", None),
+        ("{split}{label}/{_}", "trainA/1.jpg", ("train", "A")),
+        ("{split}{label}/{_}", "TrainvalA/1.jpg", ("Trainval", "A")),
+        ("{split}{label}/{_}", "extraA/1.jpg", None),
+        ("{split}_{n}", "extra_1.jpg", ("extra", "1")),
     ],
 )
 def test_match(pattern, path, found):
@@ -156,3 +168,77 @@ def test_a_remote_folder_is_listed_in_parts(bucket):
     assert rejects == {"4.jpg": "no class folder"}
     # Each file is listed once: is_directory, the top level, train and test.
     assert store.calls["list"] <= 4
+
+
+IN_DOUBT = [
+    case
+    for error in sorted(CASES.glob("*/*/error"))
+    if " to read " in error.read_text("utf-8")
+    and " class" in error.read_text("utf-8")
+    and (case := error.parent)
+]
+
+
+def shown(records, noun):
+    """What a reading promises of records."""
+    labels = sorted({each.features["label"].name for each in records if "label" in each.features})
+    splits = sorted({each.split for each in records} - {None})
+    names = ", ".join(labels[:5]) + (", …" if labels[5:] else "")
+    files = f"{len(records)} {noun}s"
+    classes = f"of {len(labels)} classes ({names})" if labels else "without classes"
+    place = "splits" if splits[1:] else "the split"
+    return f"{files} {classes}" + (f" in {place} {', '.join(splits)}" if splits else "")
+
+
+@pytest.mark.parametrize("case", IN_DOUBT, ids=lambda case: case.name)
+def test_each_reading_keeps_its_promise(tmp_path, case):
+    root = tmp_path / "input"
+    make(case / "input", root)
+    with pytest.raises(ProblemError) as caught:
+        source_at(root, options_of_case(case))
+    problem = caught.value.problem
+    assert 1 <= len(problem.readings) <= 3
+    for reading in problem.readings:
+        _, source = source_at(root, f"{options_of_case(case)} {reading.typed}")
+        elements = yielded(source)
+        records = [each for each in elements if isinstance(each, Record)]
+        noun = NOUNS[next(iter({*records[0].features} - {"label"}))]
+        assert f"read {shown(records, noun)}" == reading.effect
+        assert not any(each.bad for each in elements if isinstance(each, Rejected))
+
+
+def test_of_many_folders_the_whole_listing_decides(make_tree):
+    root = make_tree({f"Data/{n}/1.jpg": "" for n in range(100)} | {"Shown/1.jpg": ""})
+    assert detect(BuildConfig(input=root)).problem is None
+    with pytest.raises(ProblemError, match=r"--ignore Shown .*to read 100 images of 100 classes"):
+        yielded(ReadClassFolders(root))
+
+
+def test_the_roles_of_folders_are_found_once(make_tree, monkeypatch):
+    calls = []
+    monkeypatch.setattr(structure, "is_split", lambda name: calls.append(name) or False)
+    monkeypatch.setattr(storage, "NAMES_AT_ONCE", 1)  # a batch for each folder
+    yielded(ReadClassFolders(make_tree({f"{n}/1.jpg": "" for n in range(200)})))
+    assert len(calls) <= 400
+
+
+@pytest.mark.parametrize(
+    ("folders", "message", "words"),
+    [
+        ((" ", "a", "b"), "class folder named with blanks only, ' '", "--ignore ' '"),
+        (("a", "b", "b "), "outer blanks only, 'b' and 'b '", "--ignore 'b '"),
+    ],
+)
+def test_a_class_folder_of_no_name_of_its_own(make_tree, folders, message, words):
+    root = make_tree({f"{folder}/1.jpg": "" for folder in folders})
+    with pytest.raises(ProblemError, match=f"{message}; .* pass {words}"):
+        source_at(root)
+    found, source = source_at(root, f"INPUT {words}")
+    assert found.what == "2 class folders (a, b)"
+    assert {record.features["label"].name for record in yielded(source)} == {"a", "b"}
+
+
+def test_outer_blanks_are_not_in_a_class(make_tree):
+    found, source = source_at(make_tree({"a/1.jpg": "", " b /1.jpg": ""}))
+    assert found.what == "2 class folders (a, b)"
+    assert {record.features["label"].name for record in yielded(source)} == {"a", "b"}

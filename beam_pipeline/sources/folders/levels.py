@@ -1,0 +1,96 @@
+"""Whether the levels of class folders agree.
+
+They do if all files are equally deep below their split, each split has only classes of the largest
+one, no level repeats the names above it, and the first folders do not contain words for splits.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from beam_pipeline.kinds.wording import brief, first_names
+from beam_pipeline.sources.folders.structure import Place, Roles, is_no_class
+from tfrecord_dataset.format.split_names import split_in_name
+
+_SHOWN = 3
+
+
+def classes_by_split(folders: Iterable[Place], roles: Roles) -> Mapping[str, set[str]]:
+    """Return the classes of each split; those of all files are at "" if there are no splits."""
+    by_split: dict[str, set[str]] = {split: set() for split in roles.splits or ("",)}
+    for folder in folders:
+        split, label = roles.place(folder) or ("", "")
+        if label:
+            by_split[split or ""].add(label)
+    return by_split
+
+
+def levels(folders: Collection[Place], roles: Roles) -> Mapping[Place, Place]:
+    """Return the names below a split that may be classes, by folder; leave out what is rejected.
+
+    These are files next to class folders, and folders of files named after their kind, such as
+    masks/. Below a class, such a name does not count.
+    """
+    start = len(roles.splits[:1])
+    with_classes = {folder[:start] for folder in folders if len(folder) > start}
+    found = {}
+    for folder in folders:
+        below = folder[start:]
+        is_loose = not below and (len(folder) < start or folder in with_classes)
+        if not is_loose and not (len(below) == 1 and is_no_class(below[0])):
+            inner = (name for name in below[1:] if not is_no_class(name))
+            found[folder] = (*below[:1], *inner)
+    return found
+
+
+def by_depth(names: Mapping[Place, Place]) -> Mapping[int, Sequence[Place]]:
+    """Group folders by the number of their levels."""
+    groups: defaultdict[int, list[Place]] = defaultdict(list)
+    for folder, below in names.items():
+        groups[len(below)].append(folder)
+    return groups
+
+
+def disagreement(folders: Collection[Place], roles: Roles) -> str | None:
+    """Return how the levels of folders disagree, as the end of a sentence; None if they agree."""
+    return next(_disagreements(folders, roles), None)
+
+
+def _disagreements(folders: Collection[Place], roles: Roles) -> Iterator[str]:
+    if roles.class_depth is None:
+        return
+    names = levels(folders, roles)
+    # Else it makes no difference which level is the class.
+    if any(below[:1] != below[-1:] or not below for below in names.values()):
+        groups = by_depth(names).values()
+        if len(groups) > 1:
+            yield f"folders with files differ in depth ({_examples(map(min, groups))})"
+        if repeated := _repeated([*names], roles.class_depth):
+            yield f"folders repeat the name above them ({_examples(repeated)})"
+    if pair := splits_apart(classes_by_split(folders, roles)):
+        shown = (f"{split}: {first_names(sorted(each)[:_SHOWN])}" for split, each in pair)
+        yield f"splits differ in their classes ({'; '.join(shown)})"
+    tops = sorted({folder[0] for folder in folders if folder})
+    if not roles.splits and len(tops) > 1 and all(map(split_in_name, tops)):
+        yield f"first folders contain words for splits ({first_names(tops)})"
+
+
+def _examples(folders: Iterable[Place]) -> str:
+    return ", ".join(brief("/".join(folder)) for folder in sorted(folders)[:_SHOWN])
+
+
+def _repeated(folders: Sequence[Place], depth: int) -> Sequence[Place]:
+    """Return folders of a level that repeats all names above it, next to that of the classes."""
+    for level in range(max(depth, 1), depth + 2):
+        deep = [folder for folder in folders if len(folder) > level]
+        if deep and all(folder[level] == folder[level - 1] for folder in deep):
+            return sorted({folder[: level + 1] for folder in deep})
+    return ()
+
+
+def splits_apart(classes: Mapping[str, set[str]]) -> list[tuple[str, set[str]]]:
+    """Return the largest split and one with other classes, or nothing."""
+    most = max(classes, key=lambda split: len(classes[split]))
+    for split, names in classes.items():
+        if not names <= classes[most]:
+            return [(most, classes[most]), (split, names - classes[most])]
+    return []

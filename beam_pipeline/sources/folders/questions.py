@@ -1,0 +1,61 @@
+"""Questions about folders: whether they are classes, and which of them."""
+
+import shlex
+from collections.abc import Collection, Mapping
+
+from beam_pipeline.kinds.wording import first_names
+from beam_pipeline.problems import Problem
+from beam_pipeline.sources.folders.levels import disagreement
+from beam_pipeline.sources.folders.readings import Folders
+from beam_pipeline.sources.folders.structure import is_no_class
+from beam_pipeline.sources.tables.types import class_name
+from tfrecord_dataset.format.split_names import is_split
+
+
+def question(folders: Folders, path: str, *, one_class: bool) -> Problem | None:
+    """Return why the folders below `path` do not state the classes; None if they do."""
+    roles = folders.structure.roles()
+    places = folders.structure.folders
+    tops = {place[0] for place in places if place}
+    splits = sorted(filter(is_split, tops))
+    if splits and not roles.splits:
+        others = first_names(sorted(tops.difference(splits)))
+        facts = {"path": path, "splits": first_names(splits), "others": others}
+        return _answered_by(folders, "some folders are splits", facts)
+    if (depth := roles.class_depth) is None:
+        return None
+    named = {place[depth] for place in places if len(place) > depth}
+    classes = {name for name in named if not is_no_class(name)}
+    if not classes:
+        facts = {"path": path, "names": first_names(sorted(named))}
+        return Problem(code="no class folders", facts=facts, option="path_pattern")
+    if problem := _blanks(path, classes):
+        return problem
+    is_one = len(classes) == 1
+    # The folders below the only one may be classes, which the claim on that folder decides.
+    is_left = is_one and (one_class or len(tops) == 1)
+    if not is_left and (why := disagreement(places, roles)):
+        return _answered_by(folders, "levels disagree", {"path": path, "why": why})
+    if is_one and not one_class:
+        facts = {"path": path, "name": min(classes)}
+        return Problem(code="one class", facts=facts, option="one_class")
+    return None
+
+
+def _answered_by(folders: Folders, code: str, facts: Mapping[str, str]) -> Problem:
+    """Return the question which of the readings is meant."""
+    readings = folders.readings()
+    option = "" if readings else "path_pattern"
+    return Problem(code=code, facts=facts, option=option, readings=readings)
+
+
+def _blanks(path: str, names: Collection[str]) -> Problem | None:
+    """Refuse folders whose class has no name, or the name of another folder's."""
+    classes: dict[str, str] = {}
+    for folder in sorted(names, key=lambda name: (name != class_name(name), name)):
+        facts = {"path": path, "folder": folder, "quoted": shlex.quote(folder)}
+        if not class_name(folder):
+            return Problem(code="blank class", facts=facts)
+        if (one := classes.setdefault(class_name(folder), folder)) != folder:
+            return Problem(code="classes differ in blanks", facts=facts | {"one": one})
+    return None

@@ -1,0 +1,254 @@
+"""Ways to read folders whose levels do not agree, each with the options that choose it."""
+
+import glob
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from beam_pipeline.kinds.wording import count_classes, first_names
+from beam_pipeline.problems import Reading
+from beam_pipeline.sources.folders.levels import (
+    by_depth,
+    classes_by_split,
+    disagreement,
+    levels,
+    splits_apart,
+)
+from beam_pipeline.sources.folders.pattern import literal, parse_pattern
+from beam_pipeline.sources.folders.structure import (
+    DEPTH,
+    NOUNS,
+    Place,
+    Roles,
+    Structure,
+    is_no_class,
+)
+from beam_pipeline.sources.paths import joined
+from beam_pipeline.sources.tables.types import class_name
+from beam_pipeline.sources.tree import Ignored
+from tfrecord_dataset.format.split_names import is_split, split_word
+from tfrecord_dataset.shown_text import counted
+
+_MOST = 3
+_MOST_UNUSED = 1
+_SPLIT, _ANY = "{split}/", "{_}/"
+_FIRST, _LAST, _NO_CLASS = "{label}/**/{_}", "**/{label}/{_}", "**/{_}"
+_BETWEEN = ("_", "-", ".", " ")
+
+Assigned = Mapping[Place, tuple[str | None, str | None]]
+"""Split and class of the files in each folder that a reading reads."""
+_Found = tuple[Assigned, Mapping[str, tuple[str, ...]]]
+"""What a reading reads, and its options."""
+
+
+def no_only_folder(ignored: Sequence[str]) -> str:
+    """Return "": it is not known whether a folder holds all others."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folders:
+    """Folders that may be read in several ways.
+
+    Attributes:
+        structure: Their structure.
+        base: Their path below the input.
+        at_least: Prefix of numbers of files.
+        only_folder: Returns the path of the folder that holds all others if patterns are ignored,
+            or "". Such a folder is read without being named.
+    """
+
+    structure: Structure
+    base: str = ""
+    at_least: str = ""
+    only_folder: Callable[[Sequence[str]], str] = no_only_folder
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Return up to three readings."""
+        return tuple(self._reading(*each) for each in _distinct(self._found()))
+
+    def _reading(self, assigned: Assigned, options: Mapping[str, tuple[str, ...]]) -> Reading:
+        labels = sorted({label for _, label in assigned.values() if label})
+        splits = sorted({split for split, _ in assigned.values() if split})
+        number = sum(self.structure.folders[place] for place in assigned)
+        files = f"{self.at_least}{counted(number, NOUNS[self.structure.kind])}"
+        classes = (
+            f"of {count_classes(labels)} ({first_names(labels)})" if labels else "without classes"
+        )
+        what = f"read {files} {classes}"
+        if splits:
+            what += f" in {'splits' if splits[1:] else 'the split'} {', '.join(splits)}"
+        return Reading(options, what)
+
+    def _found(self) -> Iterator[_Found]:
+        """Yield readings, likely ones first."""
+        roles = self.structure.roles()
+        names = levels(self.structure.folders, roles)
+        groups = by_depth(names)
+        top = _SPLIT if roles.splits else _top_with_split(names)
+        below = (
+            [_SPLIT + _FIRST, _SPLIT + _LAST, _ANY + _FIRST] if roles.splits else [_LAST, _FIRST]
+        )
+        unused = [place for place in self.structure.folders if place not in names]
+        unused = [place for place in unused if roles.place(place)]
+        # More folders to leave out do not fit a line.
+        read = [] if len(unused) > _MOST_UNUSED else [*names]
+        ignored = tuple(map(self._ignoring, unused))
+
+        yield from self._by_patterns(_with_split_words(top), read, ignored)
+        if len(groups) > 1 or not roles.splits:
+            yield from self._without_one_of(_parts(roles, groups))
+        yield from self._by_patterns(below, read, ignored)
+        if len(groups) == 1 and splits_apart(classes_by_split(names, roles)):
+            yield from self._without_one_of([[(split,)] for split in reversed(roles.splits)])
+        yield from self._by_patterns([top + _NO_CLASS] if top else (), read, ignored)
+
+    def _by_patterns(
+        self, texts: Iterable[str], places: Sequence[Place], ignored: tuple[str, ...]
+    ) -> Iterator[_Found]:
+        lead = literal(f"{self.base}/" if self.base else "")
+        for text in texts:
+            if assigned := by_pattern(text, places):
+                options = {"ignore": ignored} if ignored else {}
+                yield assigned, options | {"path_pattern": (lead + text,)}
+
+    def _without_one_of(self, parts: Iterable[Sequence[Place]]) -> Iterator[_Found]:
+        """Yield the reading of most files without one of the parts, if possible with classes."""
+        found = [each for part in parts if (each := self._without(part))]
+        sizes = [
+            (
+                any(label for _, label in read.values()),
+                sum(map(self.structure.folders.__getitem__, read)),
+            )
+            for read, _ in found
+        ]
+        if found:
+            yield found[sizes.index(max(sizes))]
+
+    def _without(self, part: Sequence[Place]) -> _Found | None:
+        """Read the rest without some folders; name the folders above it if needed."""
+        patterns = tuple(map(self._ignoring, part))
+        is_ignored = Ignored(patterns, self.base)
+        kept = {
+            place: number
+            for place, number in self.structure.folders.items()
+            if not is_ignored("/".join(place))
+        }
+        above: Place = ()
+        rest = kept
+        while not (assigned := _agreed(rest)):
+            tops = {place[:1] for place in rest}
+            if len(tops) != 1 or tops == {()}:
+                words = _with_split_words(_top_with_split(kept))
+                return next(self._by_patterns(words, [*kept], patterns), None)
+            above += tops.pop()
+            rest = {place[1:]: number for place, number in rest.items()}
+        if self._is_seen_through(above, patterns):
+            return {above + place: each for place, each in assigned.items()}, {"ignore": patterns}
+        split = _SPLIT if all(split for split, _ in assigned.values()) else ""
+        text = f"{literal('/'.join(above))}/{split}{_FIRST}"
+        places = [above + place for place in assigned]
+        return next(self._by_patterns([text], places, patterns), None)
+
+    def _is_seen_through(self, above: Place, ignored: Sequence[str]) -> bool:
+        """Whether the files below these folders are found without naming the folders."""
+        named = above[:-1] if above and is_no_class(above[-1]) else above
+        only = f"{self.only_folder(ignored)}/" if named else ""
+        return not named or only.startswith("/".join(named) + "/")
+
+    def _ignoring(self, place: Place) -> str:
+        """Return the pattern that ignores a folder."""
+        return glob.escape(joined(self.base, "/".join(place)))
+
+
+def _distinct(found: Iterable[_Found]) -> Sequence[_Found]:
+    distinct: list[_Found] = []
+    for each in found:
+        if all(each[0] != assigned for assigned, _ in distinct):
+            distinct.append(each)
+        if len(distinct) == _MOST:
+            break
+    return distinct
+
+
+def by_pattern(text: str, places: Iterable[Place]) -> Assigned | None:
+    """Return the splits and classes by a pattern of folders; None if it does not suit all of them.
+
+    A class must not have the name of a kind of file, of a split or of the folder above it.
+    """
+    pattern = parse_pattern(text)
+    assigned: dict[Place, tuple[str | None, str | None]] = {}
+    for place in places:
+        path = "/".join((*place, "_"))
+        match = pattern.regex.fullmatch(path)
+        if not match or (_LAST in text and len(place) == DEPTH):  # the last folder is not known
+            return None
+        values = dict(zip(pattern.names, match.groups(), strict=True))
+        split, label = values.get("split"), values.get("label")
+        if label is not None:
+            above = path[: match.start(1 + pattern.names.index("label"))].rstrip("/")
+            above = above.rpartition("/")[2]
+            if label == above or not class_name(label) or is_no_class(label) or is_split(label):
+                return None
+        if split is not None and not is_split(split):
+            return None
+        assigned[place] = (split, None if label is None else class_name(label))
+    labels = {label for _, label in assigned.values()}
+    return assigned if len(labels) > 1 or labels == {None} else None
+
+
+def _agreed(folders: Mapping[Place, int]) -> Assigned | None:
+    """Return the splits and classes of folders whose levels agree, or splits without classes."""
+    roles = Structure(folders=folders).roles()
+    assigned = {place: roles.place(place) or ("", "") for place in levels(folders, roles)}
+    labels = {label for _, label in assigned.values()}
+    if labels == {None}:
+        return assigned if roles.splits else None
+    is_sure = len(labels) > 1 and all(labels) and not disagreement(folders, roles)
+    return assigned if is_sure else None
+
+
+def _parts(roles: Roles, groups: Mapping[int, Sequence[Place]]) -> Iterator[Sequence[Place]]:
+    """Yield folders of which to leave out one part: those next to splits, or of one depth."""
+    tops = {place[:1] for group in groups.values() for place in group if place}
+    others = sorted(top for top in tops if not is_split(*top))
+    if not roles.splits and len(others) < len(tops):
+        if len(others) <= _MOST:
+            yield others
+        return
+    for group in groups.values():
+        if root := _root_of(group, groups):
+            yield [root]
+
+
+def _root_of(group: Sequence[Place], groups: Mapping[int, Sequence[Place]]) -> Place:
+    """Return the topmost folder with all folders of a group and no others; () if there is none."""
+    others = [place for other in groups.values() if other is not group for place in other]
+    first, last = min(group), max(group)
+    common = [one for one, other in itertools.takewhile(_are_equal, zip(first, last, strict=False))]
+    roots = (tuple(common[:depth]) for depth in range(1, len(common) + 1))
+    return next((r for r in roots if all(place[: len(r)] != r for place in others)), ())
+
+
+def _are_equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _top_with_split(places: Iterable[Place]) -> str:
+    """Return the pattern of first folders with a word for a split, such as "asl_{split}/"."""
+    top = min((place[0] for place in places if place), default="")
+    before, word, after = top.partition(split_word(top) or "/")
+    return f"{literal(before)}{{split}}{literal(after)}/" if word else ""
+
+
+def _with_split_words(top: str) -> Iterator[str]:
+    """Yield patterns of classes in or below first folders of a pattern, unless it is a split's."""
+    before, _, after = top.rstrip("/").partition("{split}")
+    if not before and not after:
+        return
+    yield from (top + _FIRST, top + _LAST)
+    if before.endswith(_BETWEEN):
+        yield f"{{label}}{before[-1]}{{split}}/{_NO_CLASS}"
+    if after:
+        between = after[0] if after.startswith(_BETWEEN) else ""
+        yield f"{{split}}{between}{{label}}/{_NO_CLASS}"
