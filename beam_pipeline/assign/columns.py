@@ -99,9 +99,10 @@ def table_of_rows(
         num_bytes=inspected.num_bytes,
         record=pa.nulls(table.num_rows, pa.large_binary()),
     )
-    for name in value_columns(table):
-        made = made.append_column(name, table.column(name))
-    return made
+    values = value_columns(table)  # together, since a table of n columns costs n to make
+    return pa.Table.from_arrays(
+        [*made.columns, *map(table.column, values)], names=[*made.column_names, *values]
+    )
 
 
 def _table(

@@ -901,8 +901,8 @@ def _check_headers(
         *(*options.ignore_columns, *options.labels, *classes),
         *(roles.optional, roles.split, roles.label, ""),
     }
-    headers = sample.headers
-    for name in dict.fromkeys(itertools.chain(*headers.values())):
+    headers = {table: frozenset(header) for table, header in sample.headers.items()}
+    for name in dict.fromkeys(itertools.chain(*sample.headers.values())):
         without = [table for table, header in headers.items() if name not in header]
         if without and name not in may_lack and lowered(name) not in known.LABELS.of_tables:
             raise ConfigError(

@@ -1,11 +1,14 @@
 """Roles of columns, by options, names, or values of the first rows."""
 
+import dataclasses
+
 import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.json import ReadJsonl
+from beam_pipeline.sources.tables.roles import plan_tables
 
 FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
 
@@ -132,3 +135,28 @@ def test_numbers_are_not_names_of_splits_unless_an_option_asks_for_it(make_tree,
     assert raised.value.problem.option == "split_column"
     assert plan_of(make_tree, text, split_column=name).roles.split == name
     assert plan_of(make_tree, text, ignore_columns=[name]).roles.split == ""
+
+
+def comparisons_of_names(write, count):
+    """Plan a table of `count` columns; return how often names of its columns are compared."""
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [f"c{number}" for number in range(count)]
+    source = ReadCsv(write("wide.csv", f"{','.join(names)}\n{','.join(map(str, range(count)))}\n"))
+    [file] = source.files()
+    table = source.opened(file)
+    compared = 0
+    plan_tables([dataclasses.replace(table, header=tuple(map(Name, table.header)))], source)
+    return compared
+
+
+def test_planning_is_linear_in_the_columns(write):
+    assert comparisons_of_names(write, 800) < 5 * comparisons_of_names(write, 200)
