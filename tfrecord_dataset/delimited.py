@@ -63,13 +63,20 @@ def lines_of(text: str) -> list[str]:
     return io.StringIO(text, newline="").readlines()
 
 
-def text_blocks(handle: Any, encoding: str = DEFAULT_ENCODING) -> Iterator[str]:
-    """Decode a binary stream in blocks of whole lines.
+def text_blocks(
+    handle: Any,
+    encoding: str = DEFAULT_ENCODING,
+    *,
+    start: bytes = b"",
+    at_most: int = MAX_CHARACTERS,
+) -> Iterator[str]:
+    """Decode a binary stream, whose bytes `start` were read before, in blocks of whole lines.
 
     Raises:
-        LongLineError: A line is too long.
+        LongLineError: A line has over `at_most` characters.
     """
-    decoder, text = decoder_of(encoding), ""
+    decoder = decoder_of(encoding)
+    text = decoder.decode(start)
     while data := handle.read(_BLOCK_BYTES):
         text += decoder.decode(data)
         # A CR at the end may be half of a line end.
@@ -77,8 +84,8 @@ def text_blocks(handle: Any, encoding: str = DEFAULT_ENCODING) -> Iterator[str]:
         if end:
             yield text[:end]
         text = text[end:]
-        if len(text) > MAX_CHARACTERS:
-            raise LongLineError(f"a line of over {MAX_CHARACTERS >> 20} MiB; split it")
+        if len(text) > at_most:
+            raise LongLineError(f"a line of over {at_most >> 20} MiB; split it")
     if text := text + decoder.decode(b"", final=True):
         yield text
 

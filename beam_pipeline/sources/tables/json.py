@@ -1,9 +1,11 @@
 """Read rows of JSON: an object per line, or a list of objects, at the top or in an object."""
 
+import codecs
 import contextlib
 import dataclasses
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -18,9 +20,9 @@ from beam_pipeline.sources.json_items import (
     place_of_objects,
 )
 from beam_pipeline.sources.paths import suffix, uncompressed
+from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
-    BATCH_BYTES,
     BATCH_ROWS,
     BadRow,
     Batch,
@@ -28,6 +30,14 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
     batch_of_rows,
+)
+from beam_pipeline.sources.tables.types import out_of_range
+from tfrecord_dataset.delimited import (
+    DEFAULT_ENCODING,
+    UNREADABLE,
+    LongLineError,
+    lines_of,
+    text_blocks,
 )
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
@@ -37,6 +47,8 @@ _LISTS = frozenset({"data", "rows", "records", "examples", "samples", "items"})
 _HEAD_BYTES = 1 << 16
 _TWO_LINES = re.compile(rb"\s*(\{.*\})\s*\n\s*\{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Numbers without these are finite.
+_FAR = re.compile(r"[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 LINES = "lines"
 
 
@@ -70,57 +82,80 @@ class JsonTable(Table):
             while some := list(itertools.islice(objects, BATCH_ROWS)):
                 rows = dict(enumerate(some, number))
                 good = {at: row for at, row in rows.items() if isinstance(row, dict)}
-                bad = [BadRow(at, row) for at, row in rows.items() if isinstance(row, str)]
+                wrong = {at: row for at, row in rows.items() if isinstance(row, RecordError)}
+                bad = [BadRow(at, error.detail, error.reason) for at, error in wrong.items()]
                 yield batch_of_rows([*good.values()], [*good], bad)
                 number += len(some)
         except RecordError as error:
             raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
+        except LongLineError as error:
+            raise DataError(f"{path} has {error}") from error
 
     def row(self, line: int) -> str:
         return f"{self.file.relative}{':' if self.place == LINES else '#'}{line}"
 
 
-def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | str | None]:
+def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | RecordError | None]:
     """Yield each line's object, or the reason why it has none; None for an empty line."""
     with storage.decompressed(path) as content:
-        rest = bytes(content.read(len(_BYTE_ORDER_MARK))).removeprefix(_BYTE_ORDER_MARK)
-        while data := content.read(BATCH_BYTES >> 3):
-            *lines, rest = (rest + bytes(data)).split(b"\n")
-            if len(rest) > MAX_ITEM_CHARACTERS:
-                raise DataError(
-                    f"{path} has a line of over {MAX_ITEM_CHARACTERS >> 20} MiB; split it"
-                )
-            yield from map(_object_of, lines)
-        yield _object_of(rest)
+        start = content.read(len(codecs.BOM_UTF16_LE))
+        is_utf_16 = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding = "utf-16" if is_utf_16 else DEFAULT_ENCODING
+        for block in text_blocks(content, encoding, start=start, at_most=MAX_ITEM_CHARACTERS):
+            yield from map(_object_of, lines_of(block))
 
 
-def _object_of(line: bytes) -> dict[str, Any] | str | None:
+def _object_of(line: str) -> dict[str, Any] | RecordError | None:
     if not line.strip():
         return None
     why = "not a JSON object"
     try:
-        text = line.decode()
-        if is_deep(text):
+        if UNREADABLE in line:
+            why = "not UTF-8"
+        elif is_deep(line):
             why = f"nested over {MAX_DEPTH} deep"
         else:
-            values = json.loads(text)
+            values = json.loads(line, parse_float=_finite if _FAR.search(line) else None)
             # A lone escape such as \ud800 is JSON, but not a character.
-            if "\\u" in text and not is_unicode(json.dumps(values, ensure_ascii=False)):
+            if "\\u" in line and not is_unicode(json.dumps(values, ensure_ascii=False)):
                 why = "not UTF-8"
             elif isinstance(values, dict):
                 values.pop("", None)
                 return values
-    except UnicodeDecodeError:
-        why = "not UTF-8"
+    except RecordError as error:
+        return error
     except ValueError as error:
         why = f"not JSON: {error}"
-    return f"{why}: {line.decode(errors='surrogateescape').strip()[:200]!a}"
+    return malformed(f"{why}: {line.strip()[:200]!a}")
 
 
-def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | str]:
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise out_of_range(f"a number is {text[:50]}")
+    return number
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether no number in a value is infinite."""
+    match value:
+        case float():
+            return not math.isinf(value)
+        case dict():
+            return all(map(_is_finite, value.values()))
+        case list():
+            return all(map(_is_finite, value))
+    return True
+
+
+def _objects_in_list(path: str, place: str) -> Iterator[dict[str, Any] | RecordError]:
     """Yield the objects in a list, or the reason why an item is not an object."""
     for item in items(path, place):
-        yield item if isinstance(item, dict) else f"not a JSON object: {json.dumps(item)[:200]!a}"
+        shown = json.dumps(item)[:200] if not isinstance(item, dict) or not _is_finite(item) else ""
+        if not isinstance(item, dict):
+            yield malformed(f"not a JSON object: {shown!a}")
+        else:  # `items` refuses "Infinity"
+            yield out_of_range(f"a number is infinite in {shown}") if shown else item
 
 
 @dataclasses.dataclass

@@ -184,7 +184,7 @@ def read_rows(
             if scratch:
                 scratch.flush()
             for row in batch.bad:
-                yield maker.reject(row.line, malformed(row.detail))
+                yield maker.reject(row.line, RecordError(row.reason, row.detail))
             yield from made
     except RecordError as error:
         yield Rejected.of(table.file.relative, error)

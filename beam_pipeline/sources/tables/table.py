@@ -147,10 +147,11 @@ class TableFile(NamingFile):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BadRow:
-    """An unreadable row: its number as in `Batch.lines`, and the reason."""
+    """An unreadable row: its number as in `Batch.lines`, and why it is rejected."""
 
     line: int
     detail: str
+    reason: str = "malformed annotation"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

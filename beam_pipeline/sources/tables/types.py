@@ -82,6 +82,11 @@ def unsupported(detail: str) -> RecordError:
     )
 
 
+def out_of_range(what: str) -> RecordError:
+    """Return the error for a number that is too large."""
+    return RecordError("value out of range", f"{what}, which float32 cannot hold")
+
+
 def kind_of_text(text: str) -> Kind | None:
     """Return the kind of a CSV field: int (also true and false), float, str, a list; None if empty.
 
@@ -332,10 +337,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
         if math.isinf(number) and isinstance(stated, str) and "inf" not in stated.lower():
             raise OverflowError
     except OverflowError:  # also for a whole number with hundreds of digits
-        raise RecordError(
-            "value out of range",
-            f"column {name!r} is {str(value)[:50]}, which float32 cannot hold",
-        ) from None
+        raise out_of_range(f"column {name!r} is {str(value)[:50]}") from None
     if math.isnan(number):
         return None
     return int(stated) if kind is int else _exact(stated, number)
