@@ -106,6 +106,7 @@ def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | RecordError | None
 
 
 def _object_of(line: str) -> dict[str, Any] | RecordError | None:
+    line = line.rstrip("\r\n")
     if not line.strip():
         return None
     why = "not a JSON object"
@@ -126,7 +127,8 @@ def _object_of(line: str) -> dict[str, Any] | RecordError | None:
         return error
     except ValueError as error:
         why = f"not JSON: {error}"
-    return malformed(f"{why}: {line.strip()[:200]!a}")
+    shown = line.strip()[:200].replace(UNREADABLE, "\ufffd")
+    return malformed(f"{why}: {shown!a}")
 
 
 def _finite(text: str) -> float:
