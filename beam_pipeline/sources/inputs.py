@@ -162,7 +162,7 @@ def _other_readings(config: BuildConfig, claim: Claim) -> Iterator[Reading]:
     for each in sorted(claims, key=lambda claim: -claim.rank)[:_MOST_READINGS]:
         if not each.problem:
             what = ", ".join(text for _, text in each.understood[:2])
-            yield Reading("layout", (each.layout,), f"read {what}")
+            yield Reading({"layout": (each.layout,)}, f"read {what}")
 
 
 def _existing(path: str) -> str:

@@ -231,7 +231,7 @@ def _which_tables(path: str, names: Sequence[str]) -> Problem:
     readings = []
     for kept in [named] if named else [[name] for name in names]:
         others = tuple(glob.escape(name) for name in names if name not in kept)
-        readings.append(Reading("ignore", others, f"read {_listed(kept)}"))
+        readings.append(Reading({"ignore": others}, f"read {_listed(kept)}"))
     return Problem(code="several tables", facts=facts, readings=tuple(readings))
 
 
