@@ -119,7 +119,7 @@ class Dataset(Contents):
         masks: bool = True,
         pad: Mapping[str, int] | None = None,
         truncate: bool = False,
-        padding_value: Mapping[str, padding.Padding] | None = None,
+        padding_value: Mapping[str, padding.Padding] | padding.Padding | None = None,
         ragged: bool | Sequence[str] = False,
         shuffle: bool = False,
         seed: int | None = None,
@@ -177,7 +177,8 @@ class Dataset(Contents):
             pad: Length n by output: `{"sequence": 128}`; for boxes also that of their
                 labels and attributes. A longer record is an error.
             truncate: Whether to cut records longer than `pad` instead.
-            padding_value: Values by output.
+            padding_value: Values by output; one number for all outputs of numbers, or one text for
+                all of texts.
             ragged: True to return outputs of varying length as ragged tensors; or their names, such
                 as "boxes" with their labels and attributes.
             shuffle: Use a new order in each pass of `repeat`, and in each iteration unless endless:

@@ -60,15 +60,22 @@ def pad_lengths(pad: Mapping[str, int] | None, outputs: Sequence[Output]) -> dic
 
 
 def padding_values(
-    values: Mapping[str, Padding] | None, outputs: Sequence[Output]
+    values: Mapping[str, Padding] | Padding | None, outputs: Sequence[Output]
 ) -> dict[str, Any]:
     """Return the padding value of each output of varying length; the default is by kind.
+
+    One number applies to all outputs of numbers, one text to all outputs of texts.
 
     Raises:
         ConfigError: An output does not exist, has a fixed shape, or does not support the value.
     """
     padded = {output.name: output for output in outputs if output.padding is not None}
-    stated = values or {}
+    stated = values if isinstance(values, Mapping) else {}
+    if values is not None and not isinstance(values, Mapping):
+        is_text = isinstance(values, str | bytes)
+        stated = {name: values for name, at in padded.items() if (at.dtype == tf.string) == is_text}
+        if not stated:
+            raise ConfigError(f"padding_value={values!r} pads no output; leave it out")
     for name in stated:
         _members(name, outputs, "padding_value")
     return {name: _fill(each, stated.get(name, each.padding)) for name, each in padded.items()}

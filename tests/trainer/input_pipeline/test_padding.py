@@ -62,6 +62,8 @@ USUAL = {
         (None, {}),
         ({"tokens": 7, "audio": 0.5, "words": "-"}, {"tokens": 7, "audio": 0.5, "words": b"-"}),
         ({"tokens": np.int32(7)}, {"tokens": 7}),
+        (-7, {name: -7 for name in USUAL if name != "words"}),
+        ("-", {"words": b"-"}),
     ],
 )
 def test_padding(value, changed):
@@ -99,12 +101,19 @@ def test_ragged_names(ragged, expected):
         (padding.padding_values, {"tokens": 2**70}, "fit 'tokens' of type int64"),
         (padding.padding_values, {"audio": 10**400}, "of type float32"),
         (padding.padding_values, {"tokens": float("nan")}, "nan does not fit"),
+        (padding.padding_values, 0.5, "0.5 does not fit 'tokens'.*int64"),
+        (padding.padding_values, [7], r"\[7\] does not fit"),
         (padding.ragged_names, ["age"], "ragged names 'age'"),
     ],
 )
 def test_wrong_arguments(function, value, message):
     with pytest.raises(ConfigError, match=message):
         function(value, of())
+
+
+def test_a_padding_value_for_all_that_pads_nothing():
+    with pytest.raises(ConfigError, match="padding_value=7 pads no output; leave it out"):
+        padding.padding_values(7, [output for output in of() if output.name == "words"])
 
 
 def test_arguments_that_do_not_go_together():
