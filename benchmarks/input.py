@@ -20,6 +20,8 @@ of readings, each of several passes, and the megabytes of both sides' files. The
     small        3 scalars, from first to last
     cache        photographs at 128: passes with `cache="memory"` after the first, against passes
                  without
+    …-untuned    `whole`, `table`, `sequences`, `small`, against the same with tf.data's autotuning
+                 off
 """
 
 import argparse
@@ -284,6 +286,20 @@ CASES = {
         lambda folder: our_images(folder, 128, cache="memory"),
         lambda folder: our_images(folder, 128),
     ),
+}
+
+
+def untuned(case: Case) -> Case:
+    """A case against itself without autotuning."""
+    off = tf.data.Options()
+    off.autotune.enabled = False
+    return case._replace(
+        theirs=lambda files: case.ours(str(Path(files[0]).parent)).with_options(off)
+    )
+
+
+CASES |= {
+    f"{name}-untuned": untuned(CASES[name]) for name in ("whole", "table", "sequences", "small")
 }
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+import tensorflow as tf
 from kinds_of_learning import training
 
 import trainer
@@ -62,8 +63,17 @@ def test_every_map_is_parallel_and_nothing_follows_the_prefetch(colors, batches)
     ] == []
 
 
-def test_tensorflow_does_not_tune_the_chain(dataset):
-    assert dataset.batches("train", image_size=8).options().autotune.enabled is False
+def test_options_leave_what_users_combine_with_the_batches_as_it_was(dataset):
+    usual = tf.data.Dataset.range(7).options()
+    batches = dataset.batches("train", image_size=8, deterministic=False)
+
+    combined = tf.data.Dataset.zip(batches, tf.data.Dataset.range(7)).options()
+
+    assert combined.deterministic == usual.deterministic
+    assert combined.autotune == usual.autotune
+    # TensorFlow's default would divide the records wrongly among workers.
+    policy = combined.experimental_distribute.auto_shard_policy
+    assert policy == tf.data.experimental.AutoShardPolicy.DATA
 
 
 def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
