@@ -52,31 +52,40 @@ def block_size(num_records: int, window: int) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """One worker's part of every global batch.
+    """One worker's part of every global batch, as even as possible in an incomplete last one.
 
     Attributes:
         worker: Number of the worker, from 0.
         num_workers: Number of workers with equal parts.
-        batch_size: Records per global batch, a multiple of `num_workers`.
+        num_replicas: Replicas of each worker, which get its part in equal batches.
+        batch_size: Records per global batch, a multiple of the number of all replicas.
+        drop_remainder: Whether an incomplete last batch is left out.
     """
 
     worker: int = 0
     num_workers: int = 1
+    num_replicas: int = 1
     batch_size: int = 1
+    drop_remainder: bool = False
 
     @property
     def size(self) -> int:
-        """Records per global batch for this worker."""
-        return self.batch_size // self.num_workers
+        """Records per global batch for each replica of this worker."""
+        return self.batch_size // (self.num_workers * self.num_replicas)
 
-    def holds(self, positions: Any) -> Any:
-        """Whether each position in the run, from its first record, is in this part."""
-        return positions % self.batch_size // self.size == self.worker
+    def holds(self, positions: Any, total: int) -> Any:
+        """Whether each position among the `total` records of a run is in this part."""
+        rest = total % self.batch_size
+        is_last = positions >= total - rest
+        length = np.where(is_last, max(1, rest), self.batch_size)
+        is_held = positions % self.batch_size * self.num_workers // length == self.worker
+        return is_held & ~is_last if self.drop_remainder else is_held
 
-    def num_held(self, num_records: int) -> int:
-        """Count this part's records among the first records of a run."""
-        rest = int(self.holds(np.arange(num_records % self.batch_size)).sum())
-        return num_records // self.batch_size * self.size + rest
+    def num_held(self, total: int) -> int:
+        """Count this part's records among all `total` records of a run."""
+        rest = total % self.batch_size
+        held_of_rest = int(self.holds(np.arange(rest), rest).sum())
+        return total // self.batch_size * self.size * self.num_replicas + held_of_rest
 
 
 class Order:

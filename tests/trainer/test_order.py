@@ -1,5 +1,7 @@
 """Orders mix the whole split, and depend only on the seed and the pass."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -107,12 +109,25 @@ def test_the_window_of_a_position_is_found(position):
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 4])
-def test_workers_share_every_global_batch(num_workers):
-    positions = np.arange(40)
-    parts = [
-        positions[Share(worker=worker, num_workers=num_workers, batch_size=8).holds(positions)]
-        for worker in range(num_workers)
+@pytest.mark.parametrize("total", [40, 46, 41, 3])
+def test_workers_share_every_global_batch(num_workers, total):
+    positions = np.arange(total)
+    shares = [
+        Share(worker=worker, num_workers=num_workers, batch_size=8) for worker in range(num_workers)
     ]
+    parts = [positions[share.holds(positions, total)] for share in shares]
 
-    batches = [part.reshape(5, -1) for part in parts]
-    assert np.concatenate(batches, axis=1).ravel().tolist() == positions.tolist()
+    full = total - total % 8
+    batches = [part[part < full].reshape(total // 8, 8 // num_workers) for part in parts]
+    assert np.concatenate(batches, axis=1).ravel().tolist() == positions[:full].tolist()
+    last = [part[part >= full].tolist() for part in parts]
+    assert [*itertools.chain(*last)] == positions[full:].tolist()
+    assert max(map(len, last)) - min(map(len, last)) <= 1
+    assert [share.num_held(total) for share in shares] == [*map(len, parts)]
+
+
+def test_a_share_without_an_incomplete_batch():
+    share = Share(worker=1, num_workers=2, batch_size=4, drop_remainder=True)
+
+    assert np.flatnonzero(share.holds(np.arange(11), 11)).tolist() == [2, 3, 6, 7]
+    assert share.num_held(11) == 4

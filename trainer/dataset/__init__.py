@@ -128,6 +128,7 @@ class Dataset(Contents):
         first_record: int = 0,
         worker: int = 0,
         num_workers: int = 1,
+        input_context: tf.distribute.InputContext | None = None,
         drop_remainder: bool = False,
         deterministic: bool = True,
         cache: ImageCache | str = "none",
@@ -189,10 +190,14 @@ class Dataset(Contents):
                 65,536. Twice as many are in memory.
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.
-            first_record: Records to skip, counted over all passes; they are not read.
+            first_record: Records to skip, counted over all passes; they are not read. If `repeat`
+                is finite, iterating again skips none.
             worker: Number of this process among `num_workers`, from 0.
             num_workers: Processes that share every batch: each reads only its part of the same
                 `batch_size` records.
+            input_context: The context of `Strategy.distribute_datasets_from_function`, instead of
+                `worker` and `num_workers`: each replica gets its part of the same `batch_size`
+                records (docs/gpus.md).
             drop_remainder: Omit a last batch that is not full, on every worker alike.
             deterministic: False lets records overtake each other when reading stalls.
             cache: Where to keep decoded images for further passes: "memory", "auto", "none", or an
@@ -212,8 +217,11 @@ class Dataset(Contents):
             raise UnknownNameError("image_dtype", image_dtype, ("float32", "uint8"))
         batch_size = arguments.whole_number("batch_size", batch_size)
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
-        share = arguments.share(worker, num_workers, batch_size)
+        share = arguments.share(
+            worker, num_workers, input_context, batch_size, drop_remainder=drop_remainder
+        )
         first_record = arguments.whole_number("first_record", first_record, least=0) or 0
+        arguments.check_equal_order(share, shuffle=shuffle, seed=seed, deterministic=deterministic)
         seed = arguments.seed(seed)
         passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
         decoding = parsing.Decoding(

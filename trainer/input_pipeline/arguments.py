@@ -4,6 +4,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from tfrecord_dataset.format.declaration import is_whole
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
@@ -83,8 +85,15 @@ def passes(repeat: Any) -> int | None:
     return int(repeat)
 
 
-def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None:
-    """Return the share of one of several workers; None if there is only one.
+def share(
+    worker: Any,
+    num_workers: Any,
+    context: tf.distribute.InputContext | None,
+    batch_size: int | None,
+    *,
+    drop_remainder: bool,
+) -> Share | None:
+    """Return the share of one of several workers, or that in `context`; None for all records.
 
     Raises:
         ConfigError: The worker does not exist, or the workers cannot share batches evenly.
@@ -95,11 +104,51 @@ def share(worker: Any, num_workers: Any, batch_size: int | None) -> Share | None
             f"worker={worker!r} of num_workers={num_workers}: give a number from 0 to "
             f"{num_workers - 1}"
         )
-    if num_workers == 1:
+    num_parts = num_workers
+    if context is not None:
+        if num_workers > 1:
+            raise ConfigError(
+                "input_context says which worker this is; leave out worker and num_workers"
+            )
+        worker, num_workers = context.input_pipeline_id, context.num_input_pipelines
+        num_parts = context.num_replicas_in_sync
+    elif num_workers == 1:
         return None
-    if batch_size is None or batch_size % num_workers:
+    if batch_size is None or batch_size % num_parts:
         raise ConfigError(
-            f"{num_workers} workers cannot share batches of {batch_size} evenly; give a batch_size "
-            f"that is a multiple of {num_workers}"
+            f"{num_parts} {'workers' if context is None else 'replicas'} cannot share batches of "
+            f"{batch_size} evenly; give a batch_size that is a multiple of {num_parts}"
         )
-    return Share(worker=int(worker), num_workers=int(num_workers), batch_size=batch_size)
+    return Share(
+        worker=int(worker),
+        num_workers=int(num_workers),
+        num_replicas=num_parts // num_workers,
+        batch_size=batch_size,
+        drop_remainder=drop_remainder,
+    )
+
+
+def check_equal_order(
+    share: Share | None, *, shuffle: bool, seed: int | None, deterministic: bool
+) -> None:
+    """Raise ConfigError if several workers would divide batches of different orders."""
+    causes = ["shuffle=True without a seed"] if shuffle and seed is None else []
+    if share is None and not deterministic:
+        causes.append("deterministic=False")
+    if not causes:
+        return
+    num_workers = _workers_of_cluster() if share is None else share.num_workers
+    if num_workers > 1:
+        raise ConfigError(
+            f"{' and '.join(causes)} gives {num_workers} workers different orders, which repeat "
+            "and lose records; pass deterministic=True and one seed to all, such as seed=0"
+        )
+
+
+def _workers_of_cluster() -> int:
+    """Count the workers in TF_CONFIG; 1 without it."""
+    try:
+        cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"TF_CONFIG cannot be read: {error}; correct or unset it") from error
+    return sum(len(cluster.job_tasks(job)) for job in cluster.jobs if job in ("chief", "worker"))

@@ -172,7 +172,7 @@ class Reading:
     window: int | None = None  # records to permute together; None for `window_size`
     numbers: Any = None  # int64 [n], ascending: the only records to read; None for all
     passes: int | None = 1  # over the data; None for endless
-    first_record: int = 0  # records already used, over all passes
+    first_record: int = 0  # records already used, over all passes of the first iteration
     share: Share | None = None  # this worker's part of each global batch; None for all of it
     deterministic: bool = True  # False lets records overtake each other when reading stalls
 
@@ -188,9 +188,6 @@ class Records:
 
     Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0 and the record's
     number. The key is the only source of a record's randomness.
-
-    Attributes:
-        num_shared_batches: Number of full global batches for a finite share; else None.
 
     Args:
         shards: Files of the split.
@@ -215,12 +212,8 @@ class Records:
             self._windows = _windows(record_index, reading, images)
         else:
             self._windows = _streamed(shards)
-        self._remaining = _remaining(num_records, reading)
-        self.num_shared_batches: int | None = None
-        if reading.share is not None and self._remaining != tf.data.INFINITE_CARDINALITY:
-            assert self._remaining is not None  # such records are read by number
-            self.num_shared_batches = self._remaining // reading.share.batch_size
-            self._remaining = reading.share.num_held(self._remaining)
+        self._count = _count(num_records, reading)
+        self._deterministic = reading.deterministic
         self._images = images
 
     def map(self, function: Callable[..., Any]) -> tf.data.Dataset:
@@ -232,19 +225,23 @@ class Records:
                 lambda records, keys: (records, keys, *look_up(keys)),
                 num_parallel_calls=PARALLEL_CALLS,
             )
-        records = _with_cardinality(windows.unbatch(), self._remaining)
-        return records.map(function, num_parallel_calls=PARALLEL_CALLS)
+        records = _with_cardinality(windows.unbatch(), self._count)
+        return records.map(
+            function, num_parallel_calls=PARALLEL_CALLS, deterministic=self._deterministic
+        )
 
     def map_batches(
         self, function: Callable[[Any], Any], size: int, *, drop_remainder: bool
     ) -> tf.data.Dataset:
         """Map `function` over each batch of records, `tf.string` [b]."""
-        count = self._remaining
+        count = self._count
         if count is not None and count != tf.data.INFINITE_CARDINALITY:
             count = count // size if drop_remainder else -(-count // size)
         records = self._windows.map(lambda records, _: records, num_parallel_calls=PARALLEL_CALLS)
         batches = records.rebatch(size, drop_remainder=drop_remainder)
-        return _with_cardinality(batches, count).map(function, num_parallel_calls=PARALLEL_CALLS)
+        return _with_cardinality(batches, count).map(
+            function, num_parallel_calls=PARALLEL_CALLS, deterministic=self._deterministic
+        )
 
 
 def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Dataset:
@@ -253,26 +250,29 @@ def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Da
     return dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
-def _remaining(num_records: int | None, reading: Reading) -> int | None:
-    """Return the number of records that all workers read; None if unknown."""
+def _count(num_records: int | None, reading: Reading) -> int | None:
+    """Return the number of records of an iteration; None if unknown or not always the same."""
     if reading.passes is None:
         return int(tf.data.INFINITE_CARDINALITY)
     if num_records is None:
         return None
-    remaining = num_records * reading.passes - reading.first_record
-    if remaining < 0:
+    total = num_records * reading.passes
+    if reading.first_record > total:
         raise ConfigError(
             f"first_record={reading.first_record} is beyond {reading.passes} pass(es) over "
             f"{num_records} records; give a smaller number, or more passes with repeat"
         )
-    return remaining
+    if reading.first_record:
+        return None
+    return total if reading.share is None else reading.share.num_held(total)
 
 
 class _Positions:
     """Choice of the records for each window of an iteration, from the first record of a run.
 
-    Each iteration over a finite dataset continues the order with further passes. Iterations over an
-    endless one are equal, since Keras reads a first batch before `fit`.
+    Each iteration over a finite dataset continues the order with further passes, of which only the
+    first iteration skips records. Iterations over an endless one are equal, since Keras reads a
+    first batch before `fit`.
     """
 
     def __init__(self, index: RecordIndex, reading: Reading) -> None:
@@ -291,15 +291,23 @@ class _Positions:
         self._iterations = itertools.count()
 
     def begin(self, _: Any) -> Any:
-        """Start an iteration: its first pass, its first window from that pass, its reads."""
+        """Start an iteration.
+
+        Returns:
+            Its first pass, its first window from that pass, its number of reads, the records that
+            it skips, and those that it has.
+        """
         order, passes = self._order, self._reading.passes
-        first_pass = next(self._iterations) * (passes or 0)
-        skipped, rest = divmod(self._reading.first_record, order.num_records)
-        first = skipped * order.num_windows + order.find(first_pass + skipped, rest)
-        end = _FOREVER
+        iteration = next(self._iterations) if passes else 0
+        first_pass = iteration * (passes or 0)
+        skipped = 0 if iteration else self._reading.first_record
+        whole, rest = divmod(skipped, order.num_records)
+        first = whole * order.num_windows + order.find(first_pass + whole, rest)
+        total = end = _FOREVER
         if passes is not None:
-            end = passes * order.num_windows - first + self._last_part
-        return np.array([first_pass, first, end], np.int64)
+            total = passes * order.num_records - skipped
+            end = passes * order.num_windows - first + self._last_part if total else 0
+        return np.array([first_pass, first, end, skipped, total], np.int64)
 
     def keys(self, start: Any, count: Any) -> Any:
         """Return the keys of a read, int64 [n, 2]: a window, or a part of the first one.
@@ -307,15 +315,15 @@ class _Positions:
         `start` is the result of `begin`, and `count` the number of the read, from 0.
         """
         order, reading = self._order, self._reading
-        first_pass, first, _ = start.tolist()
+        first_pass, first, _, skipped, total = start.tolist()
         number = first + max(0, int(count) - self._last_part)
         passes, number = divmod(number, order.num_windows)
         position, keys = order.window(first_pass + passes, number)
-        since = passes * order.num_records + position - reading.first_record
+        since = passes * order.num_records + position - skipped
         positions = since + np.arange(len(keys))
         chosen = positions >= 0
         if reading.share is not None:
-            chosen &= reading.share.holds(positions)
+            chosen &= reading.share.holds(positions, total)
         keys = keys[chosen]
         if reading.numbers is not None:
             keys[:, 1] = reading.numbers[keys[:, 1]]

@@ -1,11 +1,13 @@
 """Every record occurs once per pass, in an order that depends only on the seed."""
 
+import itertools
 import re
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from tiers import first_quick
 
 import trainer
@@ -69,6 +71,27 @@ def test_iterating_again_gives_the_next_order(dataset):
     batches = dataset.batches("train", **arguments)
 
     assert [numbers(batches), numbers(batches)] == [two_passes[:50], two_passes[50:]]
+
+
+@pytest.mark.parametrize("repeat", [False, 2])
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("first_record", first_quick([33, 50]))
+def test_only_the_first_iteration_skips_records(
+    dataset, monkeypatch, repeat, is_large, first_record
+):
+    monkeypatch.setattr(record_source, "_LARGE_BYTES", 0 if is_large else 1 << 20)
+    passes = int(repeat) or 1
+    whole = shuffled(dataset, repeat=3 * passes)
+    batches = dataset.batches(
+        "train", features="number", shuffle=True, seed=3, repeat=repeat, first_record=first_record
+    )
+
+    iterations = [numbers(batches) for _ in range(3)]
+
+    ends = [0, *(50 * passes * number for number in range(1, 4))]
+    expected = [whole[start:end] for start, end in itertools.pairwise(ends)]
+    assert iterations == [expected[0][first_record:], *expected[1:]]
+    assert int(batches.cardinality()) == tf.data.UNKNOWN_CARDINALITY
 
 
 @pytest.fixture
@@ -168,4 +191,6 @@ def test_workers_have_equally_many_full_batches(tmp_path, write_records, feature
 
     count = (10 - first_record) // 4
     assert [len(list(part)) for part in parts] == [count, count]
-    assert [int(part.cardinality()) for part in parts] == [count, count]
+    stated = tf.data.UNKNOWN_CARDINALITY if first_record else count
+    assert [int(part.cardinality()) for part in parts] == [stated, stated]
+    assert [len(list(part)) for part in parts] == [2, 2]  # again, without the skipped record
