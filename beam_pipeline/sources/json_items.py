@@ -37,6 +37,54 @@ def _refuse(constant: str) -> None:
 
 _scan = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
 
+_TOKENS = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)|[][{}:,]', re.DOTALL)
+_BRACKETS = re.compile(r"[][{}]")
+_ANY_NAME = r"[^][{}]*"
+
+
+class JsonSign:
+    """Structure that identifies a format of JSON, matched like a compiled regular expression.
+
+    A path has the members and brackets from the top to a value: "{images[{id" is the member `id` of
+    an object in the list `images`, "{images[]" an empty list.
+
+    Args:
+        paths: Alternatives. Brackets are literal, `*` is any name, and the rest is a regular
+            expression.
+    """
+
+    def __init__(self, *paths: str) -> None:
+        escaped = (_BRACKETS.sub(r"\\\g<0>", path).replace("*", _ANY_NAME) for path in paths)
+        self._pattern = re.compile("|".join(f"(?:{path})" for path in escaped))
+
+    def search(self, start: bytes) -> bool:
+        """Whether the start of a file has one of the paths."""
+        return any(map(self._pattern.fullmatch, paths_of(start)))
+
+
+def paths_of(start: bytes) -> Iterator[str]:
+    """Yield the paths of the members and lists in the start of a JSON file, as in `JsonSign`."""
+    text = start.decode("utf-8-sig", errors="replace")
+    opened, member, before, name = list[str](), "", "", ""
+    for token in _TOKENS.finditer(text):
+        kind = token[0][0]
+        if kind == '"':
+            name = token[1]
+        elif kind == ":":
+            member = (opened[-1] if opened else "") + _BRACKETS.sub("", name)
+            yield member
+        elif kind in "[{":
+            of_list = bool(opened) and opened[-1].endswith("[")
+            opened.append((opened[-1] if of_list else member) + kind)
+            yield opened[-1]
+        elif kind in "]}":
+            if before == "[":
+                yield f"{opened[-1]}]"
+            opened = opened[:-1]
+            if not opened:
+                return
+        before = kind
+
 
 def walk(path: str, into: Collection[str] = ()) -> Iterator[tuple[str, str, Any]]:
     """Yield (member, name, value) for everything in a file's outermost list or object.

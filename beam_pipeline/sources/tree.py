@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.paths import (
     below,
     folder,
@@ -305,7 +306,7 @@ class Tree:
         return self._by_suffix.get(suffix, ())
 
     def counted(
-        self, paths: Iterable[str], begins: re.Pattern[bytes] | None = None
+        self, paths: Iterable[str], begins: re.Pattern[bytes] | JsonSign | None = None
     ) -> dict[str, int]:
         """Count files by folder, if one of the folder's first files matches `begins`."""
         by_folder: defaultdict[str, list[str]] = defaultdict(list)

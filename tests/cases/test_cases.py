@@ -12,6 +12,7 @@ A case is a folder with
 `pytest tests/cases --regenerate` rewrites the expected files, for review.
 """
 
+import contextlib
 import json
 import logging
 from pathlib import Path
@@ -22,7 +23,7 @@ from eager_runner import by_record, yielded
 
 from beam_pipeline import recipe
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.remote import Remote
 from beam_pipeline.problems import ProblemError
@@ -30,6 +31,8 @@ from beam_pipeline.records import Record
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.inputs import complete, detect, find_input, source_of
+from beam_pipeline.sources.registry import layouts
+from beam_pipeline.sources.tree import Tree
 from cases.inputs import make
 from cases.reading import AllElements, config_of, options_of_case, source_at
 from cases.shown import Shown
@@ -156,6 +159,26 @@ def test_each_reading_of_a_question_can_be_typed(tmp_path, name):
     for reading in readings_of(CASES[name], tmp_path):
         _, source = source_at(tmp_path, f"{options} {reading.typed}")
         assert any(isinstance(element, Record) for element in yielded(source)), reading
+
+
+# Cases whose question is which of two layouts to read, or whose options name the layout.
+TWO_LAYOUTS = {"masks/voc", "refused/mixed-pattern", "refused/two-layouts"}
+
+
+def test_at_each_rank_one_layout_claims_a_case(tmp_path, monkeypatch):
+    monkeypatch.setattr(Remote, "exists", lambda self, path: False)
+    several = {}
+    for number, (name, case) in enumerate(CASES.items()):
+        root = tmp_path / str(number)
+        make(case / "input", root)
+        claims = {}
+        for layout in layouts().values():
+            with contextlib.suppress(ConfigError):  # its own files contradict each other
+                if claim := layout.claim(Tree.of(str(root)), BuildConfig(input=str(root))):
+                    claims.setdefault(claim.rank, []).append(layout.name)
+        if twice := [each for each in claims.values() if len(each) > 1]:
+            several[name] = twice
+    assert several.keys() == TWO_LAYOUTS, several
 
 
 def test_one_of_many_tables_can_be_the_input(tmp_path):

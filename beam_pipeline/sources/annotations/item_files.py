@@ -30,7 +30,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
-from beam_pipeline.sources.json_items import items
+from beam_pipeline.sources.json_items import JsonSign, items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import below, name_of, parent, stem, suffix, uncompressed
 from beam_pipeline.sources.rejects import malformed
@@ -185,7 +185,7 @@ class ItemFiles(abc.ABC):
     """
 
     suffix: ClassVar[str]
-    sign: ClassVar[re.Pattern[bytes]]
+    sign: ClassVar[re.Pattern[bytes] | JsonSign]
     places: ClassVar[tuple[str, ...]] = ("images", "data")
     depth: ClassVar[int] = 1
     name: ClassVar[str] = ""

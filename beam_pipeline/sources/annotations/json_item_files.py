@@ -11,7 +11,7 @@ src/providers/export/vottJson.ts.
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from beam_pipeline.sources.annotations.coco.coco_files import SENTENCES
 from beam_pipeline.sources.annotations.item_files import AnnotationFile, Item, ItemFiles, layout_of
@@ -25,7 +25,7 @@ from beam_pipeline.sources.annotations.shapes import (
     sized,
     stated_size,
 )
-from beam_pipeline.sources.json_items import csv_rows, walk
+from beam_pipeline.sources.json_items import JsonSign, csv_rows, walk
 from beam_pipeline.sources.paths import joined
 from beam_pipeline.sources.rejects import malformed, not_kept
 
@@ -34,7 +34,7 @@ class Bdd100kFiles(ItemFiles):
     """A list of frames, each with its labels."""
 
     suffix = "json"
-    sign = re.compile(rb'^\s*\[[^\0]*"(box2d|poly2d|timeofday)"\s*:')
+    sign = JsonSign("[{attributes{timeofday", "[{labels[{(box2d|poly2d)")
     places = ("images/100k", "images", "data")
     noun = "frame"
 
@@ -75,7 +75,7 @@ class CreateMlFiles(ItemFiles):
     """A list of images, each with its boxes."""
 
     suffix = "json"
-    sign = re.compile(rb'^\s*\[[^\[\]]*"annotations?"\s*:\s*\[[^\[\]]*"coordinates"\s*:\s*\{')
+    sign = JsonSign("[{annotations?[{coordinates{")
 
     def item(self, stated: Any) -> Item:
         image = as_object(stated)
@@ -130,7 +130,11 @@ class ViaFiles(ItemFiles):
     """A JSON object with a member per image, or a project that contains one."""
 
     suffix = "json"
-    sign = re.compile(rb'"(shape_attributes|_via_settings|_via_img_metadata)"\s*:')
+    sign: ClassVar[re.Pattern[bytes] | JsonSign] = JsonSign(
+        "{(_via_settings|_via_img_metadata)",
+        "{*{regions[{shape_attributes",
+        "{*{regions{*{shape_attributes",  # VIA 1
+    )
     gives_points = True
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
@@ -209,7 +213,7 @@ class VottFiles(ItemFiles):
     """A JSON object of assets, each with its regions."""
 
     suffix = "json"
-    sign = re.compile(rb'"assets"\s*:\s*\{\s*"[^"]*"\s*:\s*\{\s*"asset"\s*:\s*\{')
+    sign = JsonSign("{assets{*{asset{")
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         assets = (

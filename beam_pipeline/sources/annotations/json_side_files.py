@@ -27,10 +27,11 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
 )
 from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
+from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.paths import folder, has_image_suffix, joined, place_of, split_at, stem
 from beam_pipeline.sources.rejects import malformed
 
-_SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
+_SHAPES = JsonSign("{shapes[")
 _IMAGE_DATA = re.compile(rb'"imageData"\s*:\s*"(?:[^"\\]++|\\.)*+"')
 # Minimum number of points by kind of shape.
 _FEWEST = {"polygon": 3, "rectangle": 2, "rotation": 4, "mask": 2, "point": 1}
@@ -141,7 +142,7 @@ LABELME = side_file_layout("labelme", _LABELME_SIGN, LabelMeFiles(), _SHAPES, ["
 
 
 _MOST_BYTES = 1 << 26  # of a mask's PNG
-_GEOMETRY = re.compile(rb'"(geometryType|classTitle)"\s*:|"size"\s*:\s*\{\s*"(height|width)"')
+_GEOMETRY = JsonSign("{objects[{(geometryType|classTitle)", "{size{(height|width)")
 
 
 @dataclasses.dataclass(frozen=True)

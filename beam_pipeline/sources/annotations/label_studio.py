@@ -7,7 +7,7 @@ image; rotations are clockwise about the upper left corner.
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from beam_pipeline.sources.annotations.item_files import (
     AnnotationFile,
@@ -25,7 +25,7 @@ from beam_pipeline.sources.annotations.shapes import (
     numbers_at,
     stated_size,
 )
-from beam_pipeline.sources.json_items import csv_rows
+from beam_pipeline.sources.json_items import JsonSign, csv_rows
 from beam_pipeline.sources.paths import has_image_suffix
 from beam_pipeline.sources.rejects import malformed
 
@@ -38,9 +38,10 @@ class LabelStudioFiles(ItemFiles):
     """JSON: a list of tasks; JSON-MIN: a list of objects with the values of each image."""
 
     suffix = "json"
-    sign = re.compile(
-        rb'^\s*\[\s*\{[^\0]*?("(completed_by|annotation_id|rectanglelabels|polygonlabels)"\s*:'
-        rb'|"result"\s*:\s*\[)'
+    sign: ClassVar[re.Pattern[bytes] | JsonSign] = JsonSign(
+        "[{(completed_by|annotation_id)",
+        "[{*[{(completed_by|rectanglelabels|polygonlabels)",
+        "[{*[{result[",
     )
     places = ("images", "upload", "data")
     noun = "task"

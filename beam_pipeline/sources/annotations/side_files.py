@@ -21,6 +21,7 @@ from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import fast_pickle, pack, unpack
 from beam_pipeline.sources.annotations.shapes import Parsed
+from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names
 from beam_pipeline.sources.paths import (
@@ -429,7 +430,7 @@ def side_file_layout(
     name: str,
     sign: str,
     files: SideFiles,
-    begins: re.Pattern[bytes] | None = None,
+    begins: re.Pattern[bytes] | JsonSign | None = None,
     takes: Sequence[str] = (),
 ) -> Layout:
     """Make the layout of annotations that are paired with images.

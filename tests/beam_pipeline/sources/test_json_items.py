@@ -8,7 +8,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources import json_items
-from beam_pipeline.sources.json_items import is_deep, items, place_of_objects, walk
+from beam_pipeline.sources.json_items import JsonSign, is_deep, items, place_of_objects, walk
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats(-1e9, 1e9) | st.text(),
@@ -84,3 +84,25 @@ def test_depth(text, expected):
 )
 def test_where_a_list_of_objects_is(start, expected):
     assert place_of_objects(start, {"rows"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("paths", "text", "expected"),
+    [
+        pytest.param("{images[{", '{"info": {}, "images": [{"id": 1}', True, id="at the top"),
+        pytest.param("{images[{", '{"data": {"images": [{"id": 1}]}}', False, id="deeper"),
+        pytest.param("{images[{", '[{"images": [{"id": 1}]}]', False, id="in a list"),
+        pytest.param("{images[{", '{"text": "\\"images\\": [{", "x": 1}', False, id="in a text"),
+        pytest.param("{images[{", '{"images": []}', False, id="of an empty list"),
+        pytest.param("{images[]", '{"images": [ ]}', True, id="an empty list"),
+        pytest.param("{a[{b", '{"a": [1, [2], {"c": [], "b": 3}]}', True, id="a later item"),
+        pytest.param("{*{b[", '{"a": 1, "c": {"b": [', True, id="any name, and a cut end"),
+        pytest.param("[{(a|b)", '\ufeff [{"c": 1, "b"', False, id="a name cut off"),
+        pytest.param("[{(a|b)", '\ufeff [{"c": 1, "b": 2', True, id="alternatives"),
+        pytest.param("{a{b", '{"a{b": 1}', False, id="a name with a bracket"),
+        pytest.param("{b", '{"a": 1}\n{"b": 2}', False, id="a later document"),
+        pytest.param("{b", "not JSON", False, id="no JSON"),
+    ],
+)
+def test_a_sign_of_json_is_its_structure(paths, text, expected):
+    assert JsonSign(paths).search(text.encode()) == expected
