@@ -31,6 +31,8 @@ from tfrecord_dataset.options import Field, all_options, arguments_of, fields_of
 
 FILE = "recipe.yaml"
 OPEN = "?"
+# The value "?" itself, with one more backslash than it has.
+_NO_OPEN = re.compile(r"\\+\?")
 _BELOW_INPUT = "INPUT/"
 _NULL = "tag:yaml.org,2002:null"
 # Keys of YOLO's data.yaml, which is an input.
@@ -105,8 +107,8 @@ def _lines(path: str) -> Iterator[_Line]:
 def _lines_of(node: yaml.MappingNode | None, prefix: str = "") -> Iterator[_Line]:
     for key, value in node.value if node else ():
         name = f"{prefix}{key.value}"
-        if name in parts_of(BuildConfig):
-            yield from _lines_of(value if isinstance(value, yaml.MappingNode) else None, f"{name}.")
+        if name in parts_of(BuildConfig) and isinstance(value, yaml.MappingNode):
+            yield from _lines_of(value, f"{name}.")
         else:
             yield _Line(name, value, key.start_mark.line + 1)
 
@@ -114,6 +116,8 @@ def _lines_of(node: yaml.MappingNode | None, prefix: str = "") -> Iterator[_Line
 def _stated(line: _Line, placed: _Placed) -> dict[str, Any]:
     """Return a line's value by its key; nothing for a key without a value."""
     options = all_options(BuildConfig)
+    if line.key in parts_of(BuildConfig):
+        return _without_value(line)
     if line.key not in options:
         raise ConfigError(f"unknown option {line.key}{did_you_mean(line.key, options)}")
     field = options[line.key]
@@ -125,6 +129,17 @@ def _stated(line: _Line, placed: _Placed) -> dict[str, Any]:
     return {line.key: _value(field, line.value, placed)}
 
 
+def _without_value(line: _Line) -> dict[str, Any]:
+    """Return nothing for `image:` without options; raise ConfigError for `image: 3`."""
+    if line.value.tag == _NULL:
+        return {}
+    option = next(iter(fields_of(parts_of(BuildConfig)[line.key])))
+    raise ConfigError(
+        f"{line.key} has a value where its options belong; write `{line.key}: {{{option}: …}}`, or "
+        f"`{line.key}_column: …` for the name of a column"
+    )
+
+
 def _value(field: Field, node: yaml.Node, placed: _Placed) -> Any:
     """Parse the value of an option; a text is parsed as on the command line.
 
@@ -133,7 +148,8 @@ def _value(field: Field, node: yaml.Node, placed: _Placed) -> Any:
     if isinstance(node, yaml.ScalarNode):
         if field.kind is bool:
             return field.check(value_of(node))
-        return field.parse(placed(field, node.value))
+        text = node.value[1:] if _NO_OPEN.fullmatch(node.value) else node.value
+        return field.parse(placed(field, text))
     if isinstance(node, yaml.SequenceNode) and all(
         isinstance(each, yaml.ScalarNode) for each in node.value
     ):
@@ -333,6 +349,8 @@ def _stated_lines(start: str, value: Any, comment: str) -> Iterator[str]:
         for each in value:
             yield f"  - {_yaml(each)}"
     else:
+        if isinstance(value, str) and _NO_OPEN.fullmatch(f"\\{value}"):
+            value = f"\\{value}"
         yield f"{start} {_yaml(value)}  # {comment}"
 
 

@@ -1,9 +1,12 @@
 """Recipes: the input and options of a build, as a file."""
 
+import csv
 import json
 import shlex
 import shutil
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 import beam_pipeline
@@ -48,6 +51,52 @@ def write(tmp_path):
 )
 def test_values(write, text, expected):
     assert recipe.load(write(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["image: 3", "image: photo", "audio: 16000", "audio: [mono]", 'image: "?"']
+)
+def test_a_value_in_place_of_options_is_refused_by_its_line(write, text):
+    name = text.partition(":")[0]
+    with pytest.raises(ConfigError, match=rf"line 2: {name} has a value .* `{name}: {{.*_column"):
+        recipe.load(write(f"seed: 1\n{text}\n"))
+
+
+NAMES = st.one_of(
+    st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1),
+    st.sampled_from(
+        ["?", r"\?", r"\\?", "INPUT/a", "~", "no", "1.0", "null", "a: b", "# a", "none"]
+    ),
+)
+
+
+@hypothesis.given(NAMES)
+def test_any_name_of_a_column_is_read_as_it_was_saved(tmp_path_factory, name):
+    path = tmp_path_factory.mktemp("saved") / "recipe.yaml"
+    config = BuildConfig(
+        **dict.fromkeys(("label_column", "image_column", "split_column", "group_by"), name),
+        ignore_columns=(name, "b"),
+    )
+    recipe.save(str(path), config)
+    assert BuildConfig(**recipe.load(str(path))) == config
+    path.write_text(recipe.of_dataset(config))
+    assert BuildConfig(**recipe.load(str(path), {"input": ""})) == config
+
+
+@pytest.mark.parametrize("name", ["?", "a, b", "no", "né: # 'q'"])
+def test_a_column_of_any_name_is_planned_saved_and_built(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    rows = [[name, "x"], *([label, number] for number, label in enumerate("abba" * 3))]
+    with open("table.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+    assert main(["plan", "table.csv", f"--label-column={name}", "--save", "saved.yaml"]) == 0
+    assert main(["build", "saved.yaml", "--output", "data", "--name", "t"]) == 0
+    again = ["build", "data/t/1.0.0/recipe.yaml", "--input", "table.csv", "--output", "again"]
+    assert main(again) == 0
+
+    found = [beam_pipeline.open(f"{folder}/t") for folder in ("data", "again")]
+    assert found[0].metadata["classes"] == found[1].metadata["classes"] == ["a", "b"]
 
 
 def test_paths_are_relative_to_the_recipe(write, tmp_path):
