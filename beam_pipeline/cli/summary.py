@@ -204,8 +204,10 @@ def _classes(
     if classes := main_classes(schema):
         shown = ", ".join(map(brief, classes[:10])) + (", …" if len(classes) > 10 else "")
         yield f"{count_classes(classes)}: {shown}"
-    for one, other in similar(classes):
-        yield Warned(f"{one} and {other} are two classes; rename one if they are the same")
+    pairs = [f"{one} and {other}" for one, other in similar(classes)]
+    if pairs:
+        more = f" (and {len(pairs) - 1:,} more pairs)" if pairs[1:] else ""
+        yield Warned(f"{pairs[0]}{more} are two classes; rename one if they are the same")
     for feature in schema:
         if feature.classes:
             yield from map(Warned, _missing_classes(feature.name, statistics))

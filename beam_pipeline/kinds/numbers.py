@@ -159,9 +159,15 @@ def describe_rounding(
         yield (
             f"{name}: {fact['changed']:,} of {fact['values']:,} values change in float32, "
             f"which keeps {_DIGITS} digits: {fact['example']} is stored as "
-            f"{float(str(np.float32(fact['example'])))}{several}; declare a float64 tensor of "
+            f"{_stored(fact['example'])}{several}; declare a float64 tensor of "
             "encoding bytes, or text, with --schema"
         )
+
+
+def _stored(number: Number) -> float:
+    """Return a number in float32, with no more digits than needed below `FIRST_SKIPPED`."""
+    stored = np.float32(number)
+    return float(str(stored)) if abs(stored) < FIRST_SKIPPED else float(stored)
 
 
 def describe_missing(

@@ -1,5 +1,6 @@
 """Formats values, classes and counts for messages and summaries."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
@@ -61,11 +62,20 @@ def count_classes(classes: Collection[str]) -> str:
     return counted(len(classes), "class")
 
 
+_WHOLE = re.compile(r"[+]?(-?)0*([0-9]+)(?:\.0*)?")
+
+
 def similar(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of names that differ only by case or blanks: ("Cat", "cat")."""
+    """Yield pairs of names that differ only by case or blanks, or are the same whole number.
+
+    For example ("Cat", "cat"), ("1", "1.0") and ("01", "1").
+    """
     first: dict[str, str] = {}
     for name in names:
-        other = first.setdefault(" ".join(name.casefold().split()), name)
+        key = " ".join(name.casefold().split())
+        if number := _WHOLE.fullmatch(key):
+            key = f"{number[1]}{number[2]}"
+        other = first.setdefault(key, name)
         if other != name:
             yield other, name
 

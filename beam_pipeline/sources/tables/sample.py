@@ -17,6 +17,7 @@ from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,
     are_no_classes,
+    is_missing_number,
     is_stated,
     kind_of_json,
     kind_of_text,
@@ -177,7 +178,7 @@ class Sample:
         stated: Sequence[tuple[TableFile, Any]],
         kind_of: Callable[[Any], Kind | None],
     ) -> ColumnSample:
-        kinds = [_kind(value, kind_of) for _, value in stated]
+        stated, kinds = _without_missing(stated, [_kind(value, kind_of) for _, value in stated])
         forms = [_form(value, kind) for (_, value), kind in zip(stated, kinds, strict=True)]
         form = max(_FORMS, key=forms.count)  # in a tie, the first one
         is_usual = [each == form for each in forms]
@@ -228,7 +229,7 @@ def first_rows(table: Table) -> Batch:
         first = next((batch for batch in table.rows() if batch.lines), None)
     except RecordError as error:
         raise DataError(f"{table.file.path}: {error}") from error
-    return first.part(0, _ROWS) if first else Batch(columns={}, lines=())
+    return table.without_headers(first.part(0, _ROWS)) if first else Batch(columns={}, lines=())
 
 
 def split_folder(key: str) -> str | None:
@@ -257,6 +258,20 @@ def _is_there(path: str) -> bool:
         return storage.exists(path)
     except (PermissionError, ConfigError):  # such as an unsupported scheme
         return False
+
+
+def _without_missing(
+    stated: Sequence[tuple[TableFile, Any]], kinds: Sequence[Kind | None]
+) -> tuple[Sequence[tuple[TableFile, Any]], Sequence[Kind | None]]:
+    """Leave out words such as "NA" among numbers."""
+    are_values = [
+        not (kind is str and isinstance(value, str) and is_missing_number(value))
+        for (_, value), kind in zip(stated, kinds, strict=True)
+    ]
+    usual = {*itertools.compress(kinds, are_values)}
+    if all(are_values) or not usual or not usual <= {int, float}:
+        return stated, kinds
+    return [*itertools.compress(stated, are_values)], [*itertools.compress(kinds, are_values)]
 
 
 def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:

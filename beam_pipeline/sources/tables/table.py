@@ -279,8 +279,29 @@ class Table(abc.ABC):
             number += len(batch) + len(batch.bad)
             if number > MAX_ROWS:
                 check_rows("it", storage.size(self.file.path) or 0, number)
+            batch = self.without_headers(batch)
             self.cells.prepare(batch.columns, self.missing)
             yield batch
+
+    def without_headers(self, batch: Batch) -> Batch:
+        """Reject rows of texts that repeat the header, as in files that were joined."""
+        names = [name for name in batch.columns if name]
+        if self.is_typed or len(names) < 2 or names[0] not in batch.columns[names[0]]:
+            return batch
+        columns = [batch.columns[name] for name in names]
+        again = {
+            row
+            for row, values in enumerate(zip(*columns, strict=True))
+            if [*map(str.strip, values)] == names
+        }
+        bad = [BadRow(batch.lines[row], "repeats the header; remove the line") for row in again]
+        kept = [row for row in range(len(batch)) if row not in again]
+        return dataclasses.replace(
+            batch,
+            columns={name: [each[row] for row in kept] for name, each in batch.columns.items()},
+            lines=[batch.lines[row] for row in kept],
+            bad=[*batch.bad, *bad],
+        )
 
     @property
     def missing(self) -> str | None:

@@ -89,6 +89,11 @@ def test_splits_features_classes_rejects_and_changes():
             )
             for other in ("Cat", "cat ", "CAT")
         ),
+        (
+            tuple(image(f"{name}.jpg", name, name, "train") for name in ("1", "1.0", "01", "2")),
+            {},
+            "warning: 01 and 1 (and 1 more pairs) are two classes; rename one",
+        ),
         ((image("a.jpg", "1", "c" * 1_000_000, "train"),), {}, "1 class: cccc"),
         ((plain(größe=1),), {}, "feature größe: scalar int64, always 1"),
         ((plain(**{" ": 1}),), {}, "feature ' ': scalar int64, always 1"),

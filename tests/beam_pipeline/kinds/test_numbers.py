@@ -92,6 +92,7 @@ def test_lists_of_tables_are_counted_as_they_are_converted():
         (1700000061.5, "1700000061.5 is stored as 1700000000.0"),
         (-16777217, "-16777217 is stored as -16777216.0"),
         (1234567.89, "1234567.89 is stored as 1234567.9"),
+        (2**53 + 1, "9007199254740993 is stored as 9007199254740992.0"),
     ],
 )
 def test_describe(number, shown):

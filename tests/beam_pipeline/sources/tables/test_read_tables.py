@@ -207,6 +207,23 @@ def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows
     assert [each.source for each in rejects] == (["t.csv:2002"] if kind is int else [])
 
 
+def test_a_row_that_repeats_the_header_is_rejected(write, read_tables, caplog):
+    rows = "age,name\n1,a\n2,b\nage, name\n3,age\n"
+    elements = read_tables(ReadCsv(write("t.csv", rows)))
+    records = [each for each in elements if isinstance(each, Record)]
+    assert [record.features["age"] for record in records] == [1, 2, 3]
+    [reject] = [each for each in elements if isinstance(each, Rejected)]
+    assert (reject.source, reject.detail) == ("t.csv:4", "repeats the header; remove the line")
+    assert not caplog.messages
+
+
+def test_words_for_missing_numbers_do_not_hide_numbers_to_predict(write, read_tables):
+    """Among the first rows, from which roles follow."""
+    rows = "".join(f"{number},{number / 7}\n" for number in range(50))
+    records = read_tables(ReadCsv(write("t.csv", "x,target\n1,NA\n" + rows)))
+    assert {type(record.features["target"]) for record in records} == {float}
+
+
 @pytest.mark.parametrize(
     ("number", "expected"), [(None, [1, 3]), (-1, [1, -1, 3]), (0.5, [1, 0.5, 3])]
 )
