@@ -132,7 +132,7 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
 
 
 def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
-    """Return the identity of a split, for `continuing.check_same`."""
+    """Return the identity of a split, for `options.train.check_same`."""
     chosen = dataset.split(split)
     index = dataset.index(split)
     digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]

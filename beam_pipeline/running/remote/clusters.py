@@ -115,13 +115,18 @@ class PortableCluster(Cluster):
             self._portable.environment_type = "LOOPBACK"
         checks.check_environment(self._options)
         are_seen = is_here or self._portable.environment_type == "LOOPBACK"
-        checks.check_paths(output, inputs, are_seen, f"the job service at {self._endpoint}")
+        place = f"the job service at {self._endpoint}" if self._endpoint else self._spark_master
+        checks.check_paths(output, inputs, are_seen, place)
+
+    @property
+    def _spark_master(self) -> str:
+        master: str = self._options.view_as(SparkRunnerOptions).spark_master_url
+        return master
 
     def _is_here(self) -> bool:
         """Whether the job runs on this machine, according to its addresses."""
         if self._endpoint in ("", _EMBEDDED):
-            master = self._options.view_as(SparkRunnerOptions).spark_master_url
-            return runner_name(self._options) != "spark" or master.startswith("local")
+            return runner_name(self._options) != "spark" or self._spark_master.startswith("local")
         return checks.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
 
 

@@ -2,6 +2,7 @@
 
 import re
 import socket
+import sys
 import time
 
 import pytest
@@ -73,6 +74,18 @@ def test_an_output_that_no_worker_sees():
     )
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
         checks.check_paths("/not there/yet", [], False, runner)
+
+
+def test_a_cluster_of_spark_is_named_by_its_master():
+    beams = PipelineOptions(
+        [
+            *("--runner=SparkRunner", "--spark_master_url=spark://far:7077"),
+            *("--environment_type=PROCESS", f"--job_server_java_launcher={sys.executable}"),
+        ]
+    )
+    message = "which the workers of spark://far:7077 do not see; use a bucket"
+    with pytest.raises(ConfigError, match=message):
+        cluster_of(beams).prepare("/not there/yet", [])
 
 
 def test_a_bucket_that_is_not_there(bucket):
