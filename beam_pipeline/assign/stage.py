@@ -316,7 +316,7 @@ def num_buckets(counts: Iterable[int], at_least: int) -> int:
 def content_buckets(table: pa.Table, buckets: int) -> Int64s:
     """Return the bucket of each row's content: int64 [n]."""
     contents = columns.binaries(table, "content_digest")
-    first = contents.view(">u4").reshape(len(contents), -1)[:, 0].astype(np.uint64)
+    first = contents.view(">u4")[:: contents.itemsize // 4].astype(np.uint64)
     return (first * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 

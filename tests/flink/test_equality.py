@@ -36,3 +36,16 @@ def test_equal_bytes_spread_over_slots(
     assert sum(count > 0 for count in written) >= 3, written
     assert cluster.failures(job) == []
     shutil.rmtree(tmp_path / "there")
+
+
+def test_beams_options_for_stores_reach_the_workers(cluster, launch, people, bucket, monkeypatch):
+    """Functions carry no keys; the workers have no variables of this process."""
+    url, store = bucket
+    for name in store.environment():
+        monkeypatch.delenv(name)
+    keys = ("--s3_access_key_id=key", "--s3_secret_access_key=secret")
+    place = (f"--s3_endpoint_url={store.endpoint}", "--s3_region_name=us-east-1")
+    code, text = launch(people, f"{url}/out", "--name=data", *keys, *place).finish()
+    assert code == 0, text
+    assert [key for key in store.objects if key.endswith("/data/1.0.0/metadata.json")]
+    assert cluster.failures(cluster.jobs()[0]) == []

@@ -48,8 +48,9 @@ _NOISE = (
     *("Really ", "Waiting for grpc channel"),  # a job server starts
     # A job server ends while workers of this process are connected.
     *("Multiplexer hanging up", "Stream removed (Socket closed)"),
-    # The JobManager is lost; the launcher has a message for it.
+    # The JobManager is lost, or the job cancelled; the launcher has a message for it.
     *("java.net.ConnectException", "org.apache.flink.runtime.rest.util.RestClientException"),
+    "org.apache.flink.runtime.client.JobCancellationException",
 )
 _MAX_RECORD_BYTES = 1 << 20
 

@@ -142,6 +142,22 @@ def test_records_come_back_as_they_were_packed():
     assert unpacked.notes == record.notes
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        pytest.param(lambda empty: stage.content_buckets(empty, 4), id="content_buckets"),
+        pytest.param(lambda empty: list(stage.keys_of(empty, 4)), id="keys_of"),
+        pytest.param(lambda empty: list(columns.rows_by_split(empty)), id="rows_by_split"),
+        pytest.param(lambda empty: list(columns.chunks(empty, 9, 9)), id="chunks"),
+        pytest.param(lambda empty: columns.repeated([empty], "position"), id="repeated"),
+        pytest.param(lambda empty: columns.binaries(empty, "digest"), id="binaries"),
+    ],
+)
+def test_a_table_without_rows(result):
+    for empty in (columns.SCHEMA.empty_table(), table(3).slice(3), table(3).filter([False] * 3)):
+        assert len(result(empty)) == 0
+
+
 def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
     rows = table(4_000)
     buckets = stage.content_buckets(rows, 16)
