@@ -150,7 +150,7 @@ COMMANDS = {
         "path.",
     ),
     "show-batch": Described(
-        function="trainer.runs.recorder:show_batch",
+        function="trainer.runs.run_page:show_batch",
         options=ShowBatchConfig,
         summary="draw the first batch of a training",
         description="Draws the first batch as the model sees it, augmented, with boxes or maps on "

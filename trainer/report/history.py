@@ -13,10 +13,12 @@ Row = Mapping[str, float]
 
 # Metrics to show if the loss is the criterion; the first in a row is used.
 _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
-# Negligible relative difference of a loss.
+# Negligible difference, relative to a loss or to the range of a metric.
 _LITTLE = 0.01
 # Epochs, and multiples of a loss's noise, that exceed chance.
 _SEVERAL = 3
+# Fewest epochs that show a trend.
+_LEAST_TREND = 4
 _TIMES_NOISE = 2
 # Task metrics for which lower is better; for others higher is.
 _LOWER_IS_BETTER = ("loss", "mse", "mae")
@@ -86,21 +88,48 @@ def shown_metric(row: Row, metric: str) -> str:
     return next(leading, "loss") if metric == "loss" else metric
 
 
-def verdict(history: Sequence[Row], place: int, epochs: int, metric: str = "loss") -> str:
-    """Summarise the training in one sentence."""
-    best, last = history[place], len(history) - 1
-    where = "on validation" if "val_loss" in best else "on the training data, without validation"
-    name = shown_metric(best, metric)
-    value = value_of(best, name)
-    by = "" if name == metric else f" by the {metric}"
-    text = f"{name} {number_text(value)} {where}, best{by} at epoch {best['epoch']:.0f} of {epochs}"
-    if "val_loss" not in best or len(history) < 2:
-        return text
-    if place == last:
-        return f"{text}; it was still improving"
+def saved_place(history: Sequence[Row], best: Best) -> int:
+    """Return the index of model.keras's row: the best one, or the last one without validation."""
+    return best.place(history) if "val_loss" in history[-1] else len(history) - 1
+
+
+def verdict(history: Sequence[Row], best: Best, epochs: int) -> str:
+    """Summarise the training in one sentence about the model that is saved."""
+    place = saved_place(history, best)
+    row, last = history[place], history[-1]
+    name = shown_metric(row, best.metric)
+    value, at = number_text(value_of(row, name)), f"epoch {row['epoch']:.0f} of {epochs}"
+    if "val_loss" not in row:
+        return f"{name} {value} on the training data at {at}, without validation"
+    by = "" if name == best.metric else f" by the {best.metric}"
+    text = f"{name} {value} on validation, best{by} at {at}"
+    if row is not last:
+        text += f"; epoch {last['epoch']:.0f} has {number_text(value_of(last, name))}"
     if _over_fits(history, place):
         return f"{text}; overfitting since then: training loss falls, validation loss rises"
-    return f"{text}; no improvement since then"
+    if _still_improves(history, place, best):
+        return f"{text}; it was still improving"
+    return text if row is last else f"{text}; no improvement since then"
+
+
+def _still_improves(history: Sequence[Row], place: int, best: Best) -> bool:
+    """Whether the best row is in the last third of the epochs, whose trend is to the better.
+
+    The trend is a line fitted to the metric of at least four epochs. Its slope must exceed twice
+    its standard error, and its rise a hundredth of the metric's range in the run.
+    """
+    ranks = [best.rank(row) for row in history]  # lower is better
+    num = max(_LEAST_TREND, math.ceil(len(ranks) / 3))
+    recent = ranks[-num:]
+    if len(ranks) < num or place < len(ranks) - num or not all(map(math.isfinite, recent)):
+        return False
+    times = range(num)
+    slope, start = statistics.linear_regression(times, recent)
+    squares = sum((rank - start - slope * at) ** 2 for at, rank in zip(times, recent, strict=True))
+    error = math.sqrt(squares / (num - 2) / (num * (num**2 - 1) / 12))
+    finite = [rank for rank in ranks if math.isfinite(rank)]
+    least = _LITTLE * (max(finite) - min(finite))
+    return -slope > _TIMES_NOISE * error and -slope * (num - 1) > least
 
 
 def _over_fits(history: Sequence[Row], place: int) -> bool:

@@ -13,7 +13,7 @@ from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import number_text, shown
 from trainer.options.train import TrainConfig, options_that
-from trainer.report.history import Best, Row, curves, verdict
+from trainer.report.history import Best, Row, curves, saved_place
 
 # Separator in names of metrics by class, which are shown in a table.
 _BY_CLASS = "/"
@@ -35,9 +35,9 @@ class Sections:
 
     batch: Sequence[Pictured] = ()  # the first batch as the model saw it
     split: str = ""  # of the figures and examples
-    model: str = ""  # of the figures and examples
+    model: str = ""  # of the figures and examples, such as "model.keras of epoch 3"
+    awaited: str = ""  # a sentence on figures that are not computed yet
     data_report: str = ""  # URL relative to the page
-    baseline: str = ""  # comparison of the best result with a trivial guess
     figures: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # by section
     examples: Sequence[Pictured] = ()  # worst first
 
@@ -48,6 +48,7 @@ def html(
     history: Sequence[Row],
     best: Best,
     *,
+    sentence: str,
     task: str,
     facts: Sequence[str] = (),
     sections: Sections | None = None,
@@ -59,26 +60,26 @@ def html(
         options: Options of the training.
         history: Rows so far, at least one.
         best: Criterion of the best row.
+        sentence: How the training went.
         task: Name of the task.
         facts: Further facts for the head.
-        sections: Results of the last validation.
+        sections: Results of the saved model's validation.
     """
-    place, sections = best.place(history), sections or Sections()
-    how_it_went = verdict(history, place, options.epochs or 0, best.metric)
+    saved = history[saved_place(history, best)]["epoch"]
     of_training = {
         "title": shown(name),
         "task": task,
         "facts": facts,
         "command": command(options),
-        "best": history[place]["epoch"],
-        "verdict": "; ".join(filter(None, (how_it_went, sections.baseline))),
+        "saved": saved,
+        "verdict": sentence,
         "curves": [
-            chart(metric, lines, history[place]["epoch"], whole=True)
+            chart(metric, lines, saved, whole=True)
             for metric, lines in curves(history).items()
             if _BY_CLASS not in metric
         ],
     }
-    return _rendered(of_training, sections)
+    return _rendered(of_training, sections or Sections())
 
 
 def html_of_predictions(title: str, about: str, sentence: str, sections: Sections) -> str:
@@ -87,7 +88,7 @@ def html_of_predictions(title: str, about: str, sentence: str, sections: Section
 
 
 def _rendered(head: Mapping[str, Any], sections: Sections) -> str:
-    shown_fields = ("batch", "split", "model", "data_report", "examples")
+    shown_fields = ("batch", "split", "model", "awaited", "data_report", "examples")
     context = {
         **_NO_TRAINING,
         **head,

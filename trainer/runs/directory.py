@@ -249,14 +249,29 @@ class RunDirectory:
         require this package.
         """
         partial = file.with_name(f"partial-{file.name}")  # Keras chooses the format by the suffix
-        compiled, optimizer = model.compiled, getattr(model, "optimizer", None)
-        model.compiled, model.optimizer = False, None
-        try:
+        with _without_optimizer(model):
             model.save(partial)
-        finally:
-            model.compiled, model.optimizer = compiled, optimizer
         durable.sync(os.fspath(partial))
         durable.rename(os.fspath(partial), os.fspath(file))
+
+    def load_best_weights(self, model: keras.Model) -> None:
+        """Give the training's model the weights of model.keras; raises RunDamagedError."""
+        try:
+            with _without_optimizer(model):
+                model.load_weights(self.model)
+        except Exception as error:  # Keras raises various types for manipulated files
+            raise damaged(self.model, error) from error
+
+
+@contextlib.contextmanager
+def _without_optimizer(model: keras.Model) -> Iterator[None]:
+    """Context in which a model is saved and loaded without its optimizer and loss."""
+    compiled, optimizer = model.compiled, getattr(model, "optimizer", None)
+    model.compiled, model.optimizer = False, None
+    try:
+        yield
+    finally:
+        model.compiled, model.optimizer = compiled, optimizer
 
 
 def _rows(text: str) -> list[Row]:

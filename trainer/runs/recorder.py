@@ -1,46 +1,25 @@
-"""The work between steps: metrics, checkpoints, validation, history, report, callbacks, signals."""
+"""The work between steps: metrics, checkpoints, validation, history, callbacks, signals."""
 
 import contextlib
 import dataclasses
-import datetime
-import functools
 import math
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset import durable
-from tfrecord_dataset.format import example
-from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.shown_text import counted, shown
-from trainer.dataset import Dataset
+from tfrecord_dataset.shown_text import counted
 from trainer.errors import InterruptedRunError, RunDamagedError, TrainingDivergedError
-from trainer.options.commands import ShowBatchConfig
 from trainer.options.train import TrainConfig
 from trainer.progress import Pace, Progress, as_text, time_text
-from trainer.report import pictures
-from trainer.report.history import Best, best_of, shown_metric
-from trainer.report.page import Pictured, Sections, html
-from trainer.runs.choices import open_input
+from trainer.report.history import Best, saved_place
 from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.preparing import Prepared
-from trainer.tasks import Task
-from trainer.tasks.baselines import PREFIX, Baseline
-from trainer.tasks.figures import Accumulator, Example, Overlay
-from trainer.tasks.inputs.image import check_images
-from trainer.tasks.reading import evaluation_batches
-from trainer.tasks.targets.results import results_of
+from trainer.tasks.baselines import PREFIX
 from trainer.training.checkpoint import Checkpoints
-from trainer.training.evaluation import evaluator
 from trainer.training.hooks import TRAINING, overrides
 from trainer.training.loop import Done, Plan, metric_names
 from trainer.training.optimizers import averaged
@@ -141,6 +120,7 @@ class Recorder:
             [*self.callbacks], add_history=True, model=plan.model, **parameters
         )
         self._logs: dict[str, float] = {}  # of the last epoch, for callbacks
+        self._is_stopped = False  # by a callback, as in `Model.fit` after a step or epoch
 
     def restore(self) -> int:
         """Restore the newest checkpoint; return its step.
@@ -192,7 +172,7 @@ class Recorder:
     @property
     def is_done(self) -> bool:
         """Whether training is complete."""
-        if self.step >= self.last_step or self.plan.model.stop_training:
+        if self.step >= self.last_step or self._is_stopped:
             return True
         patience = self.options.early_stopping
         if patience is None or not self.history:
@@ -291,6 +271,7 @@ class Recorder:
         if not self._is_recorded:
             self._record_row()
         self._sums = [0.0] * len(self._names)
+        self._is_stopped = self.plan.model.stop_training
 
     @property
     def _epoch(self) -> int:
@@ -324,7 +305,7 @@ class Recorder:
         row |= {f"val_{name}": value for name, value in validation.items()}
         self.history.append(row)
         if self.run is not None:
-            if self.validate is None or self.best_place == len(self.history) - 1:
+            if saved_place(self.history, self.best) == len(self.history) - 1:
                 with averaged(self.plan.optimizer):
                     self.run.save_model(self.plan.model, self.run.model)
             # The row marks the validation as done, so it is written after the model.
@@ -361,208 +342,3 @@ def _diverged(step: int, loss: float, steps_per_epoch: int) -> TrainingDivergedE
         remedy = "no weight has changed yet: look for very large numbers in the records"
     epoch = (step - 1) // steps_per_epoch + 1
     return TrainingDivergedError(f"the loss of step {step} (epoch {epoch}) is {loss}; {remedy}")
-
-
-_MOST_OF_BATCH = 16
-_MOST_EXAMPLES = 24
-_TIMES_OF_DRAWING = 20
-
-
-class RunPage:
-    """Validates a run and draws its report, in at most a twentieth of the time."""
-
-    def __init__(self, prepared: Prepared, plan: Plan) -> None:
-        self._baseline: Baseline | None = None  # trivial baseline, set by the first validation
-        self._guessed: Row = {}
-        self._started = datetime.datetime.now().astimezone()
-        self._prepared = prepared
-        self._plan = plan
-        self._accumulators: Sequence[Accumulator] = ()
-        self._waiting: Sequence[Row] = ()
-        self._next_s = 0.0
-
-    @functools.cached_property
-    def _evaluate(self) -> Callable[..., Row]:
-        prepared, plan, split = self._prepared, self._plan, self._prepared.validation_split
-        assert split is not None
-        batches = functools.partial(
-            evaluation_batches,
-            plan.task,
-            prepared.dataset,
-            split,
-            batch_size=plan.batch_size,
-            cache=prepared.caches[1],
-        )
-        num_records = prepared.dataset.num_records(split)
-        return evaluator(
-            plan.task, plan.model, plan.strategy, batches, plan.batch_size, num_records
-        )
-
-    def validate(
-        self,
-        num_batches: int | None = None,
-        callbacks: keras.callbacks.CallbackList | None = None,
-    ) -> Row:
-        """Return loss and metrics of the plan's current model, and show them in the report.
-
-        With `num_batches`, evaluate only these batches and leave the report unchanged.
-        """
-        results = results_of(self._plan.task.goal)
-        accumulators = results.accumulators()
-        if num_batches:
-            return self._evaluate(num_batches, accumulators)
-        self._accumulators = accumulators
-        if self._baseline is not None:  # equal for all validations
-            return self._evaluate(None, accumulators, callbacks) | self._guessed
-        baseline = results.baseline()
-        result = self._evaluate(None, [*accumulators, baseline], callbacks)
-        self._baseline = baseline
-        self._guessed = {baseline.key: result[baseline.key]}
-        return result
-
-    def compare(self, row: Row, stated: str) -> None:
-        """Print the trivial baseline's score; the row's `stated` was printed before."""
-        if self._baseline is not None:
-            say_comparison(self._baseline, _validated(row), self._prepared.progress, stated)
-
-    @contextlib.contextmanager
-    def completed(self) -> Iterator[None]:
-        """Context of the training; at its end the report shows the last validation."""
-        try:
-            yield
-        finally:
-            if self._waiting:
-                self._write(self._waiting)
-
-    def draw(self, history: Sequence[Row]) -> None:
-        """Write the report, unless it was written recently."""
-        if (started := time.monotonic()) < self._next_s:
-            self._waiting = history
-            return
-        self._waiting = ()
-        self._write(history)
-        self._next_s = started + _TIMES_OF_DRAWING * (time.monotonic() - started)
-
-    def _write(self, history: Sequence[Row]) -> None:
-        """Write the report; an error does not end the training."""
-        prepared, task = self._prepared, self._plan.task
-        run, split = prepared.run, prepared.validation_split or ""
-        try:
-            best = best_of(prepared.config.best_by, history)
-            best_row = history[best.place(history)]
-            baseline = ""
-            if self._baseline is not None:
-                shown_value = shown_metric(best_row, best.metric)
-                baseline = self._baseline.compare(_validated(best_row), shown_value)
-            sections = dataclasses.replace(
-                sections_of(self._accumulators, task, prepared.dataset, split),
-                model=f"epoch {history[-1]['epoch']:.0f}",
-                batch=self._batch,
-                data_report=report_of(prepared.dataset, run.path),
-                baseline=baseline,
-            )
-            name, facts = run.path.absolute().name, [*self._facts()]
-            options = prepared.config
-            run.write_report(
-                html(name, options, history, best, task=task.name, facts=facts, sections=sections)
-            )
-        except Exception as error:  # a report must not end a training
-            name = type(error).__name__
-            prepared.progress.say(
-                f"warning: {run.report} is not drawn ({name}: {error}); training continues"
-            )
-
-    def _facts(self) -> Iterator[str]:
-        """Yield the facts of the report's header: model, data, date and duration."""
-        prepared, plan = self._prepared, self._plan
-        name = prepared.config.model_fn or prepared.config.model
-        yield f"{name}, {plan.model.count_params():,} parameters"
-        fingerprint = prepared.data["fingerprint"]
-        data = shown(prepared.config.data)
-        yield f"data {data}" + (f" ({fingerprint[:16]})" if fingerprint else "")
-        now = datetime.datetime.now().astimezone()
-        seconds = (now - self._started).total_seconds()
-        yield f"{now:%Y-%m-%d %H:%M}, after {time_text(seconds)}"
-
-    @functools.cached_property
-    def _batch(self) -> list[Pictured]:
-        """Read the first batch again: the training's own is on its devices."""
-        task = self._plan.task
-        if not task.images:
-            return []
-        batch = next(iter(self._plan.batches_from(0).take(1)))
-        return [
-            Pictured(pictures={"": pictures.picture(pixels, overlay)}, text=text)
-            for pixels, text, overlay in pictures.of_batch(task, batch, _MOST_OF_BATCH)
-        ]
-
-
-def report_of(dataset: Dataset, folder: Path) -> str:
-    """Return the URL of a local dataset's report, relative to `folder`; "" if none."""
-    report = Path(dataset.path, "report.html")
-    return quote(os.path.relpath(report, folder.absolute())) if report.exists() else ""
-
-
-def say_comparison(baseline: Baseline, result: Row, progress: Progress, stated: str = "") -> None:
-    """Print the trivial baseline's score; for arguments, see `Baseline.compare`."""
-    say = progress.say if baseline.is_beaten_by(result) else progress.warn
-    say(baseline.compare(result, stated))
-
-
-def _validated(row: Row) -> Row:
-    """Return a row's validation metrics, without the prefix of their names."""
-    return {name[4:]: value for name, value in row.items() if name.startswith("val_")}
-
-
-def sections_of(
-    accumulators: Sequence[Accumulator], task: Task, dataset: Dataset, split: str
-) -> Sections:
-    """Return the figures and examples that accumulators collected in a split."""
-    examples = [each for one in accumulators for each in one.examples()][:_MOST_EXAMPLES]
-    return Sections(
-        split=split,
-        figures={name: value for one in accumulators for name, value in one.figures().items()},
-        examples=[*_pictured(task, dataset, split, examples)],
-    )
-
-
-def _pictured(
-    task: Task, dataset: Dataset, split: str, examples: Sequence[Example]
-) -> Iterator[Pictured]:
-    """Yield examples with the first image of their records, as stored."""
-    if not examples:
-        return
-    index = dataset.index(split)
-    numbers = np.array([each.number for each in examples], np.int64)
-    if split in dataset.parts:
-        numbers = dataset.parts[split][numbers]
-    image = dataset.features[task.images[0].name] if task.images else None
-    keys = [] if image is None else [image.key, image.subkey("filename")]
-    for each, record in zip(examples, RecordReader(index).read(numbers), strict=True):
-        lists = example.lists(record, keys)
-        encoded, source = ([*lists.get(key, ("", ()))[1], b""][0] for key in keys or ("", ""))
-        name = shown(source.decode(errors="replace")) or f"{split} {each.number}"
-        overlays = each.overlays or {"": Overlay()}
-        pixels = pictures.opened(encoded) if encoded else None
-        drawn = {
-            title: pictures.picture(pixels, overlay)
-            for title, overlay in overlays.items()
-            if pixels is not None
-        }
-        yield Pictured(pictures=drawn, text=f"{name}: {each.text}")
-
-
-def show_batch(config: ShowBatchConfig) -> str:
-    """Draw the first batch of a training with these options; return the file's path.
-
-    Raises:
-        TrainerError: See the tree in errors.py.
-    """
-    opened = open_input(config, Progress(quiet=config.quiet))
-    check_images("show-batch", opened.task.inputs.values())
-    first = next(iter(opened.batches()))
-    batch = pictures.of_batch(opened.task, first, opened.config.global_batch)
-    durable.make_folders(os.fspath(Path(config.output).parent))
-    with durable.replacing(config.output, synced=False) as handle:
-        pictures.sheet(batch).save(handle, "PNG")
-    return config.output

@@ -7,14 +7,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.shown_text import counted, number_text
+from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.options.train import USUAL_LEARNING_RATE
-from trainer.report.history import best_by, value_of
+from trainer.report.history import best_by, saved_place
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare
-from trainer.runs.recorder import Recorder, RunPage
+from trainer.runs.recorder import Recorder
+from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
 from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints
@@ -57,15 +58,20 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
     if recorder.restore():
         for line in _continue(prepared, plan, recorder.step):
             progress.say(line)
-    with page.completed(), recorder.following():
-        if recorder.is_done:
-            progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
-        loop.run(plan, recorder)
-    with averaged(plan.optimizer):
-        if is_chief:
-            run.save_model(plan.model, run.last_model)
+    num_earlier = len(recorder.history)
+    with page.completed():
+        with recorder.following():
+            if recorder.is_done:
+                progress.say(f"all {config.epochs} epochs are finished; raise --epochs for more")
+            loop.run(plan, recorder)
+        with averaged(plan.optimizer):
+            if is_chief:
+                run.save_model(plan.model, run.last_model)
+        place = saved_place(recorder.history, recorder.best)
+        if recorder.validate is not None and place < num_earlier < len(recorder.history):
+            page.evaluate_model(recorder.history)
     _say_result(prepared, recorder, page)
-    return recorder.history[-1 if recorder.validate is None else recorder.best_place]
+    return recorder.history[place]
 
 
 def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
@@ -139,17 +145,11 @@ def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
 
 def _say_result(prepared: Prepared, recorder: Recorder, page: RunPage) -> None:
     run, history, progress = prepared.run, recorder.history, prepared.progress
-    if recorder.validate is None:
-        progress.say(f"model: {run.model}, the last one: it was not validated")
-    else:
-        best, metric = history[recorder.best_place], recorder.best.metric
-        best_value, last = value_of(best, metric), value_of(history[-1], metric)
-        then = f"; {run.last_model.name} of epoch {history[-1]['epoch']:g} has {number_text(last)}"
-        progress.say(
-            f"best: epoch {best['epoch']:g}, {metric} {number_text(best_value)} on "
-            f"{prepared.validation_split}{then if best is not history[-1] else ''}"
-        )
-        page.compare(best, metric)
-        progress.say(f"model: {run.model}")
+    how_it_went, compared = page.sentences(history)
+    progress.say(how_it_went)
+    if compared:
+        row = history[saved_place(history, recorder.best)]
+        (progress.say if page.beats_guess(row) else progress.warn)(compared)
+    progress.say(f"model: {run.model}{', the last one' if recorder.validate is None else ''}")
     if run.report.exists():
         progress.say(f"report: {run.report}")

@@ -22,11 +22,11 @@ from trainer.errors import ConfigError
 from trainer.options import parse_devices
 from trainer.options.commands import EvaluateConfig
 from trainer.progress import Progress, as_text
-from trainer.report.history import best_of
+from trainer.report.history import best_of, saved_place
 from trainer.report.page import html_of_predictions
 from trainer.runs.choices import of_run, open_given
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
-from trainer.runs.recorder import say_comparison, sections_of
+from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, models
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import keras_inputs
@@ -140,8 +140,8 @@ class Run:
 
 def row_of(history: Sequence[Row], which: str, best_by: str | None) -> Row:
     """Return the row of the "best" or the "last" model."""
-    is_best = which == "best" and "val_loss" in history[-1]
-    return history[best_of(best_by, history).place(history) if is_best else -1]
+    place = saved_place(history, best_of(best_by, history)) if which == "best" else -1
+    return history[place]
 
 
 def open_run(
@@ -213,14 +213,16 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     results = results_of(task.goal)
     accumulators, baseline = results.accumulators(), results.baseline()
     result = evaluate_split(accumulators=[*accumulators, baseline])
-    say_comparison(baseline, result, progress)
+    say = progress.say if baseline.is_beaten_by(result) else progress.warn
+    say(baseline.compare(result))
     if missing := baseline.missing:
         progress.warn(
             f"{split_name} has no records of {counted(len(missing), 'class')}, which its metrics "
             f"do not measure: {shorten(missing)}"
         )
     if config.report is not None:
-        title, about = f"Predictions of {task.target}", f"{run.file} on {config.data}"
+        epoch = f" of epoch {run.metrics['epoch']:.0f}" if run.metrics else ""
+        title, about = f"Predictions of {task.target}", f"{run.file}{epoch} on {config.data}"
         sections = sections_of(accumulators, task, dataset, split_name)
         page = html_of_predictions(title, about, as_text(result), sections)
         Path(config.report).write_text(page, encoding="utf-8")

@@ -19,7 +19,7 @@ def rows(losses, val_losses=None):
     return made
 
 
-NO_BETTER, OVER_FITS = "of 5; no improvement since then", "of 5; overfitting since then"
+LEAST, MOST = Best(), Best("accuracy", is_least=False)
 
 
 @pytest.mark.parametrize(
@@ -27,30 +27,64 @@ NO_BETTER, OVER_FITS = "of 5; no improvement since then", "of 5; overfitting sin
     [
         (
             *([3, 2, 1], [3, 2, 1]),
-            "accuracy 0.9 on validation, best by the loss at epoch 3 of 5; it was still",
+            "accuracy 0.9 on validation, best by the loss at epoch 3 of 9",
         ),
-        ([3, 2, 1], [3, 1, 2], f"best by the loss at epoch 2 {NO_BETTER}"),
-        ([3, 2, 2, 1, 0.5], [3, 1, 1.2, 1.5, 1.7], f"best by the loss at epoch 2 {OVER_FITS}"),
-        ([3, 2, 2, 2, 2], [3, 1, 1.2, 1.5, 1.7], f"best by the loss at epoch 2 {NO_BETTER}"),
-        ([3, 2, 1, 0.9, 0.8], [2, 1, 1.004, 1.006, 1.008], NO_BETTER),
-        ([5, 4, 3, 2, 1, 0.9], [1.1, 1, 1.2, 1, 1.3, 1.1], NO_BETTER),
-        ([3, 2, 1, 1, 1], [3, 1, 2, math.nan, 2], f"best by the loss at epoch 2 {NO_BETTER}"),
-        ([3, 2, 1], [3, 1, 1], f"best by the loss at epoch 2 {NO_BETTER}"),
-        ([3, 2], None, "loss 2 on the training data, without validation, best at epoch 2 of 5"),
-        ([math.nan], None, "loss nan"),
+        (
+            *([3, 2, 1], [3, 1, 2]),
+            "accuracy 0.9 on validation, best by the loss at epoch 2 of 9; epoch 3 has 0.8; "
+            "no improvement since then",
+        ),
+        (
+            *([3, 2, 2, 1, 0.5], [3, 1, 1.2, 1.5, 1.7]),
+            "accuracy 0.9 on validation, best by the loss at epoch 2 of 9; epoch 5 has 0.83; "
+            "overfitting since then: training loss falls, validation loss rises",
+        ),
+        ([3, 2], None, "loss 2 on the training data at epoch 2 of 9, without validation"),
+        ([2, 3], None, "loss 3 on the training data at epoch 2 of 9, without validation"),
+        ([math.nan], None, "loss nan on the training data at epoch 1 of 9, without validation"),
     ],
 )
-def test_verdicts(losses, val_losses, said):
-    least = val_losses or losses
-    place = least.index(min(least))
-    assert said in verdict(rows(losses, val_losses), place, 5)
+def test_the_sentence_is_about_the_saved_model(losses, val_losses, said):
+    assert verdict(rows(losses, val_losses), LEAST, 9) == said
+
+
+IMPROVING, NO_BETTER, OVER_FITS, NOTHING = (
+    *("it was still improving", "no improvement since then", "overfitting since then"),
+    "of 9",
+)
+
+
+@pytest.mark.parametrize(
+    ("losses", "val_losses", "said"),
+    [
+        pytest.param([4, 3, 2, 1], [4, 3, 2, 1], IMPROVING, id="a line"),
+        pytest.param([3, 2, 1], [3, 2, 1], NOTHING, id="too few epochs"),
+        pytest.param([9] * 9, [5, 4, 3, 2, 1, 1.1, 0.9, 1.1, 0.89], NOTHING, id="noise"),
+        pytest.param([9] * 9, [9, 5, 5, 5, 5, 4, 3.2, 1.8, 2], IMPROVING, id="a trend in noise"),
+        pytest.param([9] * 9, [9, 5, 1, 1, 1, 1, 0.999, 0.998, 0.997], NOTHING, id="negligible"),
+        pytest.param([9] * 9, [9, 1, 8, 8, 8, 5, 4, 3, 2], NO_BETTER, id="better only earlier"),
+        pytest.param([3, 2, 2, 2, 2], [3, 1, 1.2, 1.5, 1.7], NO_BETTER, id="not learning either"),
+        pytest.param([3, 2, 1, 0.9, 0.8], [2, 1, 1.004, 1.006, 1.008], NO_BETTER, id="flat"),
+        pytest.param([5, 4, 3, 2, 1, 0.9], [1.1, 1, 1.2, 1, 1.3, 1.1], NO_BETTER, id="noisy"),
+        pytest.param([3, 2, 1, 1, 1], [3, 1, 2, math.nan, 2], NO_BETTER, id="no number"),
+        pytest.param([3, 2, 1, 1], [4, 3, math.nan, 1], NOTHING, id="a last one after none"),
+        pytest.param([3, 2, 1], [3, 1, 1], NO_BETTER, id="equal"),
+        pytest.param([3, 2, 2, 1, 0.5], [3, 1, 1.2, 1.5, 1.7], OVER_FITS, id="overfitting"),
+    ],
+)
+def test_how_it_went(losses, val_losses, said):
+    history = rows(losses, val_losses)
+    for best in (LEAST, MOST):  # accuracy falls as the loss rises
+        assert said in verdict(history, best, 9).partition(" at epoch")[2]
+        assert (said in (IMPROVING, NOTHING)) == ("since then" not in verdict(history, best, 9))
+        assert (said == IMPROVING) == (IMPROVING in verdict(history, best, 9))
 
 
 def test_the_sentence_is_on_the_metric_that_tells_the_best():
     row = {"epoch": 1, "step": 3, "loss": 2.0, "val_loss": 2.0}
     history = [row | {"val_mAP": 0.1, "val_F1": 0.3}]
-    assert verdict(history, 0, 5).startswith("mAP 0.1 on validation")
-    assert verdict(history, 0, 5, "F1").startswith("F1 0.3 on validation")
+    assert verdict(history, LEAST, 5).startswith("mAP 0.1 on validation")
+    assert verdict(history, Best("F1", is_least=False), 5).startswith("F1 0.3 on validation")
 
 
 def test_curves_have_nothing_that_is_not_finite():
@@ -118,6 +152,7 @@ def test_names_of_others_are_escaped():
         TrainConfig(data="d", output="o", target=HOSTILE),
         rows([2, 1], [2, 1]),
         Best(),
+        sentence=HOSTILE,
         task="classification",
         sections=Sections(split=HOSTILE, examples=examples, figures={"classes": classes}),
     )

@@ -116,6 +116,7 @@ def train(recorder):
     [
         pytest.param(HOOKS, None, id="all"),
         *(pytest.param((name,), None, id=name) for name in ("on_batch_end", "on_test_batch_begin")),
+        pytest.param(HOOKS, ("on_epoch_begin", 0), id="stopped before a step"),
         pytest.param(HOOKS, ("on_train_batch_end", 1), id="stopped after a step"),
         pytest.param(HOOKS, ("on_epoch_end", 0), id="stopped after an epoch"),
     ],

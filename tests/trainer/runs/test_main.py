@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.commands import as_json, main
-from trainer.runs.recorder import report_of
+from trainer.runs.run_page import report_of
 
 STEPS = "--batch-size 8 --epochs 2 --steps-per-epoch 5 --learning-rate 0.01 --optimizer sgd"
 
@@ -78,7 +78,7 @@ def test_train_prints_the_best_metrics_and_says_the_rest_on_stderr(finished):
     (line,) = done.stdout.splitlines()
     best = max(rows_of(run), key=lambda row: (row["val_accuracy"], -row["val_loss"]))
     assert json.loads(line) == best
-    assert f"best: epoch {best['epoch']:g}, accuracy" in done.stderr
+    assert f" on validation, best at epoch {best['epoch']:g} of 2" in done.stderr
     assert "\nalways guessing " in done.stderr
     assert "val_baseline" not in done.stderr
     assert "task classification: from image (image) to label (class_label)" in done.stderr

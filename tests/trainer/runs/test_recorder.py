@@ -1,8 +1,7 @@
-"""Work between steps: checkpoints, validation, history, report."""
+"""Work between steps: checkpoints, validation, history."""
 
 import os
 import signal
-import types
 
 import keras
 import numpy as np
@@ -13,7 +12,6 @@ from tiers import first_quick
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
 from trainer.report.history import Best
-from trainer.runs import recorder
 from trainer.runs.directory import RunDirectory
 from trainer.runs.recorder import Recorder
 from trainer.training.checkpoint import Checkpoints
@@ -166,21 +164,3 @@ def test_a_signal_saves_the_run(make_recorder):
 
     assert make_recorder()[1].step == 2
     assert signal.getsignal(signal.SIGTERM) is handler
-
-
-def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation(monkeypatch):
-    clock, drawn, history = [0], [], []
-
-    def write(page, rows):
-        drawn.append(len(rows))
-        clock[0] += 1
-
-    monkeypatch.setattr(recorder.RunPage, "_write", write)
-    monkeypatch.setattr(recorder, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
-    page = recorder.RunPage(None, None)
-    with page.completed():
-        for _ in range(30):
-            clock[0] += 1
-            history.append({})
-            page.draw(history)
-    assert drawn == [1, 20, 30]

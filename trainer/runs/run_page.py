@@ -1,0 +1,267 @@
+"""The page of a run, `report.html`: its validations, its figures, and when it is drawn."""
+
+import contextlib
+import dataclasses
+import datetime
+import functools
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import keras
+import numpy as np
+
+from tfrecord_dataset import durable
+from tfrecord_dataset.format import example
+from tfrecord_dataset.records.reader import RecordReader
+from tfrecord_dataset.shown_text import shown
+from trainer.dataset import Dataset
+from trainer.options.commands import ShowBatchConfig
+from trainer.progress import Progress, time_text
+from trainer.report import pictures
+from trainer.report.history import best_of, saved_place, shown_metric, verdict
+from trainer.report.page import Pictured, Sections, html
+from trainer.runs.choices import open_input
+from trainer.runs.directory import Row
+from trainer.runs.preparing import Prepared
+from trainer.tasks import Task
+from trainer.tasks.baselines import Baseline
+from trainer.tasks.figures import Accumulator, Example, Overlay
+from trainer.tasks.inputs.image import check_images
+from trainer.tasks.reading import evaluation_batches
+from trainer.tasks.targets.results import results_of
+from trainer.training.evaluation import evaluator
+from trainer.training.loop import Plan
+
+_MOST_OF_BATCH = 16
+_MOST_EXAMPLES = 24
+_TIMES_OF_DRAWING = 20
+
+
+class RunPage:
+    """Validates a run and draws its report, in at most a twentieth of the time.
+
+    The figures of the report are those of model.keras: of the best validation, or, if an earlier
+    process made it, of an evaluation at the end.
+    """
+
+    def __init__(self, prepared: Prepared, plan: Plan) -> None:
+        self._baseline: Baseline | None = None  # trivial baseline, set by the first validation
+        self._guessed: Row = {}
+        self._started = datetime.datetime.now().astimezone()
+        self._prepared = prepared
+        self._plan = plan
+        self._latest: Sequence[Accumulator] = ()  # of the last validation
+        self._figures: Sequence[Accumulator] = ()  # of model.keras
+        self._waiting: Sequence[Row] = ()
+        self._next_s = 0.0
+
+    @functools.cached_property
+    def _evaluate(self) -> Callable[..., Row]:
+        prepared, plan, split = self._prepared, self._plan, self._prepared.validation_split
+        assert split is not None
+        batches = functools.partial(
+            evaluation_batches,
+            plan.task,
+            prepared.dataset,
+            split,
+            batch_size=plan.batch_size,
+            cache=prepared.caches[1],
+        )
+        num_records = prepared.dataset.num_records(split)
+        return evaluator(
+            plan.task, plan.model, plan.strategy, batches, plan.batch_size, num_records
+        )
+
+    def validate(
+        self,
+        num_batches: int | None = None,
+        callbacks: keras.callbacks.CallbackList | None = None,
+    ) -> Row:
+        """Return loss and metrics of the plan's current model, for the report if it is the best.
+
+        With `num_batches`, evaluate only these batches and leave the report unchanged.
+        """
+        results = results_of(self._plan.task.goal)
+        accumulators = results.accumulators()
+        if num_batches:
+            return self._evaluate(num_batches, accumulators)
+        self._latest = accumulators
+        if self._baseline is not None:  # equal for all validations
+            return self._evaluate(None, accumulators, callbacks) | self._guessed
+        baseline = results.baseline()
+        result = self._evaluate(None, [*accumulators, baseline], callbacks)
+        self._baseline = baseline
+        self._guessed = {baseline.key: result[baseline.key]}
+        return result
+
+    def sentences(self, history: Sequence[Row]) -> tuple[str, str]:
+        """Return how the training went, and how its model compares with a trivial guess."""
+        config = self._prepared.config
+        best = best_of(config.best_by, history)
+        row = history[saved_place(history, best)]
+        compared = ""
+        if self._baseline is not None:
+            compared = self._baseline.compare(_validated(row), shown_metric(row, best.metric))
+        return verdict(history, best, config.epochs or 0), compared
+
+    def beats_guess(self, row: Row) -> bool:
+        """Whether a row's validation is better than the trivial guess."""
+        return self._baseline is None or self._baseline.is_beaten_by(_validated(row))
+
+    @contextlib.contextmanager
+    def completed(self) -> Iterator[None]:
+        """Context of the training; at its end the report shows the last validation."""
+        try:
+            yield
+        finally:
+            if self._waiting:
+                self._write(self._waiting)
+
+    def evaluate_model(self, history: Sequence[Row]) -> None:
+        """Evaluate model.keras for the figures; the plan's model has its weights afterwards.
+
+        Several workers call this together.
+        """
+        self._prepared.run.load_best_weights(self._plan.model)
+        self.validate()
+        self._figures = self._latest
+        self._waiting = history
+
+    def draw(self, history: Sequence[Row]) -> None:
+        """Write the report, unless it was written recently; the last row was just validated."""
+        best = best_of(self._prepared.config.best_by, history)
+        if saved_place(history, best) == len(history) - 1:
+            self._figures = self._latest
+        if (started := time.monotonic()) < self._next_s:
+            self._waiting = history
+            return
+        self._waiting = ()
+        self._write(history)
+        self._next_s = started + _TIMES_OF_DRAWING * (time.monotonic() - started)
+
+    def _write(self, history: Sequence[Row]) -> None:
+        """Write the report; an error does not end the training."""
+        run, task = self._prepared.run, self._plan.task
+        try:
+            page = html(
+                run.path.absolute().name,
+                self._prepared.config,
+                history,
+                best_of(self._prepared.config.best_by, history),
+                sentence="; ".join(filter(None, self.sentences(history))),
+                task=task.name,
+                facts=[*self._facts()],
+                sections=self._sections(history),
+            )
+            run.write_report(page)
+        except Exception as error:  # a report must not end a training
+            name = type(error).__name__
+            self._prepared.progress.say(
+                f"warning: {run.report} is not drawn ({name}: {error}); training continues"
+            )
+
+    def _sections(self, history: Sequence[Row]) -> Sections:
+        prepared = self._prepared
+        best = best_of(prepared.config.best_by, history)
+        epoch = f"{history[saved_place(history, best)]['epoch']:.0f}"
+        split = prepared.validation_split or ""
+        awaited = f"The figures of epoch {epoch} follow when the training ends."
+        return dataclasses.replace(
+            sections_of(self._figures, self._plan.task, prepared.dataset, split),
+            model=f"{prepared.run.model.name} of epoch {epoch}",
+            batch=self._batch,
+            data_report=report_of(prepared.dataset, prepared.run.path),
+            awaited=awaited if split and not self._figures else "",
+        )
+
+    def _facts(self) -> Iterator[str]:
+        """Yield the facts of the report's header: model, data, date and duration."""
+        prepared, plan = self._prepared, self._plan
+        name = prepared.config.model_fn or prepared.config.model
+        yield f"{name}, {plan.model.count_params():,} parameters"
+        fingerprint = prepared.data["fingerprint"]
+        data = shown(prepared.config.data)
+        yield f"data {data}" + (f" ({fingerprint[:16]})" if fingerprint else "")
+        now = datetime.datetime.now().astimezone()
+        seconds = (now - self._started).total_seconds()
+        yield f"{now:%Y-%m-%d %H:%M}, after {time_text(seconds)}"
+
+    @functools.cached_property
+    def _batch(self) -> list[Pictured]:
+        """Read the first batch again: the training's own is on its devices."""
+        task = self._plan.task
+        if not task.images:
+            return []
+        batch = next(iter(self._plan.batches_from(0).take(1)))
+        return [
+            Pictured(pictures={"": pictures.picture(pixels, overlay)}, text=text)
+            for pixels, text, overlay in pictures.of_batch(task, batch, _MOST_OF_BATCH)
+        ]
+
+
+def report_of(dataset: Dataset, folder: Path) -> str:
+    """Return the URL of a local dataset's report, relative to `folder`; "" if none."""
+    report = Path(dataset.path, "report.html")
+    return quote(os.path.relpath(report, folder.absolute())) if report.exists() else ""
+
+
+def _validated(row: Row) -> Row:
+    """Return a row's validation metrics, without the prefix of their names."""
+    return {name[4:]: value for name, value in row.items() if name.startswith("val_")}
+
+
+def sections_of(
+    accumulators: Sequence[Accumulator], task: Task, dataset: Dataset, split: str
+) -> Sections:
+    """Return the figures and examples that accumulators collected in a split."""
+    examples = [each for one in accumulators for each in one.examples()][:_MOST_EXAMPLES]
+    return Sections(
+        split=split,
+        figures={name: value for one in accumulators for name, value in one.figures().items()},
+        examples=[*_pictured(task, dataset, split, examples)],
+    )
+
+
+def _pictured(
+    task: Task, dataset: Dataset, split: str, examples: Sequence[Example]
+) -> Iterator[Pictured]:
+    """Yield examples with the first image of their records, as stored."""
+    if not examples:
+        return
+    index = dataset.index(split)
+    numbers = np.array([each.number for each in examples], np.int64)
+    if split in dataset.parts:
+        numbers = dataset.parts[split][numbers]
+    image = dataset.features[task.images[0].name] if task.images else None
+    keys = [] if image is None else [image.key, image.subkey("filename")]
+    for each, record in zip(examples, RecordReader(index).read(numbers), strict=True):
+        lists = example.lists(record, keys)
+        encoded, source = ([*lists.get(key, ("", ()))[1], b""][0] for key in keys or ("", ""))
+        name = shown(source.decode(errors="replace")) or f"{split} {each.number}"
+        overlays = each.overlays or {"": Overlay()}
+        pixels = pictures.opened(encoded) if encoded else None
+        drawn = {
+            title: pictures.picture(pixels, overlay)
+            for title, overlay in overlays.items()
+            if pixels is not None
+        }
+        yield Pictured(pictures=drawn, text=f"{name}: {each.text}")
+
+
+def show_batch(config: ShowBatchConfig) -> str:
+    """Draw the first batch of a training with these options; return the file's path.
+
+    Raises:
+        TrainerError: See the tree in errors.py.
+    """
+    opened = open_input(config, Progress(quiet=config.quiet))
+    check_images("show-batch", opened.task.inputs.values())
+    first = next(iter(opened.batches()))
+    batch = pictures.of_batch(opened.task, first, opened.config.global_batch)
+    durable.make_folders(os.fspath(Path(config.output).parent))
+    with durable.replacing(config.output, synced=False) as handle:
+        pictures.sheet(batch).save(handle, "PNG")
+    return config.output
