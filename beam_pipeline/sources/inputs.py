@@ -22,6 +22,7 @@ from beam_pipeline.sources.paths import input_folder, parent
 from beam_pipeline.sources.questions import open_question
 from beam_pipeline.sources.registry import OWN, layout_named, layouts
 from beam_pipeline.sources.splits import SplitList, WithSplits
+from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import Ignored, Tree, shown
 from beam_pipeline.sources.unread import AccountForFiles, format_problem
 from tfrecord_dataset.options import all_options
@@ -39,6 +40,7 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
     Raises:
         ConfigError: The input is missing, or neither the named layout nor any other reads it.
     """
+    FileIndex.forget()
     if config.layout != AUTO:
         _check_options(config, layout_named(config.layout))
     if not config.input:

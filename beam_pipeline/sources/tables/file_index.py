@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,6 +14,9 @@ from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 # Files of one name that are compared if none of them is in the folder that is named.
 _MOST_ALIKE = 1000
+_LOG = logging.getLogger(__name__)
+# Files of a folder that names are looked up in, at 1,000 per request of a store.
+_MOST_FILES = 2_000_000
 _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
 
 
@@ -47,12 +51,17 @@ class FileIndex:
         self._is_one_folder = len(homes) == 1
 
     @classmethod
-    @functools.lru_cache(maxsize=4)
     def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
-        """Index the images, audio and arrays below a folder, once per process."""
-        found = storage.list_names(root) if storage.is_directory(root) else ()
-        keys = (joined(folder, name) for folder, names in found for name in names)
-        return cls(key for key in keys if media_kind(key) and not ignored(key))
+        """Index the images, audio and arrays below a folder, once per build (`forget`).
+
+        The index of a folder of too many files is empty, with a warning.
+        """
+        return _index_of(root, ignored)
+
+    @staticmethod
+    def forget() -> None:
+        """Forget the indexes of an earlier build in this process, whose files may have changed."""
+        _index_of.cache_clear()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -104,6 +113,23 @@ class FileIndex:
         return [
             key for key in nearest if not splits or splits >= set(filter(is_split, key.split("/")))
         ]
+
+
+@functools.lru_cache(maxsize=4)
+def _index_of(root: str, ignored: Ignored) -> FileIndex:
+    keys, number = list[str](), 0
+    for folder, names in storage.list_names(root) if storage.is_directory(root) else ():
+        number += len(names)
+        if number > _MOST_FILES:
+            _LOG.warning(
+                "%s has over %s files, so names are not looked up in it; pass --image-root FOLDER, "
+                "the folder of the named files",
+                *(root, f"{_MOST_FILES:,}"),
+            )
+            return FileIndex(())
+        paths = (joined(folder, name) for name in names)
+        keys += (key for key in paths if media_kind(key) and not ignored(key))
+    return FileIndex(keys)
 
 
 def _normal(name: str) -> str:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import re
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,8 @@ from tfrecord_dataset.format.feature import Feature
 _OF_ROLES = frozenset(
     {*known.BOXES, *known.IMAGE, *known.AUDIO, *known.SPLIT, *known.LABELS.of_record}
 )
+_LONGEST_NAME = 255
+_FRACTION = re.compile(r"[-+]?\d*\.\d*([eE][-+]?\d+)?")
 # Minimum share of values that must match files: of any column, of one named after ids or files, and
 # of names with a suffix.
 _SHARE, _SHARE_OF_IDS, _SHARE_OF_NAMES = 0.9, 0.1, 0.5
@@ -861,28 +864,43 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
 
 def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names | None:
     """Return the column of a table that names the most files below the input."""
+    rows = [row.values for row in sample.rows if row.file == table.file]
+    columns = {
+        name: distinct
+        for name in dict.fromkeys(itertools.chain(*rows))
+        if name not in left_out and lowered(name) not in known.LABELS.lists_of_record
+        if (distinct := _possible_names(name, [row.get(name) for row in rows]))
+    }
+    if not columns:
+        return None  # the folder, which may be a whole bucket, is not listed
     index = FileIndex.of(table.file.root, table.file.ignored)
-    rows = [row.values for row in sample.rows if row.file == table.file] if index else []
     found = []
-    for name in dict.fromkeys(itertools.chain(*rows)):
-        if name in left_out or lowered(name) in known.LABELS.lists_of_record:
-            continue
-        values = (row.get(name) for row in rows)
-        texts = (str(each).strip() for each in values if isinstance(each, str | int))
-        stated = [*filter(None, texts)]
-        distinct = sorted(set(stated))
+    for name, distinct in columns.items():
         has_suffixes = any(map(media_kind, distinct))
-        is_usual = _is_id(name) or lowered(name) in (*known.IMAGE, *known.AUDIO) or has_suffixes
-        if len(distinct) < len(stated) and not is_usual:
-            continue  # numbers of rooms, or kinds, may match names of files by chance
         matches = [index.matches(value, table.file.near) for value in distinct]
         there = [each for each in matches if each]
-        least = _SHARE_OF_NAMES if has_suffixes else _SHARE_OF_IDS if is_usual else _SHARE
+        least = _SHARE_OF_NAMES if has_suffixes else _SHARE_OF_IDS if _is_of_files(name) else _SHARE
         if there and len(there) >= least * len(matches):
             kind = Counter(media_kind(each[0]) for each in there).most_common(1)[0][0]
             unclear = next((each for each in there if each[1:]), ())
             found.append(_Names(len(there), has_suffixes, name, kind, unclear))
     return max(found, key=lambda each: each[:2], default=None)
+
+
+def _possible_names(column: str, values: Sequence[Any]) -> Sequence[str]:
+    """Return the distinct values of a column that may name files; none if it cannot."""
+    texts = (str(each).strip() for each in values if isinstance(each, str | int))
+    stated = [*filter(None, texts)]
+    distinct = sorted(set(stated))
+    if any(map(media_kind, distinct)) or _is_of_files(column):
+        return distinct
+    # Numbers of rooms, or kinds, may match names of files by chance; fractions and texts do not.
+    are_unlike = len(distinct) < len(stated) or any(len(each) > _LONGEST_NAME for each in distinct)
+    return [] if are_unlike or all(map(_FRACTION.fullmatch, distinct)) else distinct
+
+
+def _is_of_files(column: str) -> bool:
+    return _is_id(column) or lowered(column) in (*known.IMAGE, *known.AUDIO)
 
 
 def _files_understood(sample: Sample) -> Iterator[tuple[str, str]]:

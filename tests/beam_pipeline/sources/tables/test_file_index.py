@@ -1,5 +1,9 @@
-import pytest
+from pathlib import Path
 
+import pytest
+from cases.reading import records_of
+
+from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import Ignored
 
@@ -46,3 +50,58 @@ def test_a_name_that_thousands_of_folders_have_is_looked_up_by_its_folder():
     index = FileIndex(f"scene_{number}/rgb.png" for number in range(20_000))
     for number in range(20_000):  # takes minutes if every pair is compared
         assert index.find(f"/data/scene_{number}/rgb.png") == f"scene_{number}/rgb.png"
+
+
+@pytest.fixture
+def listed(bucket):
+    """Read a table next to many images on a store; return its records and the requests to list."""
+    url, store = bucket
+    for number in range(2500):  # three answers of the store
+        store.put(f"{url}/images/{number % 40}/{number}.jpg", b"x")
+
+    def read(rows, **options):
+        store.put(f"{url}/rows.csv", rows.encode())
+        store.forget()
+        records = records_of(f"{url}/rows.csv", **options)
+        return records, store.calls["list"]
+
+    return read
+
+
+IDS = "id,label\n" + "".join(f"{number},cat\n" for number in range(50))
+
+
+def test_only_a_table_whose_column_may_name_files_lists_its_folder(listed):
+    measures = "".join(f"{number}.25,{number % 7},cat\n" for number in range(50))
+    _, of_measures = listed(f"height,room,label\n{measures}")
+    _, of_given = listed(IDS, ignore_columns=("id",))
+    records, of_ids = listed(IDS)
+    assert records[0].key == "images/0/0.jpg"
+    assert of_given == of_measures
+    assert of_ids - of_measures in (3, 4)  # the listing once, and whether the folder is there
+
+
+def test_a_folder_of_too_many_files_is_not_indexed_and_named(listed, monkeypatch, caplog):
+    monkeypatch.setattr(file_index, "_MOST_FILES", 1500)
+    records, _ = listed(IDS)
+    assert records[0].features.keys() == {"id", "label"}
+    [message] = [each for each in caplog.messages if "looked up" in each]
+    assert "has over 1,500 files" in message
+    assert "pass --image-root FOLDER" in message
+
+
+def test_the_remedy_for_too_many_files_can_be_typed(bucket, listed, monkeypatch):
+    monkeypatch.setattr(file_index, "_MOST_FILES", 1500)
+    rows = "id,label\n" + "".join(f"{number},cat\n" for number in range(0, 2500, 40))
+    records, _ = listed(rows, image_root=f"{bucket[0]}/images/0")
+    assert records[0].key == "0.jpg"
+    assert len(records) == 63
+
+
+def test_another_build_of_the_process_sees_new_files(make_tree):
+    rows = "id,label\n" + "".join(f"{number},cat\n" for number in range(20))
+    root = make_tree({"rows.csv": rows} | {f"images/{number}.jpg": "x" for number in range(19)})
+    path = Path(root, "images", "19.jpg")
+    assert "19" in {record.key for record in records_of(root)}
+    path.touch()
+    assert "images/19.jpg" in {record.key for record in records_of(root)}
