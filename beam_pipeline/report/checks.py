@@ -37,10 +37,15 @@ def checks(metadata: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
         yield from duplicate_checks(metadata)
     yield _splits(figures["splits"])
     for each in map(_with_short_names, figures["classes"]):
-        yield from _classes(each, figures["splits"])
+        where = "" if each["exact"] else f" in {figures['sample']}"
+        yield from _classes(each, figures["splits"], where)
         yield from _labels(each, figures)
     for each in figures["objects"]:
-        yield _empty(each, figures["sampled"])
+        if "duplicates" in metadata:
+            number = sum(metadata.get("without_boxes", {}).values())
+            yield _empty(number, total, f"all {total:,} images")
+        else:
+            yield _empty(each["empty"], figures["sampled"], figures["sample"])
     for each in figures["numbers"]:
         if number := sum(row["missing"] or 0 for row in each["splits"]):
             text = f"{each['feature']!r} has none in {number:,} of {total:,} records"
@@ -83,7 +88,8 @@ def _changes(changes: Mapping[str, int]) -> Check:
 
 def duplicate_checks(metadata: Mapping[str, Any]) -> Iterator[Check]:
     """Yield the checks of equal and similar records."""
-    yield from _duplicates(metadata.get("duplicates") or {})
+    if "duplicates" in metadata:  # `adopt` looks for none
+        yield from _duplicates(metadata["duplicates"])
     yield from _near_duplicates(metadata.get("near_duplicates"))
 
 
@@ -142,16 +148,17 @@ def _splits(splits: Any) -> Check:
     return Check("green", "splits", named, "", "splits")
 
 
-def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
+def _classes(classes: Mapping[str, Any], splits: Any, where: str) -> Iterator[Check]:
+    """Check the classes' counts; `where` is " in a sample of 60 records" unless they are of all."""
     rows = classes["rows"]
     there = [row for row in rows if row["total"]]
     name = f"classes of {classes['feature']!r}"
     if len(there) < 2:
         text = f"only {there[0]['name']!r} occurs" if there else "no record has one"
-        yield Check("red", name, text, "add records of another class", "classes")
+        yield Check("red", name, text + where, "add records of another class", "classes")
         return
     if unused := [row["name"] for row in rows if not row["total"]]:
-        text = f"{count_classes(unused)} without a record: {_some(unused)}"
+        text = f"{count_classes(unused)} without a record{where}: {_some(unused)}"
         yield Check("amber", name, text, "leave them out of --classes, or add records", "classes")
     missing = [
         f"{row['name']} in {split['name']}"
@@ -165,14 +172,14 @@ def _classes(classes: Mapping[str, Any], splits: Any) -> Iterator[Check]:
     most, least = there[0], there[-1]
     ratio = most["total"] / least["total"]
     if ratio > _IMBALANCE or least["total"] < _RARE:
-        text = f"{most['name']} {most['total']:,} times, {least['name']} {least['total']:,} times"
+        counts = f"{most['name']} {most['total']:,} times, {least['name']} {least['total']:,} times"
         remedy = "pass --class-weights balanced to the training"
-        yield Check("amber", "imbalance", text, remedy, "classes")
+        yield Check("amber", "imbalance", counts + where, remedy, "classes")
     else:
         spread = f"{most['total']:,}"
         if least["total"] < most["total"]:
             spread = f"{least['total']:,} to {spread}"
-        text = f"{count_classes(there)}, each {spread} times"
+        text = f"{count_classes(there)}, each {spread} times{where}"
         yield Check("green", name, text, "", "classes")
 
 
@@ -182,7 +189,7 @@ def _labels(classes: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
         return
     name = f"labels of {classes['feature']!r}"
     if number := classes["without"]:
-        text = f"{number:,} of {figures['sampled']:,} sampled records have none"
+        text = f"{number:,} of {figures['sample']} have none"
         yield Check("amber", name, text, "label them, or leave them out with --ignore", "classes")
     if not classes["exact"]:
         return
@@ -203,11 +210,11 @@ def _labels(classes: Mapping[str, Any], figures: Mapping[str, Any]) -> Iterator[
             yield Check("amber", "drift", text, "draw the splits at random", "classes")
 
 
-def _empty(objects: Mapping[str, Any], sampled: int) -> Check:
-    share = objects["empty"] / max(1, sampled)
-    text = f"{objects['empty']:,} of {sampled:,} sampled images have none"
+def _empty(empty: int, number: int, where: str) -> Check:
+    share = empty / max(1, number)
+    text = f"{empty:,} of {where} have none"
     if not share:
-        return Check("green", "objects", f"in each of {sampled:,} sampled images", "", "objects")
+        return Check("green", "objects", f"in each of {where}", "", "objects")
     if share > 0.5:
         return Check("amber", "objects", text, "check that their annotations exist", "objects")
     return Check("green", "objects", text, "", "objects")

@@ -13,6 +13,7 @@ from beam_pipeline.report.drawing import class_names
 from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.records.contents import Contents
+from tfrecord_dataset.shown_text import counted
 
 # Kinds with classes.
 LABELLED = ("class_label", "boxes")
@@ -28,6 +29,7 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
     """Compute all figures as JSON values."""
     stated: Statistics = {split: dataset.statistics(split) for split in dataset.splits}
     features = list(dataset.features.values())
+    num_records = sum(map(dataset.num_records, dataset.splits))
     return {
         "splits": [
             {
@@ -46,7 +48,13 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
         "texts": [texts(one, records) for one in features if one.kind == "text"],
         "sequences": [sequences(one, records) for one in features if one.kind == "sequence"],
         "sampled": len(records),
+        "sample": sample_in_words(len(records), num_records),
     }
+
+
+def sample_in_words(sampled: int, num_records: int) -> str:
+    """Return "all 60 records", or "a sample of 60 records" if there are more."""
+    return f"{'all' if sampled == num_records else 'a sample of'} {counted(sampled, 'record')}"
 
 
 def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) -> dict[str, Any]:

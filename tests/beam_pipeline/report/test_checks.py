@@ -42,7 +42,7 @@ def findings(rows, *, without=0, of_objects=False):
     named = zip(("train", "test"), sizes, strict=True)
     figures = {
         "splits": [{"name": name, "records": size} for name, size in named],
-        "classes": [classes], "objects": [], "numbers": [], "sampled": 60,
+        "classes": [classes], "objects": [], "numbers": [], "sample": "a sample of 60 records",
     }  # fmt: skip
     return [check.text for check in checks({}, figures) if check.level != "green"]
 
@@ -53,3 +53,28 @@ def test_mixes_of_classes():
         "test has another class distribution: cat is 90% of it, and 58% of all"
     ]
     assert findings({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({}, "3 of a sample of 60 records have none"),
+        (
+            {"duplicates": {}, "without_boxes": {"train": 90, "test": 1}},
+            "91 of all 1,000 images have none",
+        ),
+        ({"duplicates": {}}, "in each of all 1,000 images"),
+    ],
+)
+def test_counts_say_whether_they_are_of_all_records(metadata, expected):
+    boxes = {"feature": "boxes", "of_objects": True, "exact": False, "rows": [
+        {"name": "cat", "total": 50, "splits": [50]}, {"name": "dog", "total": 40, "splits": [40]}
+    ]}  # fmt: skip
+    figures = {
+        "splits": [{"name": "train", "records": 1000}], "classes": [boxes], "numbers": [],
+        "objects": [{"empty": 3}], "sampled": 60, "sample": "a sample of 60 records",
+    }  # fmt: skip
+    texts = [check.text for check in checks(metadata, figures)]
+    assert expected in texts
+    assert "2 classes, each 40 to 50 times in a sample of 60 records" in texts
+    assert ("no duplicate content" in texts) == bool(metadata), "adopt looks for none"
