@@ -8,19 +8,22 @@ Time, CPU time and memory (PSS) cover all processes of a contender. Linux only.
 """
 
 import argparse
+import ast
+import itertools
 import json
 import shutil
 import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import peer_environments
 import results
 from process_tree import measure
-from suites import NUM_SHARDS, PAST_START, SUITES, Contender, Suite, command_of, prepare
+from suites import NUM_SHARDS, PAST_START, SUITES, Contender, Suite, command_of, prepare, script_of
 
 from tfrecord_dataset.store.user_cache import cache_folder
 
@@ -43,23 +46,42 @@ def main() -> None:
     args.output.mkdir(parents=True, exist_ok=True)
     kept = args.output / "results.json"
     found: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    for suite in SUITES:
-        if suite.name in args.suite:
-            found[suite.name] = run(suite, count=args.count, full=args.full, rounds=args.rounds)
-            kept.write_text(json.dumps(found, indent=1) + "\n")
+    # Before anything is measured, since a run takes minutes.
+    chosen = {
+        suite: [each for each in suite.contenders if args.full or not each.full]
+        for suite in SUITES
+        if suite.name in args.suite
+    }
+    if missing := sorted(set().union(*map(missing_modules, itertools.chain(*chosen.values())))):
+        sys.exit(f"error: not installed here: {', '.join(missing)}; type: make dev")
+    chosen = {
+        suite: [each for each in some if peer_environments.can_be_installed(each.environment)]
+        for suite, some in chosen.items()
+    }
+    for suite, contenders in chosen.items():
+        count = args.count or suite.counts[args.full]
+        found[suite.name] = run(suite, contenders, count=count, rounds=args.rounds)
+        kept.write_text(json.dumps(found, indent=1) + "\n")
     results.write(args.output, found)
 
 
-def run(suite: Suite, *, count: int | None, full: bool, rounds: int) -> dict[str, Any]:
+def missing_modules(contender: Contender) -> set[str]:
+    """Modules that a contender in this environment imports and that are not installed."""
+    script = script_of(contender)
+    if contender.environment or script is None:
+        return set()
+    nodes = list(ast.walk(ast.parse(script.read_text())))
+    names = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {top for name in names if not find_spec(top := name.partition(".")[0])}
+
+
+def run(
+    suite: Suite, contenders: Sequence[Contender], *, count: int, rounds: int
+) -> dict[str, Any]:
     """Runs all rounds of a suite; returns the results."""
-    count = count or suite.counts[full]
     few = max(count // _FEW, NUM_SHARDS)
     folder = _prepared(suite, count)
-    contenders = [
-        each
-        for each in suite.contenders
-        if (full or not each.full) and peer_environments.can_be_installed(each.environment)
-    ]
     runs: dict[str, list[Run]] = {contender.title: [] for contender in contenders}
     for number in range(rounds):
         for contender in contenders:

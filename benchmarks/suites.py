@@ -285,6 +285,14 @@ SUITES = (
 )
 
 
+def script_of(contender: Contender) -> Path | None:
+    """File with the code of a contender; None if it is a command of ours."""
+    first, *rest = contender.command(Path(), Path())
+    if first.endswith(".py"):
+        return Path(first)
+    return HERE / "peers" / f"{rest[1]}.py" if rest[0] == "peers.timing" else None
+
+
 def command_of(contender: Contender, folder: Path, output: Path) -> list[str]:
     """Command line of a contender, with the Python of its environment."""
     return [python(contender.environment), *contender.command(folder, output)]

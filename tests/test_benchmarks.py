@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +71,26 @@ def test_a_small_run(tmp_path, monkeypatch):
         assert f"\n| {title} | " in page
     assert "60 records, 1 round" in page
     assert (tmp_path / "tiny.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("suite", ["table", "tiny", "coco"])
+def test_missing_packages_are_named_before_anything_is_made(tmp_path, suite):
+    hidden = ("pandas", "tensorflow_datasets")
+    bench = f"""
+import runpy, sys
+sys.modules.update(dict.fromkeys({hidden}))
+sys.argv = ["bench.py", "--suite", "{suite}", "--output", "{tmp_path}/page"]
+runpy.run_path("{BENCHMARKS}/bench.py", run_name="__main__")
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(BENCHMARKS)}
+    done = subprocess.run(
+        [sys.executable, "-c", bench], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode != 0
+    said = re.fullmatch("error: not installed here: (.*); type: make (.*)\n", done.stderr)
+    assert set(said[1].split(", ")) <= {*hidden}
+    assert re.search(rf"^{said[2]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
 
 
 @pytest.fixture
