@@ -11,8 +11,9 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.files import storage
@@ -133,16 +134,19 @@ def _show_bars(directory: str, done: threading.Event) -> None:
                 continue
             total = max(now["read"], now[stage]) if stage != "read" and now["read"] else None
             if stage not in bars:
+                if stage == "write":  # begins once all is read; a bar keeps its line
+                    _close(bars.values())
                 look = {"unit": " records", "bar_format": _BARS[0], "file": stderr_of_bars()}
                 bars[stage] = tqdm(desc=f"{title:10}", **look)
             bar = bars[stage]
             bar.n, bar.total = now[stage], total  # the total grows until all is read
             bar.bar_format = _BARS[total is not None]
             bar.refresh()
-        if now["write"]:  # begins once all is read
-            for stage in bars.keys() & {"read", "inspect"}:
-                bars[stage].close()
-    for bar in bars.values():
+    _close(bars.values())
+
+
+def _close(bars: Iterable[Any]) -> None:
+    for bar in bars:
         bar.close()
 
 

@@ -91,3 +91,40 @@ def test_bars_end_at_the_last_count(tmp_path, monkeypatch):
     assert re.search(r"writing\s*:\s+75%.* 15/20", last)
     assert "inspecting" not in last
     assert "records/s" not in last, "no rate of less than a second"
+
+
+def test_bars_leave_nothing_on_other_lines(tmp_path, monkeypatch):
+    """What is printed next begins below them, on empty lines."""
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_BEAT_S", 0.02)
+    with progress.shown(str(tmp_path)):
+        for stage in ("read", "inspect", "write", "write"):
+            meter = progress.Meter(str(tmp_path), stage)
+            meter.add(10)
+            meter.beat()
+            before = terminal.tell()
+            while terminal.tell() < before + 200:  # two more looks
+                progress.time.sleep(0.02)
+    *bars, last = screen(terminal.getvalue())
+    assert [bar.split()[0].rstrip(":") for bar in bars] == ["reading", "inspecting", "writing"]
+    assert last == ""
+
+
+def screen(text):
+    """Return the lines that a terminal shows, up to the cursor's line and any text below it."""
+    lines, row, column = [""], 0, 0
+    for part in re.findall(r"\x1b\[A|.", text, re.DOTALL):
+        match part:
+            case "\x1b[A":
+                row -= 1
+            case "\n":
+                row, column = row + 1, 0
+            case "\r":
+                column = 0
+            case _:
+                line = lines[row].ljust(column)
+                lines[row] = line[:column] + part + line[column + 1 :]
+                column += 1
+        lines += [""] * (row + 1 - len(lines))
+    return [line.rstrip() for line in lines]
