@@ -61,7 +61,7 @@ class BuildArguments(TypedDict, total=False):
     ignore_columns: Sequence[str]
     missing_numbers: str | float
     missing_values: Sequence[str]
-    decimal_comma: bool
+    decimal_comma: bool | Sequence[str]
     image_template: str
     threads: int
     max_record_seconds: float

@@ -353,9 +353,13 @@ class BuildOptions(Options):
         ),
     ] = ()
     decimal_comma: Annotated[
-        bool,
+        bool | tuple[str, ...],
         BuildOption(
-            "numbers in a manifest are written with a decimal comma: 1,5 or 1.234,5",
+            "numbers in a table are written with a decimal comma, 1,5 or 1.234,5: true, or the "
+            "columns with such numbers",
+            metavar="true|A,B",
+            parse=values.parse_columns,
+            make=values.make_columns,
             recipe_only=True,
         ),
     ] = False

@@ -21,6 +21,7 @@ from beam_pipeline.records import composed
 from tfrecord_dataset.errors import raise_together
 from tfrecord_dataset.format.metadata import VERSION
 from tfrecord_dataset.format.split_names import is_split, split_in_name
+from tfrecord_dataset.options import make_names
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
@@ -80,6 +81,16 @@ def make_missing_numbers(value: Any) -> str | float:
     if value in (NAN, REJECT) or (is_number and abs(value) < math.inf):
         return value  # type: ignore[no-any-return]
     raise ValueError("cannot be used: give nan, reject or a number, such as -1")
+
+
+def parse_columns(text: str) -> bool | tuple[str, ...]:
+    """Names in "a,b", or all columns ("true") or none ("false")."""
+    return {"true": True, "false": False}.get(text.strip().lower(), parse_names(text))
+
+
+def make_columns(value: Any) -> bool | tuple[str, ...]:
+    """Names of columns, or True for all and False for none."""
+    return value if isinstance(value, bool) else make_names(value)
 
 
 def parse_one(text: str) -> tuple[str, ...]:

@@ -46,6 +46,8 @@ SENTENCES: Mapping[str, str] = {
     "header not decoded": "{path}: the names of its columns are not {encoding}",
     "numbered splits": "column {column!r} has numbers, not names of splits: write names there, "
     "leave it out with --ignore-columns {column}, or keep the numbers as names",
+    "unclear points": "{path}: column {column!r} has numbers such as {number}, whose point may "
+    "separate thousands or a fraction",
     "several labels": "{path}: several columns may be the label",
     "several tables inside": "{path} has {number} {what}",
     "several datasets": "{path} holds several datasets ({datasets}); name one of them",
@@ -124,6 +126,9 @@ class Problem:
         if self.readings:
             return either(self.readings)
         choices = _listed(self.choices)
+        if all_options(BuildConfig)[self.option].option.recipe_only:
+            lines = _listed([f"`{self.option}: {choice}`" for choice in self.choices])
+            return f"in a recipe: {lines}"
         return f"set {all_options(BuildConfig)[self.option].label}" + (
             f" to {choices}" if choices else ""
         )

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.numbers import Number
+from beam_pipeline.sources.tables.decimal_commas import Choice
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import all_options
 
@@ -62,7 +63,7 @@ class TableOptions(ValueOptions):
         box_format: One of `objects.FORMATS`; "" is what names of columns state, in pixels.
         missing_values: Texts that mean a missing value, such as "NA".
         image_template: The image's path, made from columns: "train/{id}.png".
-        decimal_comma: Whether "1,5" is a number.
+        decimal_comma: Whether "1,5" is a number in all columns, or the columns in which it is.
         label_separator: Separates the classes of a record; "none" if a text is one class; ""
             detects it.
         allow_outside: Folders outside the input whose files may also be named.
@@ -75,7 +76,7 @@ class TableOptions(ValueOptions):
     box_format: str = ""
     missing_values: Sequence[str] = ()
     image_template: str = ""
-    decimal_comma: bool = False
+    decimal_comma: Choice = False
     label_separator: str = ""
     allow_outside: Sequence[str] = ()
 

@@ -174,6 +174,7 @@ def read_rows(
         yield table
         return
     scratch = Scratch(table.file.path, scratch_folder) if scratch_folder else None
+    table = table.with_commas(all_rows.commas)
     maker = RecordMaker(table, all_rows, scratch)
     try:
         if error := all_rows.too_large.get(table.file.path):

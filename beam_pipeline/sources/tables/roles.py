@@ -30,6 +30,7 @@ from beam_pipeline.sources.tables.columns import (
     lowered,
     there_are,
 )
+from beam_pipeline.sources.tables.decimal_commas import Choice, columns_with_commas, commas_of
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample, first_rows
 from beam_pipeline.sources.tables.table import Cells, Table
@@ -128,6 +129,7 @@ class Roles:
         declared: (feature, column) of a user's schema; other columns are left out.
         ignored: Columns, and members of boxes, to leave out.
         missing_number: Replaces a missing number; None rejects the row.
+        decimal_comma: Columns that may have decimal commas.
         optional: A column of numbers to predict, NaN in tables that lack it.
         doubtful: The column of classes, if it may hold numbers to predict instead.
     """
@@ -147,6 +149,7 @@ class Roles:
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
     missing_number: Number | None = None
+    decimal_comma: Choice = False
     optional: str = ""
     doubtful: str = ""
 
@@ -207,6 +210,7 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
         key="" if is_held else roles.key,
         classes=tuple(options.classes),
         missing_number=options.missing_number,
+        decimal_comma=options.decimal_comma,
     )
     return _with_forms(roles, sample)
 
@@ -756,7 +760,10 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
     asked = _cells(options, sample.names)
     if asked != Cells():
         sample = Sample([dataclasses.replace(table, cells=asked) for table in tables], sample.raw)
-    sample = _with_files(sample.with_cells(as_json=nested), options)
+    sample = sample.with_cells(as_json=nested)
+    if options.decimal_comma:
+        sample = sample.with_cells(commas=_commas_in(sample, options))
+    sample = _with_files(sample, options)
     if classes := _columns_of_classes(sample, options):
         sample = sample.with_cells(classes=classes)
     roles = roles_of(sample, options)
@@ -796,6 +803,13 @@ def _cells(options: TableOptions, names: Collection[str]) -> Cells:
     if why:
         raise ConfigError(f"image_template {template!r} cannot be used: {why}")
     return dataclasses.replace(made, column=column, template=tuple(parts))
+
+
+def _commas_in(sample: Sample, options: TableOptions) -> frozenset[str]:
+    """Return the columns of numbers with decimal commas; raises as `columns_with_commas`."""
+    values = {name: [row.values.get(name) for row in sample.rows] for name in sample.names}
+    columns = {name: commas_of(each) for name, each in values.items()}
+    return columns_with_commas(columns, options.decimal_comma, sample.tables[0].file.path)
 
 
 def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:

@@ -10,6 +10,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.tables.convert import Kinds, profiles_of
+from beam_pipeline.sources.tables.decimal_commas import Commas, columns_with_commas, commas_of
 from beam_pipeline.sources.tables.profiles import Profile
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table
@@ -39,6 +40,7 @@ class Survey:
 
     Attributes:
         profiles: The profile of each column.
+        commas: Forms of the numbers in each column, if it may have decimal commas.
         num_rows: Number of rows in the profiles.
         has_several: Whether a row has several, or none, of the classes with columns of their own.
         num_labels: Number of rows with a whole number in `Roles.doubtful`.
@@ -48,6 +50,7 @@ class Survey:
     """
 
     profiles: Profiles = dataclasses.field(default_factory=dict)
+    commas: dict[str, Commas] = dataclasses.field(default_factory=dict)
     num_rows: int = 0
     has_several: bool = False
     num_labels: int = 0
@@ -59,6 +62,8 @@ class Survey:
     def add(self, other: "Survey") -> "Survey":
         """Merge the survey of other rows into this one; return it."""
         _merge(self.profiles, other.profiles)
+        for name, commas in other.commas.items():
+            self.commas.setdefault(name, Commas()).merge(commas)
         self.num_rows += other.num_rows
         self.has_several |= other.has_several
         self.num_labels += other.num_labels
@@ -95,11 +100,12 @@ def _merge(profiles: Profiles, others: Mapping[str, Profile]) -> None:
 
 
 class Overview(NamedTuple):
-    """Roles and kinds of columns over all rows of all tables."""
+    """Roles and kinds of columns over all rows of all tables, and columns of decimal commas."""
 
     roles: Roles
     kinds: Kinds
     too_large: Mapping[str, RecordError]
+    commas: frozenset[str] = frozenset()
 
 
 def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
@@ -117,7 +123,7 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
         scratch = Scratch(table.file.path, scratch_folder)
         table = table.without(frozenset(table.header) - {roles.doubtful})
     try:
-        for batch in table.batches(scratch):
+        for batch in table.with_commas(frozenset()).batches(scratch):
             part.add(_survey_of(table, batch, roles))
     except RecordError as error:  # rejected in the second pass
         part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
@@ -132,6 +138,8 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
             if not isinstance(profiles, RecordError):  # rejected in the second pass
                 _merge(found.profiles, profiles)
                 found.num_rows += len(rows)
+    if roles.decimal_comma:
+        found.commas = {name: commas_of(values) for name, values in batch.columns.items()}
     if roles.doubtful in found.profiles and found.profiles[roles.doubtful].widest is int:
         labels = [str(each).strip() for each in batch.columns[roles.doubtful] if is_stated(each)]
         found.num_labels, found.labels = len(labels), set(labels)
@@ -187,6 +195,10 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
     roles = dataclasses.replace(roles, unlabelled=frozenset(unlabelled))
     if roles.separator == OF_COLUMNS and not survey.has_several:
         roles = dataclasses.replace(roles, separator="")
+    commas = columns_with_commas(survey.commas, roles.decimal_comma, "the table")
+    survey.profiles |= {
+        name: survey.commas[name].profile for name in commas & survey.profiles.keys()
+    }
     kinds = {name: survey.kind_of(name, roles) for name in sorted(survey.profiles)}
     if roles.optional:
         kinds[roles.optional] = float
@@ -199,7 +211,7 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
             *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
         )
         roles = dataclasses.replace(roles, labels=())
-    return Overview(roles, kinds, survey.too_large)
+    return Overview(roles, kinds, survey.too_large, commas)
 
 
 def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:

@@ -9,13 +9,14 @@ import json
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import below
+from beam_pipeline.sources.tables.decimal_commas import Choice, with_point
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.types import class_name, classes_marked, stripped
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
@@ -26,8 +27,6 @@ from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20
 _NUMBER = re.compile(r"#\d+$")
-# May have points between thousands.
-_DECIMAL_COMMA = re.compile(r"[+-]?([0-9]+|[0-9]{1,3}(\.[0-9]{3})+),[0-9]+")
 
 
 _T = TypeVar("_T")
@@ -41,7 +40,8 @@ class Cells:
         missing: Texts that mean a missing value.
         column: The column that gets the path from `template`; "" for none.
         template: The path in parts: literal text and the column after it, "" for none.
-        decimal_comma: Whether "1,5" is a number.
+        decimal_comma: Columns that may have decimal commas.
+        commas: Columns whose numbers have decimal commas, and are written with points.
         numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
         classes: Columns of one class each with 1, and 0 or -1; replaced by `label`, a column with
             the names of a row's classes.
@@ -51,7 +51,8 @@ class Cells:
     missing: frozenset[str] = frozenset()
     column: str = ""
     template: tuple[tuple[str, str], ...] = ()
-    decimal_comma: bool = False
+    decimal_comma: Choice = False
+    commas: frozenset[str] = frozenset()
     numbered: str = ""
     as_json: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
@@ -92,8 +93,8 @@ class Cells:
             yield json_text
         if self.missing:
             yield lambda value: missing if stripped(value) in self.missing else value
-        if self.decimal_comma:
-            yield _with_point
+        if name in self.commas:
+            yield with_point
         if self.numbered and name == self.numbered:
             yield lambda value: _NUMBER.sub("", value)
 
@@ -107,11 +108,6 @@ class Cells:
 def json_text(value: Any) -> str | None:
     """Return a value as JSON; None if it is missing."""
     return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _with_point(value: Any) -> Any:
-    is_number = _DECIMAL_COMMA.fullmatch(text := stripped(value))
-    return text.replace(".", "").replace(",", ".") if is_number else value
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +259,10 @@ class Table(abc.ABC):
         Raises:
             ConfigError, DataError, RecordError: The file cannot be read.
         """
+
+    def with_commas(self, columns: frozenset[str]) -> Self:
+        """Return the table with decimal commas in the numbers of `columns`."""
+        return dataclasses.replace(self, cells=dataclasses.replace(self.cells, commas=columns))
 
     def without(self, columns: Collection[str]) -> "Table":
         """Return the table without `columns`, if that is faster to read."""

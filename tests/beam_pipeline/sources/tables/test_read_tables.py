@@ -13,6 +13,7 @@ from file_bytes import arrow_bytes, parquet_bytes
 
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import ClassLabel, Deferred, Record, Rejected
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv
@@ -205,6 +206,31 @@ def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows
     assert caplog.messages == ([message] if message else [])
     rejects = [each for each in elements if isinstance(each, Rejected)]
     assert [each.source for each in rejects] == (["t.csv:2002"] if kind is int else [])
+
+
+ONES = "1;a\n" * 200
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        pytest.param(ONES + "1.234;b\n1.234,5;c\n", {1.0, 1234.0, 1234.5}, id="thousands"),
+        pytest.param(ONES + "1.234;b\n0.5;c\n", {1.0, 1.234, 0.5}, id="fractions"),
+        pytest.param(ONES + "1,5;b\n;c\n", {1.0, 1.5}, id="a gap"),
+        pytest.param(ONES[:400] + "1,5;b\nx;c\n", {"1", "1,5", "x"}, id="text"),
+        pytest.param(ONES + "1.234;b\n", None, id="a question"),
+    ],
+)
+def test_decimal_commas_are_decided_by_all_rows(write, read_tables, rows, expected):
+    table = ReadCsv(write("t.csv", "x;y\n" + rows), decimal_comma=True)
+    if expected is None:
+        with pytest.raises(
+            ProblemError, match=r"such as 1\.234.* in a recipe: `decimal_comma: \[x"
+        ):
+            read_tables(table)
+        return
+    values = {record.features["x"] for record in read_tables(table)}
+    assert {value for value in values if value == value} == expected
 
 
 def test_a_row_that_repeats_the_header_is_rejected(write, read_tables, caplog):
