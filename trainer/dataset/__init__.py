@@ -51,6 +51,7 @@ class Batches(Protocol):
 
 
 _DEFAULT_BATCH_SIZE = 32
+_SCANNED_BATCH_SIZE = 1024
 # Keys of statistics.json that also apply to a part of a split.
 _VALUES = {"minimum", "maximum", "strings"}
 
@@ -87,18 +88,48 @@ class Dataset(Contents):
             _kept={},
         )
 
+    def without_missing(self, split: str, feature: str) -> "Dataset":
+        """Return the dataset without the records of a split whose number `feature` is NaN.
+
+        For a vector, one NaN is enough. Reads the feature of all records, unless statistics.json
+        has no missing number or the feature has no fractions.
+        """
+        if "float" not in self.features[feature].dtype:
+            return self
+        missing = self.statistics(split).get(feature, {}).get("missing")
+        if missing is not None and not np.any(missing):
+            return self
+        batches = self.batches(split, features=feature, batch_size=_SCANNED_BATCH_SIZE)
+        known = [
+            ~np.isnan(batch[feature]).reshape(len(batch[feature]), -1).any(axis=1)
+            for batch in batches.as_numpy_iterator()
+        ]
+        places = np.flatnonzero(np.concatenate([np.zeros(0, bool), *known]))
+        count = self.num_records(split)
+        if len(places) == count:
+            return self
+        numbers = self.parts[split] if split in self.parts else np.arange(count)
+        return dataclasses.replace(self, parts={**self.parts, split: numbers[places]}, _kept={})
+
     def num_records(self, split: str | None = None) -> int:
         name = self.split(split).name
         return len(self.parts[name]) if name in self.parts else super().num_records(name)
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
-        """Return statistics.json of a split; only the range of values for a part of a split."""
+        """Return statistics.json of a split; for a part of a split only what holds for parts.
+
+        That is the range of values, and that none are missing.
+        """
         stated, name = self.read_statistics(), self.split(split).name
         if name not in self.parts:
             return stated.get(name, {})
-        whole = stated.get(next(iter(self.parts)), {})
+        whole = stated.get(name) or stated.get(next(iter(self.parts)), {})
         return {
-            feature: {fact: facts[fact] for fact in _VALUES & facts.keys()}
+            feature: {
+                fact: value
+                for fact, value in facts.items()
+                if fact in _VALUES or (fact == "missing" and not np.any(value))
+            }
             for feature, facts in whole.items()
         }
 

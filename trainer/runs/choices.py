@@ -160,7 +160,7 @@ def columns_of(dataset: Dataset, split: str) -> Columns:
 def choose(
     config: TrainConfig, dataset: Dataset, split: str, columns: Columns, progress: Progress
 ) -> tuple[Task, TrainConfig]:
-    """Return the task with its statistics, and the options with the image size."""
+    """Return the task without its statistics, and the options with the image size."""
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
@@ -184,8 +184,40 @@ def choose(
     if config.augment == AUTO and task.augment != "none":
         reason += "; half of the images mirrored (--augment)"
     progress.say(f"task {task.name}: {reason}")
-    task = with_statistics(task, dataset, split, progress.say)
     return task, dataclasses.replace(config, image_size=size if task.images else None)
+
+
+def with_targets(
+    dataset: Dataset, task: Task, splits: Mapping[str | None, str], progress: Progress
+) -> Dataset:
+    """Leave out records whose target is missing (NaN), and say how many.
+
+    Args:
+        dataset: The dataset.
+        task: The task.
+        splits: By name of a split, or None, the option that chooses something else.
+        progress: Receives a line for each split with such records.
+
+    Raises:
+        ConfigError: No record of a split has a target.
+    """
+    for split, option in splits.items():
+        if split is None or not task.goal.may_be_nan:
+            continue
+        count = dataset.num_records(split)
+        dataset = dataset.without_missing(split, task.target)
+        left = dataset.num_records(split)
+        if count and not left:
+            raise ConfigError(
+                f"target {task.target!r} is missing (NaN) in all {counted(count, 'record')} of "
+                f"{split!r}; choose another with {option}"
+            )
+        if left < count:
+            progress.say(
+                f"left out {count - left} of {counted(count, 'record')} of {split!r}, whose target "
+                f"{task.target!r} is missing (NaN)"
+            )
+    return dataset
 
 
 def batch_changes(
@@ -243,6 +275,8 @@ def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> Train
     split = train_split(dataset, given.train_split)
     dataset, config = hold_out(dataset, given.train_config(), split, progress)
     task, config = choose(config, dataset, split, columns_of(dataset, split), progress)
+    dataset = with_targets(dataset, task, {split: "--target"}, progress)
+    task = with_statistics(task, dataset, split, progress.say)
     if config.batch_size is None:
         config = dataclasses.replace(config, batch_size=batch_size(dataset.num_records(split)))
     changes = batch_changes(config, task, dataset, split)

@@ -24,7 +24,7 @@ from trainer.runs.directory import Row, RunConfig, RunDirectory
 from trainer.tasks import data_checks, models
 from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.reading import check_memory_of_batch
+from trainer.tasks.reading import check_memory_of_batch, with_statistics
 from trainer.tasks.task_json import check_same_records
 from trainer.training import layers, optimizers
 from trainer.training.loop import Plan
@@ -131,24 +131,27 @@ def prepare(
     split = choices.train_split(dataset, config.train_split)
     dataset, config = choices.hold_out(dataset, config, split, progress)
     validation_split = choices.validation_split(dataset, config)
-    num_records = dataset.num_records(split)
     data = choices.describe_data(dataset, split)
+    chosen_by = {validation_split: "--validation-split", split: "--target"}
     if previous and recorded:
         check_same(data, previous.data, config.output)
         window, task = previous.window, recorded
         check_same_records(task, dataset.features, config)
+        dataset = choices.with_targets(dataset, task, chosen_by, progress)
     else:
         index = dataset.index(split)
         window = window_size(index.num_records, index.num_bytes)
         columns, splits = choices.columns_of(dataset, split), (split, validation_split)
         task, config = choices.choose(config, dataset, split, columns, progress)
+        dataset = choices.with_targets(dataset, task, chosen_by, progress)
+        task = with_statistics(task, dataset, split, progress.say)
         own_model = own.model is not None
         for warning in data_checks.warnings(task, dataset, splits, columns, own_model=own_model):
             progress.warn(warning)
         config = choices.with_plan(
             config,
             task,
-            num_records,
+            dataset.num_records(split),
             num_replicas=strategy.num_replicas_in_sync,
             is_validated=validation_split is not None,
         )
@@ -169,7 +172,7 @@ def prepare(
         dataset=dataset,
         split=split,
         validation_split=validation_split,
-        steps_per_epoch=choices.steps_per_epoch(config, num_records, progress),
+        steps_per_epoch=choices.steps_per_epoch(config, dataset.num_records(split), progress),
         data=data,
         task=task,
         window=window,

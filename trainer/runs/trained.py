@@ -24,7 +24,7 @@ from trainer.options.commands import EvaluateConfig
 from trainer.progress import Progress, as_text
 from trainer.report.history import best_of, saved_place
 from trainer.report.page import html_of_predictions
-from trainer.runs.choices import of_run, open_given
+from trainer.runs.choices import of_run, open_given, with_targets
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, models
@@ -204,6 +204,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     check_same_records(task, dataset.features, run.config.options)
     check_memory_of_batch(task, global_batch)
     dataset, split_name = of_run(dataset, run.config, config.split)
+    dataset = with_targets(dataset, task, {split_name: "--split"}, progress)
     batches = functools.partial(
         evaluation_batches, task, dataset, split_name, batch_size=global_batch
     )

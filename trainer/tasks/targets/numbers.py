@@ -38,6 +38,7 @@ class NumberTarget(Target):
         {"mse": squared_error, "mae": absolute_error}
     )
     best_by: ClassVar[str] = "mae"
+    may_be_nan: ClassVar[bool] = True
 
     name: str
     size: int = 1

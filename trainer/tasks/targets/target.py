@@ -56,6 +56,7 @@ class Target(Part):
         learning_rate: Peak learning rate of the plan with random weights.
         num_steps: Steps of the plan for small datasets.
         leader: Group of the only input by default; None for any.
+        may_be_nan: Whether a record may have NaN as its target, and is left out.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
         excludes_classes: Whether one class at a place excludes the others. If so, `--class-weights`
             is supported (see `weighted`), and at least two classes are needed.
@@ -76,6 +77,7 @@ class Target(Part):
     learning_rate: ClassVar[float] = USUAL_LEARNING_RATE
     num_steps: ClassVar[int] = 2_000
     leader: ClassVar[str | None] = None
+    may_be_nan: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
