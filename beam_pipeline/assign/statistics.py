@@ -5,6 +5,7 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import heapq
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -17,7 +18,14 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.kinds.observed import Observed, merged
-from beam_pipeline.records import DeclaredClasses, Inspected, Rejected, Value, composed
+from beam_pipeline.records import (
+    NOT_READ,
+    DeclaredClasses,
+    Inspected,
+    Rejected,
+    Value,
+    composed,
+)
 from beam_pipeline.schema.conformance import check_number
 from tfrecord_dataset.shown_text import reading_order
 
@@ -25,6 +33,8 @@ from tfrecord_dataset.shown_text import reading_order
 DUPLICATE = "duplicate"
 # Duplicates and rejects to name; all are counted.
 NUM_NAMED = 100
+# Other suffixes, which may be parts of names, are counted together.
+_SUFFIX = re.compile(r"\.[a-z][a-z0-9]{0,7}$", re.IGNORECASE)
 # Leaks to name.
 NUM_LEAKS_NAMED = 3
 # Sources to name per reject reason.
@@ -85,6 +95,7 @@ class Statistics:
         num_bad: Rejects that count towards `--max-bad-fraction`.
         first_rejects: (source, reason, detail) of the first of these rejects, by source.
         first_sources: Sources of the first rejects, by reason.
+        unread: Number of files that may hold data and are not read, by suffix.
         notes: Number of changes to records, by description.
         conflicting, across_splits: Groups with different annotations; groups in several splits.
         duplicates: The first groups by key, conflicting ones before others.
@@ -106,6 +117,7 @@ class Statistics:
     num_bad: int = 0
     first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
     first_sources: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    unread: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     duplicate_groups: int = 0
     duplicate_records: int = 0
@@ -171,6 +183,9 @@ class Statistics:
     def add_rejected(self, rejected: Rejected) -> None:
         """Count a reject."""
         self.rejected[rejected.reason] += 1
+        if rejected.reason == NOT_READ:
+            ending = _SUFFIX.search(rejected.source)
+            self.unread[ending[0].lower() if ending else "others"] += 1
         sources = self.first_sources.setdefault(rejected.reason, [])
         sources.append(rejected.source)
         if len(sources) > _NUM_HELD:
@@ -218,6 +233,7 @@ class Statistics:
             for number, texts in names.items():
                 self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
         self.rejected.update(other.rejected)
+        self.unread.update(other.unread)
         self.notes.update(other.notes)
         for count in _COUNTS:
             setattr(self, count, getattr(self, count) + getattr(other, count))

@@ -1,6 +1,7 @@
 """Summary of a build or a plan in a few lines."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,9 @@ from beam_pipeline.report.checks import duplicate_checks
 from beam_pipeline.sources.annotations.shapes import OF_A_POINT
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted, one_line, size_text
+
+# Suffixes of files that are not read, in a line.
+_SUFFIXES = 4
 
 
 class Warned(str):
@@ -49,9 +53,8 @@ def of_dataset(info: Dataset) -> list[str]:
     lines += _split_option(config.get("split", {}), info.splits, stated)
     lines += _classes(info.schema, statistics_of(info), wants_masks=bool(config.get("masks")))
     lines += _missing_shards(info)
-    rejected = info.metadata["rejected"]
     hint = "see rejects.jsonl"
-    lines += _rejects(rejected, sum(num_records.values()), hint=hint, unread=hint)
+    lines += _rejects(info.metadata, sum(num_records.values()), hint=hint, unread=hint)
     lines += _of_records(info.metadata, info.schema, num_records)
     return lines
 
@@ -76,9 +79,8 @@ def of_plan(preview: Preview, config: BuildConfig) -> list[str]:
     by_split = statistics_by_split(plan.schema, statistics.values)
     lines += _classes(plan.schema, by_split, wants_masks=config.masks)
     files = statistics.first_sources.get(NOT_READ, [])
-    more = ["…"] if statistics.rejected[NOT_READ] > len(files) else []
-    unread = ", ".join([*files, *more])
-    lines += _rejects(facts["rejected"], statistics.num_records, unread=unread)
+    unread = f"such as {files[0]}" if files else ""
+    lines += _rejects(facts, statistics.num_records, unread=unread)
     lines += [
         f"  {source}: {reason} ({detail})"
         for source, reason, detail in statistics.first_rejects[:10]
@@ -153,14 +155,19 @@ def _without_boxes(counts: Mapping[str, int], num_records: Mapping[str, int]) ->
 
 
 def _rejects(
-    rejected: Mapping[str, int], num_records: int, *, unread: str, hint: str = ""
+    facts: Mapping[str, Any], num_records: int, *, unread: str, hint: str = ""
 ) -> Iterator[str]:
     """Summarize rejects by reason; warn of `unread` files, and of more rejects than records."""
+    rejected: Mapping[str, int] = facts["rejected"]
     counts = {reason: count for reason, count in rejected.items() if reason != NOT_READ}
     yield from _counted("rejected", counts, hint)
     if number := rejected.get(NOT_READ):
+        numbers = Counter(facts.get("unread", {})).most_common()
+        suffixes = [f"{count:,} {suffix}" for suffix, count in numbers]
+        more = ["…"] if suffixes[_SUFFIXES:] else []
         yield Warned(
-            f"{counted(number, 'file')} not read that may hold data ({unread}); "
+            f"{counted(number, 'file')} not read that may hold data "
+            f"({', '.join([*suffixes[:_SUFFIXES], *more, unread])}); "
             "exclude such files with --ignore"
         )
     num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")

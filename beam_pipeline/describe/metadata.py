@@ -1,6 +1,7 @@
 """The facts of a dataset: metadata.json, statistics.json and build.json."""
 
 import hashlib
+import heapq
 import json
 import platform
 import time
@@ -24,6 +25,8 @@ from tfrecord_dataset.json_file import sealed, to_text
 from tfrecord_dataset.shown_text import without_secrets
 
 BUILD_FILE = "build.json"
+# Suffixes of files that are not read; rejects.jsonl lists all files.
+_MOST_SUFFIXES = 20
 
 
 def metadata(
@@ -53,6 +56,7 @@ def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) ->
         "missing": missing_numbers(plan.schema, statistics),
         "rounded": rounded_numbers(plan.schema, statistics),
         "sample_rates": several_sample_rates(statistics),
+        "unread": dict(heapq.nsmallest(_MOST_SUFFIXES, statistics.unread.items(), _by_number)),
         "states_splits": "" if states_splits == "none" else states_splits,
         "without_boxes": statistics.without_objects(),
     }
@@ -77,6 +81,11 @@ def facts_of_records(config: BuildConfig, plan: Plan, statistics: Statistics) ->
         },
         **({"near_duplicates": asdict(statistics.near)} if config.near_duplicates else {}),
     }
+
+
+def _by_number(item: tuple[str, int]) -> tuple[int, str]:
+    name, number = item
+    return -number, name
 
 
 def adoption_metadata(

@@ -27,7 +27,7 @@ from tfrecord_dataset.store.listing import paths_in
 
 # Suffixes of documents, programs, settings and parts of web pages.
 _NO_DATA = frozenset(
-    {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx", "svg"}
+    {"md", "rst", "html", "htm", "pdf", "doc", "docx", "rtf", "tex", "bib", "ppt", "pptx"}
     | {"py", "ipynb", "sh", "bat", "js", "css", "c", "cc", "cpp", "h", "java", "m", "r", "go"}
     | {"exe", "cff", "ini", "cfg", "toml", "log", "lock", "tmp", "bak"}
     | {"gitignore", "gitattributes", "gitkeep"}
@@ -41,6 +41,7 @@ _HARMLESS = re.compile(
 )
 _TO_NPZ = "load it where you trust it, and save its arrays with numpy.savez"
 _TO_FRAMES = "write its frames as images in a folder of its name, for example with ffmpeg"
+_TO_PNG = "write it as PNG, for example with ImageMagick"
 _TO_TABLE = "write it as CSV or Parquet, for example with pandas"
 # By suffix: name of the format, and remedy.
 _FORMATS = {
@@ -55,6 +56,9 @@ _FORMATS = {
         ("arff sav dta sas7bdat rds", "a table", _TO_TABLE),
         ("edf bdf fif gdf hea", "a recording", _TO_NPZ),
         ("dcm dicom dic", "DICOM", "write the pixels as PNG or .npy, for example with pydicom"),
+        ("svg svgz eps ai", "a drawing", "write it as PNG, for example with rsvg-convert"),
+        ("psd xcf tga dds exr hdr jxl", "an image in a format of its own", _TO_PNG),
+        ("dng cr2 cr3 nef arw raf orf rw2", "a raw photograph", _TO_PNG),
         ("nii", "NIfTI", "write each slice as .npy, for example with nibabel and numpy.save"),
         ("mhd mha off obj ply stl", "a scan or mesh", _TO_NPZ),
     )

@@ -88,7 +88,7 @@ def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     rejected = info.metadata["rejected"]
     assert sum(rejected.values()) == len(rejects_of(tmp_path / "pets/1.0.0")) == 8
     assert rejected["not a data file"] == rejected["data not read"] == 1
-    assert "warning: 1 file not read that may hold data" in shown.err
+    assert "warning: 1 file not read that may hold data (1 .txt, see rejects.jsonl);" in shown.err
     in_folder = sum(path.is_file() for path in bad_folders.rglob("*"))
     assert in_folder == info.num_records("train") + sum(rejected.values())
 
@@ -103,7 +103,20 @@ def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, mo
 
     code, shown = run(capsys, "plan", bad_folders, "--max-bad-fraction", "0.3")
     assert code == 0
-    assert "1 file not read that may hold data (cat/notes.txt);" in shown.out
+    assert "1 file not read that may hold data (1 .txt, such as cat/notes.txt);" in shown.out
+
+
+def test_files_that_are_not_read_are_counted_by_suffix(tmp_path, class_folders, capsys):
+    root = class_folders(tmp_path / "pets", each=4)
+    for name in ("cat/1.svg", "cat/2.SVG", "dog/1.tga", "dog/table.1", "README.md"):
+        (root / name).touch()
+    line = "warning: 4 files not read that may hold data (2 .svg, 1 .tga, 1 others, "
+    code, shown = run(capsys, "plan", root)
+    assert code == 0
+    assert f"{line}such as cat/1.svg); exclude such files with --ignore" in shown.out
+    code, shown = run(capsys, "build", root, "--output", tmp_path / "out")
+    assert code == 0
+    assert f"{line}see rejects.jsonl); exclude such files with --ignore" in shown.err
 
 
 def test_more_files_that_are_not_read_than_records_are_a_question(tmp_path, class_folders, capsys):

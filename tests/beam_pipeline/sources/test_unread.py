@@ -42,7 +42,7 @@ class Elements(beam.PTransform):
 
 
 REASONS = {
-    "data not read": "a/labels.csv a/b.bin a/1.npy train.yaml",
+    "data not read": "a/labels.csv a/b.bin a/1.npy train.yaml a/1.svg a/1.tga a/1.CR2",
     "unused image": "a/1.jpg",
     "unused audio": "a/1.wav",
     "not a data file": "README.txt LICENSE train.py settings.yaml",
