@@ -1,7 +1,7 @@
 """Questions about folders: whether they are classes, and which of them."""
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.problems import Problem
@@ -49,13 +49,15 @@ def _answered_by(folders: Folders, code: str, facts: Mapping[str, str]) -> Probl
     return Problem(code=code, facts=facts, option=option, readings=readings)
 
 
-def _blanks(path: str, names: Collection[str]) -> Problem | None:
+def _blanks(path: str, names: Set[str]) -> Problem | None:
     """Refuse folders whose class has no name, or the name of another folder's."""
     classes: dict[str, str] = {}
-    for folder in sorted(names, key=lambda name: (name != class_name(name), name)):
+    for folder in sorted(name for name in names if name != class_name(name)):
         facts = {"path": path, "folder": folder, "quoted": shlex.quote(folder)}
         if not class_name(folder):
             return Problem(code="blank class", facts=facts)
-        if (one := classes.setdefault(class_name(folder), folder)) != folder:
+        same = class_name(folder)
+        one = same if same in names else classes.setdefault(same, folder)
+        if one != folder:
             return Problem(code="classes differ in blanks", facts=facts | {"one": one})
     return None

@@ -357,20 +357,21 @@ def _understood(
 
 def split_lists(tree: Tree, home: str) -> dict[str, str]:
     """Find lists at the top or in meta/ that name files in the class folders below `home`."""
+    classes = frozenset(tree.look(home).folders)
     found = {
         path: split
         for place in _PLACES_OF_LISTS
         for name in tree.look(place).files
         if suffix(name) == "txt" and (split := split_in_name(stem(name)))
-        if _names_files(tree.path(path := joined(place, name)), tree.look(home).folders)
+        if _names_files(tree.path(path := joined(place, name)), classes)
     }
     return found if len(set(found.values())) == len(found) else {}
 
 
-def _names_files(path: str, classes: Sequence[str]) -> bool:
+def _names_files(path: str, classes: frozenset[str]) -> bool:
     lines = head(path).decode(errors="replace").splitlines()[:_LINES_LOOKED_AT]
     folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
-    return bool(folders) and all(not {*classes}.isdisjoint(folder) for folder in folders)
+    return bool(folders) and not any(map(classes.isdisjoint, folders))
 
 
 _SIGN = "images, audio, arrays or texts in one folder per class, or images or audio in one folder"
