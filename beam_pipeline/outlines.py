@@ -46,7 +46,7 @@ class Boxes(Sequence[Box]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Boxes(self.numbers[index].tobytes())
-        return tuple(self)[index]
+        return tuple(self.numbers[index].tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)

@@ -373,22 +373,23 @@ class Rotated(Column):
             return {}
         if objects.boxes and objects.image_size is None:
             raise RecordError(MALFORMED, "rotated boxes of an image whose size is not known")
-        rows = [_rotated(objects, index) for index in range(len(objects.boxes))]
+        rings = objects.rotated or itertools.repeat((), len(objects.boxes))
+        pairs = zip(objects.boxes, rings, strict=True)
+        rows = [_rotated(box, ring, objects.image_size) for box, ring in pairs]
         columns = zip(*rows, strict=True) if rows else [()] * len(ROTATED_PARTS)
         return {part: list(column) for part, column in zip(ROTATED_PARTS, columns, strict=True)}
 
 
-def _rotated(objects: Objects, index: int) -> tuple[float, ...]:
+def _rotated(box: Sequence[float], ring: Ring, size: ImageSize | None) -> tuple[float, ...]:
     """Return cx, cy, w, h in fractions, and the clockwise angle of the longer side w in -π/2..π/2.
 
     If the corners are not an exact rectangle in the stored image, opposite sides are averaged.
     """
-    assert objects.image_size is not None
-    xmin, ymin, xmax, ymax = objects.boxes[index]
+    assert size is not None
+    xmin, ymin, xmax, ymax = box
     upright = (xmin, ymin, xmax, ymin, xmax, ymax, xmin, ymax)
-    ring = (objects.rotated[index] if objects.rotated else ()) or upright
-    image = np.array(objects.image_size[::-1], np.float64)
-    corners = np.reshape(ring, (4, 2)) * image
+    image = np.array(size[::-1], np.float64)
+    corners = np.reshape(ring or upright, (4, 2)) * image
     first, second = (corners[[1, 2]] - corners[[0, 3]], corners[[2, 3]] - corners[[1, 0]])
     long, short = sorted((first.mean(axis=0), second.mean(axis=0)), key=np.linalg.norm)[::-1]
     turn = (math.atan2(long[1], long[0]) + math.pi / 2) % math.pi

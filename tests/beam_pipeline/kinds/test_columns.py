@@ -35,6 +35,7 @@ from beam_pipeline.kinds.masks import (
     runs_of,
     turned,
 )
+from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Mask, Objects, Record
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import ROTATED_PARTS
@@ -325,3 +326,27 @@ def test_more_points_than_any_image_has():
     for number, names in ((1, MOST_NAMES + 1), (MOST_POINTS, 2)):
         with pytest.raises(RecordError):
             check_points(number, ["p"] * names)
+
+
+def test_rotated_boxes_are_turned_into_tuples_once(monkeypatch):
+    """Once for each of them, 4,000 boxes took 3 s."""
+    number, listings = 4000, []
+    each = Boxes.__iter__
+    monkeypatch.setattr(Boxes, "__iter__", lambda boxes: listings.append(1) or each(boxes))
+    rings = (*[(0.1, 0.1, 0.4, 0.1, 0.4, 0.3, 0.1, 0.3)] * (number - 1), ())
+    objects = Objects(
+        boxes=Boxes.of([(0.1, 0.1, 0.4, 0.3)] * number), rotated=rings, image_size=ImageSize(10, 10)
+    )
+    stored = Rotated().encode(ROTATED_BOXES, objects, Stored("", "", {}, {}))
+    assert len(listings) <= 1
+    assert {len(stored[part]) for part in ROTATED_PARTS} == {number}
+    assert stored["rotated/w"][0] == stored["rotated/w"][-1] == pytest.approx(0.3)
+
+
+def test_a_box_by_number_is_read_without_the_others(monkeypatch):
+    monkeypatch.delattr(Boxes, "__iter__")
+    boxes = Boxes.of([(0, 1, 2, 3), (4, 5, 6, 7)])
+    assert (boxes[0], boxes[-1]) == ((0.0, 1.0, 2.0, 3.0), (4.0, 5.0, 6.0, 7.0))
+    assert type(boxes[0][0]) is float
+    with pytest.raises(IndexError):
+        boxes[2]
