@@ -1,6 +1,7 @@
 """Open questions and refusals of an input as data, and the messages for them."""
 
 import glob
+import math
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +34,7 @@ SENTENCES: Mapping[str, str] = {
     "no class folders": "{path} has no class folders: {names} are named after what they hold",
     "one class": "{path} has one class folder, {name}/, so all records would be of one class",
     "format not read": "{path} is {what}, which is not read; {remedy}",
-    "two maps of an image": "{one} and {other} both hold maps of the images; leave one out with "
-    "--ignore",
+    "two maps of an image": "{one} and {other} both hold maps of the images",
     "a mask an object": "{folder}/ holds a mask for each object of an image; unite them in one map "
     "per image (docs/from/masks.md)",
     "black and white maps": "{table} names {number} classes for black and white maps; name two",
@@ -60,6 +60,9 @@ SENTENCES: Mapping[str, str] = {
     "the {records} that are",
     "twin images": "{path}: {pairs} differ only in their suffix, .{one} and .{other}",
 }
+
+# Share of bad records from which the input is more likely misread than damaged.
+_MANY_BAD = 0.25
 
 
 class Reading(NamedTuple):
@@ -167,6 +170,31 @@ def pattern_of(path: str) -> str:
 def files_to_ignore(patterns: Iterable[str]) -> Reading:
     """Return the reading that leaves out the files of these patterns."""
     return Reading({"ignore": tuple(patterns)}, "leave them out")
+
+
+def two_maps(one: str, other: str) -> Problem:
+    """Return the question which of two folders, or patterns, of maps to read."""
+    parts = one.split("/"), other.split("/")
+    while len(parts[0]) > 1 < len(parts[1]) and parts[0][-1] == parts[1][-1]:
+        parts = parts[0][:-1], parts[1][:-1]
+    while len(parts[0]) > 1 < len(parts[1]) and parts[0][0] == parts[1][0]:
+        parts = parts[0][1:], parts[1][1:]
+    names = ["/".join(each) for each in parts]
+    return Problem(
+        code="two maps of an image",
+        facts={"one": one, "other": other},
+        readings=tuple(
+            Reading({"ignore": (left_out,)}, f"read {kept}")
+            for left_out, kept in (names[::-1], names)
+        ),
+    )
+
+
+def leaving_out(num_bad: int, number: int) -> str:
+    """Return the option that leaves out bad records; "" if they are too many for that."""
+    if num_bad >= _MANY_BAD * number:
+        return ""
+    return f"--max-bad-fraction {math.ceil(1000 * num_bad / number) / 1000:g}"
 
 
 def several_tables_inside(path: str, what: str, names: Collection[str]) -> Problem:

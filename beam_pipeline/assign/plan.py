@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ from beam_pipeline.errors import (
     MostlyBadError,
 )
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.problems import Problem, files_to_ignore, pattern_of
+from beam_pipeline.problems import Problem, files_to_ignore, leaving_out, pattern_of
 from beam_pipeline.records import NOT_READ
 from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import (
@@ -40,9 +39,6 @@ from beam_pipeline.schema.inference import (
 from tfrecord_dataset import shown_text
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.inference import is_label_key
-
-# Share of bad records from which the input is more likely misread than damaged.
-_MANY_BAD = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,10 +228,9 @@ def _too_bad(statistics: Statistics, config: BuildConfig, of_data: int) -> DataE
         f"{num_bad} of {of_data} records invalid (limit: {limit}); first: {source}: {reason} "
         f"({detail})"
     )
-    if num_bad >= _MANY_BAD * of_data:
-        return MostlyBadError(f"{found}. Fix them")
-    fraction = math.ceil(1000 * num_bad / of_data) / 1000
-    return DataError(f"{found}. Fix them, or pass --max-bad-fraction {fraction:g}")
+    if option := leaving_out(num_bad, of_data):
+        return DataError(f"{found}. Fix them, or pass {option}")
+    return MostlyBadError(f"{found}. Fix them")
 
 
 def _check_unread(statistics: Statistics) -> None:

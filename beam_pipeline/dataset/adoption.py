@@ -4,6 +4,7 @@ import contextlib
 import functools
 import itertools
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,6 +22,7 @@ from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, Da
 from beam_pipeline.files import storage
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect.stored_example import expectations
+from beam_pipeline.problems import leaving_out
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.locked_folders import locked, temporary_folder
@@ -161,10 +163,12 @@ def _check(directory: str, inspections: Sequence[ShardInspection]) -> None:
         problems = [problem for inspection in inspections for problem in inspection.problems]
         named = problems[:_PROBLEMS_NAMED]
         more = f"; and {count - len(named)} more" if count > len(named) else ""
+        records = sum(inspection.num_records for inspection in inspections)
+        option = leaving_out(count, count + records)
+        remedy = f", or run build {shlex.quote(directory)} {option}" if option else ""
         raise DataError(
             f"nothing was written: {directory} has {counted(count, 'problem')}: "
-            f"{'; '.join(named)}{more}. Fix the files, or build a dataset from their good records "
-            "with --max-bad-fraction"
+            f"{'; '.join(named)}{more}. Fix the files{remedy}"
         )
     if not any(inspection.num_records for inspection in inspections):
         raise DataError(f"the TFRecord files in {directory} have no records; nothing was written")

@@ -27,7 +27,7 @@ from beam_pipeline.errors import BeamTFRecordsError, ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.remote import Remote
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.records import Record
+from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.inputs import complete, detect, find_input, source_of
@@ -159,6 +159,25 @@ def test_each_reading_of_a_question_can_be_typed(tmp_path, name):
     for reading in readings_of(CASES[name], tmp_path):
         _, source = source_at(tmp_path, f"{options} {reading.typed}")
         assert any(isinstance(element, Record) for element in yielded(source)), reading
+
+
+CONTESTED = [
+    name
+    for name, case in CASES.items()
+    if is_file(case, "rejects.jsonl")
+    and "merge them, or pass" in (case / "rejects.jsonl").read_text()
+]
+
+
+@pytest.mark.parametrize("name", CONTESTED)
+def test_of_two_annotations_of_an_image_one_is_left_out(tmp_path, name):
+    make(CASES[name] / "input", tmp_path)
+    lines = (CASES[name] / "rejects.jsonl").read_text("utf-8").splitlines()
+    details = {reject["detail"] for reject in map(json.loads, lines)}
+    remedies = " ".join(each.partition("or pass ")[2] for each in details if "merge" in each)
+    _, source = source_at(tmp_path, f"{options_of_case(CASES[name])} {remedies}")
+    reasons = [each.reason for each in yielded(source) if isinstance(each, Rejected)]
+    assert "two annotations" not in reasons
 
 
 # Cases whose question is which of two layouts to read, or whose options name the layout.

@@ -6,6 +6,7 @@ Each file is listed once; files with the same name are paired in one bucket.
 import abc
 import dataclasses
 import functools
+import glob
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.problems import files_to_ignore
 from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, Record, Rejected
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
@@ -335,7 +337,8 @@ def judged(parts: Iterable[Part], files: SideFiles, known: TreeFacts) -> Iterato
     for image, annotations in by_image.items():
         owners = files.owners(annotations) if len(annotations) > 1 else annotations
         if len(owners) > 1:
-            detail = f"{len(owners)} files describe {image}; merge them, or --ignore all but one"
+            leave_out = files_to_ignore(map(glob.escape, owners[1:]))
+            detail = f"{len(owners)} files describe {image}; merge them, or pass {leave_out.typed}"
             for each in owners:
                 contested[each] = Rejected(source=each, reason="two annotations", detail=detail)
         elif owners[0] or (not files.is_needed and files.is_expected(image, known)):

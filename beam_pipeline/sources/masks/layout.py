@@ -9,7 +9,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.media.maps import MapSample
-from beam_pipeline.problems import Problem
+from beam_pipeline.problems import Problem, two_maps
 from beam_pipeline.records import DeclaredClasses, FileRef, Map, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
@@ -127,7 +127,7 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
     problem = files.meaning.problem
     if len(pairs) > 1:
         one, other = (_called(tree, each) for each in pairs[:2])
-        problem = Problem(code="two maps of an image", facts={"one": one, "other": other})
+        problem = two_maps(one, other)
     homes = Counter(map(folder, _maps(tree, files)))
     classes = (("classes", files.meaning.text),) if files.meaning.text else ()
     lists = split_lists_of(tree, files)
@@ -212,9 +212,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
         return None
     files = _understood(tree, files, likely)
     if by_folder and (homes := _two_homes(maps)):
-        facts = {"one": homes[0], "other": homes[1]}
-        problem = Problem(code="two maps of an image", facts=facts)
-        meaning = dataclasses.replace(files.meaning, problem=problem)
+        meaning = dataclasses.replace(files.meaning, problem=two_maps(*homes))
         files = dataclasses.replace(files, meaning=meaning)
     return files
 

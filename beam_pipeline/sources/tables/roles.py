@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import itertools
 import re
+import shlex
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -857,8 +858,9 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
     for table, each in zip(sample.tables, candidates, strict=True):
         if not each:
             raise ConfigError(
-                f"{table.file.path}: column {best.column!r} names no files, as it does in another "
-                f"table; pass --ignore {table.file.relative}"
+                f"{table.file.path}: column {best.column!r} names no file below {table.file.root}, "
+                f"as it does in another table; put its files there, or, if there are none, pass "
+                f"--ignore {shlex.quote(table.file.relative)}"
             )
         if each.unclear:
             raise ConfigError(
