@@ -87,7 +87,9 @@ def _version(config: BuildConfig) -> str:
     """Return the version of the existing claim; "" if there is none."""
     try:
         return storage.version(_path(config))
-    except RecordError:
+    except RecordError as error:
+        if error.reason != "missing file":
+            raise
         return ""
 
 
