@@ -51,6 +51,16 @@ class CountMismatchError(BeamTFRecordsError):
     """The number of records read differs from those written plus those rejected."""
 
 
+# First words of the reasons of files that are not what they were when they were written.
+_DAMAGED = ("damaged", "truncated")
+
+
+def whole_input(error: RecordError, message: str) -> ConfigError | DataError:
+    """Return the error for an input that cannot be read at all; a damaged one is bad data."""
+    is_damaged = error.reason.partition(" ")[0] in _DAMAGED
+    return (DataError if is_damaged else ConfigError)(message)
+
+
 @contextlib.contextmanager
 def naming(what: str) -> Iterator[None]:
     """Prefix the detail of a RecordError with what is at fault: "column 'x'"."""

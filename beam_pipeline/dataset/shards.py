@@ -253,7 +253,9 @@ def _rows_cause(schema: Sequence[Feature], data: bytes, spans: _Spans) -> str:
     """Return the first difference between an index and the frames of its shard; "" if none."""
     try:
         # Not `read_table`: its thread pool, still busy at exit, aborts one process in sixty.
-        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+        file = pyarrow.parquet.ParquetFile(
+            pyarrow.BufferReader(data), page_checksum_verification=True
+        )
         types = dict(zip(file.schema_arrow.names, file.schema_arrow.types, strict=True))
         for field in index.arrow_schema(schema):
             if field.name not in types:

@@ -46,7 +46,7 @@ def files(shard: str, compressed: bool = False) -> tuple[str, ...]:
 
 def column(data: bytes, name: str) -> Iterator[Any]:
     """Read one column of a shard's index; ArrowException if it cannot be read."""
-    file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+    file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data), page_checksum_verification=True)
     batches = file.iter_batches(columns=[name], use_threads=False)
     return (value for batch in batches for value in batch.column(0).to_pylist())
 

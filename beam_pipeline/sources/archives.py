@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.members import read_members
 from beam_pipeline.files.archive.paths import inside, top_of
@@ -30,7 +30,7 @@ def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
     """Replace archives by the folders inside them; compressed tars are unpacked below `scratch`.
 
     Raises:
-        ConfigError: An archive cannot be read as a folder.
+        ConfigError, DataError: An archive cannot be read as a folder.
     """
     top, image_root = (
         path and _top(path, config.layout, scratch) for path in (config.input, config.image_root)
@@ -62,7 +62,7 @@ def _top(path: str, layout: str, scratch: str) -> str:
             return path
         storage.is_directory(top_of(archive))  # reads the archive's index
     except RecordError as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
+        raise whole_input(error, f"{path} cannot be read: {error}") from error
     return top_of(archive)
 
 

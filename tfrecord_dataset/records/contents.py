@@ -104,7 +104,7 @@ def _identities_of_rows(data: bytes, group_by: str) -> list[bytes] | None:
     """Read the identities in the index of a shard; None if it does not contain them."""
     import pyarrow.parquet  # only needed to divide a split
 
-    file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
+    file = pyarrow.parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
     digests = [name for name in file.schema_arrow.names if name.endswith("sha256")]
     columns = [name for name in file.schema_arrow.names if name == group_by] or digests
     if group_by.isdigit():

@@ -128,7 +128,7 @@ def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
         with _arrow_reader(handle) as reader:
             return reader.schema
     size = handle.seek(0, 2)
-    with pq.ParquetFile(handle) as file:
+    with pq.ParquetFile(handle, page_checksum_verification=True) as file:
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         check_inflation("it", size, sum(group.total_byte_size for group in groups))
         check_rows("it", size, file.metadata.num_rows)
@@ -270,7 +270,7 @@ def _is_bounded(kind: pa.DataType) -> bool:
 
 
 def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(handle) as file:
+    with pq.ParquetFile(handle, page_checksum_verification=True) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
             for index in range(group.num_columns):

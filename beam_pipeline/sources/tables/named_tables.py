@@ -222,12 +222,12 @@ def _declaration(connection: sqlite3.Connection, table: str, column: str) -> Col
 
 @contextlib.contextmanager
 def _connected(path: str) -> Iterator[sqlite3.Connection]:
-    """Open a database; raise DataError if it is damaged, incomplete or not a local file."""
+    """Open a database; raise DataError if damaged, ConfigError if incomplete or not local."""
     if not os.path.isfile(path):
-        raise DataError(f"{path} cannot be read: a database has to be a file of this machine")
+        raise ConfigError(f"{path} cannot be read: a database has to be a file of this machine")
     for log in (f"{path}-wal", f"{path}-journal"):
         if os.path.exists(log) and os.path.getsize(log):
-            raise DataError(
+            raise ConfigError(
                 f"{path} cannot be read: {log} holds changes that are not in it yet; run sqlite3 "
                 f"{path} 'PRAGMA wal_checkpoint(TRUNCATE)'"
             )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.errors import ConfigError, RecordError
+from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.problems import ProblemError
@@ -367,16 +367,19 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
 
         Raises:
             ConfigError: No table is found that these options can read.
+            DataError: No table can be read, and the last one is damaged.
         """
         tables: list[Table] = []
         rejected: list[Rejected] = []
+        last = None
         for file in self.files():
             try:
                 tables.append(self.opened(file))
             except RecordError as error:
                 rejected.append(Rejected.of(file.relative, error))
-        if not tables:
-            raise ConfigError(rejected[-1].detail)
+                last = error
+        if last and not tables:
+            raise whole_input(last, last.detail)
         return plan_tables(tables, self), rejected
 
     def job(self) -> ReadRows:

@@ -134,7 +134,7 @@ def test_an_arrow_file_that_is_cut_is_damaged(tmp_path, footer_bytes):
     with pa.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table, max_chunksize=100)
     path.write_bytes(path.read_bytes()[:-footer_bytes])
-    with pytest.raises(ConfigError, match="it ends before its footer does"):
+    with pytest.raises(DataError, match="it ends before its footer does"):
         ReadArrow(str(path)).plan()
 
 
