@@ -15,7 +15,9 @@ NUMBERS = range(239, 639)
 ROWS = pa.table({"a": NUMBERS, "b": [f"text {number}" for number in NUMBERS]})
 CSV = "".join(f"{number},text {number}\n" for number in ["a", *NUMBERS]).encode()
 IMAGES = {
-    f"{number % 2}/{number}.png": image_bytes(np.full((9, 9, 3), number, np.uint8))
+    f"{number % 2}/{number}.png": image_bytes(
+        np.random.default_rng(number).integers(0, 255, (40, 40, 3), np.uint8)
+    )
     for number in range(8)
 }
 SHEET = [("Sheet", [["a", "b"], *([number, f"t{number}"] for number in NUMBERS)])]
