@@ -2,7 +2,7 @@
 
 import glob
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from beam_pipeline.kinds.wording import count_classes, first_names
@@ -90,10 +90,10 @@ class Folders:
             [_SPLIT + _FIRST, _SPLIT + _LAST, _ANY + _FIRST] if roles.splits else [_LAST, _FIRST]
         )
         unused = [place for place in self.structure.folders if place not in names]
-        unused = [place for place in unused if roles.place(place)]
-        # More folders to leave out do not fit a line.
-        read = [] if len(unused) > _MOST_UNUSED else [*names]
-        ignored = tuple(map(self._ignoring, unused))
+        ignored = tuple(self._ignoring(place) for place in unused if roles.place(place))
+        kept = self._kept(ignored)
+        # Other files may be in folders of the same name, and more names do not fit a line.
+        read = names if kept.keys() >= names.keys() and len(ignored) <= _MOST_UNUSED else ()
 
         yield from self._by_patterns(_with_split_words(top), read, ignored)
         if len(groups) > 1 or not roles.splits:
@@ -103,12 +103,19 @@ class Folders:
             yield from self._without_one_of([[(split,)] for split in reversed(roles.splits)])
         yield from self._by_patterns([top + _NO_CLASS] if top else (), read, ignored)
 
+    def _kept(self, ignored: tuple[str, ...]) -> Mapping[Place, int]:
+        is_ignored = Ignored(ignored, self.base)
+        folders = self.structure.folders.items()
+        return {place: number for place, number in folders if not is_ignored("/".join(place))}
+
     def _by_patterns(
-        self, texts: Iterable[str], places: Sequence[Place], ignored: tuple[str, ...]
+        self, texts: Iterable[str], places: Collection[Place], ignored: tuple[str, ...]
     ) -> Iterator[_Found]:
+        """Yield the readings of patterns that suit all places; other files may be rejected."""
         lead = literal(f"{self.base}/" if self.base else "")
-        for text in texts:
-            if assigned := by_pattern(text, places):
+        others = [place for place in self._kept(ignored) if place not in places]
+        for text in texts if places else ():
+            if assigned := by_pattern(text, places, others):
                 options = {"ignore": ignored} if ignored else {}
                 yield assigned, options | {"path_pattern": (lead + text,)}
 
@@ -128,26 +135,21 @@ class Folders:
     def _without(self, part: Sequence[Place]) -> _Found | None:
         """Read the rest without some folders; name the folders above it if needed."""
         patterns = tuple(map(self._ignoring, part))
-        is_ignored = Ignored(patterns, self.base)
-        kept = {
-            place: number
-            for place, number in self.structure.folders.items()
-            if not is_ignored("/".join(place))
-        }
+        kept = self._kept(patterns)
         above: Place = ()
         rest = kept
         while not (assigned := _agreed(rest)):
             tops = {place[:1] for place in rest}
             if len(tops) != 1 or tops == {()}:
                 words = _with_split_words(_top_with_split(kept))
-                return next(self._by_patterns(words, [*kept], patterns), None)
+                return next(self._by_patterns(words, kept, patterns), None)
             above += tops.pop()
             rest = {place[1:]: number for place, number in rest.items()}
         if self._is_seen_through(above, patterns):
             return {above + place: each for place, each in assigned.items()}, {"ignore": patterns}
         split = _SPLIT if all(split for split, _ in assigned.values()) else ""
         text = f"{literal('/'.join(above))}/{split}{_FIRST}"
-        places = [above + place for place in assigned]
+        places = {above + place for place in assigned}
         return next(self._by_patterns([text], places, patterns), None)
 
     def _is_seen_through(self, above: Place, ignored: Sequence[str]) -> bool:
@@ -171,16 +173,19 @@ def _distinct(found: Iterable[_Found]) -> Sequence[_Found]:
     return distinct
 
 
-def by_pattern(text: str, places: Iterable[Place]) -> Assigned | None:
-    """Return the splits and classes by a pattern of folders; None if it does not suit all of them.
+def by_pattern(text: str, places: Iterable[Place], others: Iterable[Place] = ()) -> Assigned | None:
+    """Return the splits and classes by a pattern of folders; None if it does not suit all places.
 
     A class must not have the name of a kind of file, of a split or of the folder above it.
     """
     pattern = parse_pattern(text)
     assigned: dict[Place, tuple[str | None, str | None]] = {}
-    for place in places:
+    needed = {*places}
+    for place in (*needed, *others):
         path = "/".join((*place, "_"))
         match = pattern.regex.fullmatch(path)
+        if not match and place not in needed:
+            continue
         if not match or (_LAST in text and len(place) == DEPTH):  # the last folder is not known
             return None
         values = dict(zip(pattern.names, match.groups(), strict=True))
@@ -203,7 +208,7 @@ def _agreed(folders: Mapping[Place, int]) -> Assigned | None:
     assigned = {place: roles.place(place) or ("", "") for place in levels(folders, roles)}
     labels = {label for _, label in assigned.values()}
     if labels == {None}:
-        return assigned if roles.splits else None
+        return assigned if roles.splits and not roles.has_loose_files else None
     is_sure = len(labels) > 1 and all(labels) and not disagreement(folders, roles)
     return assigned if is_sure else None
 
