@@ -219,6 +219,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
         *,
         steps_per_epoch: int = 10,
         model: Callable[[], keras.Model] = tiny_model,
+        clip_norm: float | None = None,
         plan: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Plan:
@@ -235,6 +236,7 @@ def make_plan(colors: Path) -> Callable[..., Any]:
             batches=batches,
             batch_size=8,
             steps_per_epoch=steps_per_epoch,
+            clip_norm=clip_norm,
             **{"steps_per_call": 4, **(plan or {})},
         )
 

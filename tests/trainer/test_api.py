@@ -130,7 +130,7 @@ def test_functions_that_cannot_be(colors, tmp_path, parts, message):
 @pytest.mark.parametrize(
     ("optimizer", "options", "message"),
     [
-        (keras.optimizers.SGD, {"clip_norm": 1.0}, "clip_norm is for the trainer's optimizers"),
+        (keras.optimizers.SGD, {"ema": 0.9}, "ema is for the trainer's optimizers"),
         (keras.optimizers.SGD(clipnorm=1.0), {}, "clipnorm clips each replica's gradients"),
         (lambda rate: rate, {}, "returned float; return a keras.optimizers.Optimizer"),
     ],

@@ -34,7 +34,7 @@ LossFn = Callable[[Any, Any], Any]
 OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]
 
 # Optimizer options, which a user's own optimizer sets itself.
-_OF_OPTIMIZERS = ("weight_decay", "ema", "clip_norm")
+_OF_OPTIMIZERS = ("weight_decay", "ema")
 # Parts that affect the training and are recorded by name; `model` is an option.
 _RECORDED = ("loss", "optimizer", "augment")
 
@@ -217,6 +217,7 @@ def build(prepared: Prepared) -> Plan:
         steps_per_epoch=prepared.steps_per_epoch,
         backbones=optimizers.backbones(model) if config.weights else [],
         head_steps=optimizers.head_steps(config, prepared.steps_per_epoch),
+        clip_norm=config.clip_norm,
         times_input=not is_op_determinism_enabled(),  # set for the whole process
     )
 
@@ -236,7 +237,6 @@ def make_optimizer(
         return optimizers.create_optimizer(
             config.optimizer,
             learning_rate,
-            config.clip_norm,
             weight_decay=config.weight_decay,
             ema=config.ema,
         )

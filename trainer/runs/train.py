@@ -133,9 +133,7 @@ def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
     epoch, rest = divmod(step, plan.steps_per_epoch)
     yield f"continuing after epoch {epoch}{f', step {rest}' if rest else ''}"
     inner = inner_optimizer(plan.optimizer)
-    is_constant = not isinstance(
-        inner._learning_rate, keras.optimizers.schedules.LearningRateSchedule
-    )
+    is_constant = isinstance(inner.learning_rate, keras.Variable)
     if previous and is_constant and config.learning_rate != previous.options.learning_rate:
         # A checkpoint restores a constant rate, but not a schedule.
         inner.learning_rate = config.learning_rate or USUAL_LEARNING_RATE

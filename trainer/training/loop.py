@@ -12,6 +12,7 @@ import tensorflow as tf
 from trainer.errors import ConfigError
 from trainer.tasks.task import Task
 from trainer.tensors import unconverted
+from trainer.training.gradients import clipped, with_overflow
 from trainer.training.optimizers import frozen, inner_optimizer
 from trainer.training.strategy import distributed, has_other_workers
 
@@ -79,6 +80,7 @@ class Plan:
     steps_per_call: int = 8  # of a `tf.function`
     backbones: Sequence[keras.Model] = ()  # with pretrained weights
     head_steps: int = 0  # first steps with the backbones frozen
+    clip_norm: float | None = None  # largest global norm of the gradients, over all replicas
     times_input: bool = True  # measure waiting for batches; deterministic runs cannot
 
     def batches_from(self, step: int) -> tf.data.Dataset:
@@ -218,8 +220,6 @@ def _step_function(plan: Plan) -> Callable[..., Any]:
     """
     task, model, optimizer = plan.task, plan.model, plan.optimizer
     scales_loss = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-    if scales_loss:
-        _sum_before_scaling(optimizer)
 
     @unconverted
     def step(inputs: Any, target: Any, weight: Any = None) -> Any:
@@ -236,7 +236,7 @@ def _step_function(plan: Plan) -> Callable[..., Any]:
                 penalty = tf.add_n(model.losses)
                 loss += penalty / plan.strategy.num_replicas_in_sync
                 losses += penalty
-            loss = optimizer.scale_loss(loss) if scales_loss else loss
+            loss = optimizer.scale_loss(loss)
         gradients = tape.gradient(loss, model.trainable_variables)
         if all(gradient is None for gradient in gradients):
             raise ConfigError(
@@ -244,11 +244,11 @@ def _step_function(plan: Plan) -> Callable[..., Any]:
                 "outputs, and give the model trainable weights"
             )
         sums = example_sums(task, losses, target, outputs)
-        if scales_loss:
-            # An overflow on one replica applies to all.
-            context = tf.distribute.get_replica_context()
-            gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        optimizer.apply(gradients, model.trainable_variables)  # sums and clips (optimizers.py)
+        if plan.clip_norm is not None:
+            gradients = clipped(gradients, optimizer.scale_loss(plan.clip_norm))
+        elif scales_loss:
+            gradients = with_overflow(gradients)
+        optimizer.apply(gradients, model.trainable_variables)  # sums over the replicas
         return sums
 
     return step
@@ -268,18 +268,6 @@ def _time_after(values: Any) -> Any:
 
 def _first(values: Any) -> Any:
     return tf.nest.flatten(values, expand_composites=True)[0]
-
-
-def _sum_before_scaling(optimizer: keras.optimizers.LossScaleOptimizer) -> None:
-    """Let the inner optimizer accept gradients that are already summed over the replicas.
-
-    Keras checks for overflow on the first replica only, before its own sum.
-    """
-    inner = optimizer.inner_optimizer
-    clip = getattr(inner, "clip", lambda gradients: gradients)
-    inner._all_reduce_sum_gradients = lambda gradients_and_variables: clip(
-        list(gradients_and_variables)
-    )
 
 
 def example_sums(task: Task, losses: Any, target: Any, outputs: Any, mask: Any = None) -> Any:

@@ -1,6 +1,6 @@
 """Keras's optimizers, learning rates by step, and fine-tuning of pretrained weights.
 
-Gradients are clipped after the sum over replicas. Fine-tuning trains first only the new head, then
+Fine-tuning trains first only the new head, then
 the whole model: at the usual rate, the first gradients of a random head damage the pretrained
 weights.
 """
@@ -37,7 +37,6 @@ _FAULTS: Mapping[str, str] = {
 }
 
 
-# See docs/training.md for measurements.
 HEAD_EPOCHS = 2
 RATE_SHARE = 0.1
 # Adam's averages of squares start at zero for the newly trained layers; until they converge, its
@@ -71,7 +70,7 @@ def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
         return
     variables = optimizer._trainable_variables  # includes frozen ones
     weights = [variable.numpy() for variable in variables]
-    optimizer._overwrite_model_variables_with_average_value(variables)
+    optimizer.finalize_variable_values(variables)
     try:
         yield
     finally:
@@ -79,37 +78,16 @@ def averaged(optimizer: keras.optimizers.Optimizer) -> Iterator[None]:
             variable.assign(value)
 
 
-class SumThenClip:
-    """Mixin for optimizers that sums gradients over the replicas, then clips their global norm.
-
-    Keras's own `clipnorm` and `global_clipnorm` silently clip each replica's part before the sum,
-    so training depends on the number of replicas (weights differ by 1e-2).
-    """
-
-    max_norm: float
-
-    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> list[tuple[Any, Any]]:
-        return self.clip(super()._all_reduce_sum_gradients(grads_and_vars))  # type: ignore[misc]
-
-    def clip(self, summed: Any) -> list[tuple[Any, Any]]:
-        """Limit the global norm of the gradients in (gradient, variable) pairs."""
-        gradients, variables = zip(*summed, strict=True)
-        clipped, _ = tf.clip_by_global_norm(gradients, self.max_norm)
-        return list(zip(clipped, variables, strict=True))
-
-
 def create_optimizer(
     name: str,
     learning_rate: float | keras.optimizers.schedules.LearningRateSchedule,
-    clip_norm: float | None = None,
     *,
     weight_decay: float | None = None,
     ema: float | None = None,
 ) -> keras.optimizers.Optimizer:
     """Make the optimizer `name`: adam, adamw or sgd (with momentum 0.9).
 
-    Gradients are summed over the replicas, then clipped to the global norm `clip_norm`; `ema` is
-    the momentum of the weights' moving average.
+    `ema` is the momentum of the weights' moving average.
     """
     base = OPTIMIZERS[name]
     settings: dict[str, Any] = {"momentum": 0.9} if name == "sgd" else {}
@@ -117,10 +95,7 @@ def create_optimizer(
         settings["weight_decay"] = weight_decay
     if ema is not None:
         settings |= {"use_ema": True, "ema_momentum": ema}
-    if clip_norm is None:
-        return base(learning_rate=learning_rate, **settings)
-    clipping = type(base.__name__, (SumThenClip, base), {"max_norm": clip_norm})
-    return clipping(learning_rate=learning_rate, **settings)
+    return base(learning_rate=learning_rate, **settings)
 
 
 def learning_rate_schedule(

@@ -78,7 +78,7 @@ def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_
 
 @pytest.mark.slow
 def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica, two_replicas):
-    """The reason for `SumThenClip`: if this fails, Keras has fixed it."""
+    """The reason for `gradients.clipped`: if this fails, Keras has fixed it."""
 
     def keras_clipping():
         return keras.optimizers.SGD(0.01, momentum=0.9, global_clipnorm=0.2)
@@ -130,13 +130,14 @@ def test_regularization_counts_once_for_any_number_of_replicas(
 
 
 @pytest.mark.slow
-def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replicas):
+@pytest.mark.parametrize("clip_norm", [None, 0.2])
+def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replicas, clip_norm):
     def scaled():
         return keras.optimizers.LossScaleOptimizer(
             keras.optimizers.SGD(0.01), initial_scale=2.0**10
         )
 
-    plan = make_plan(two_replicas, scaled, steps_per_epoch=1)
+    plan = make_plan(two_replicas, scaled, steps_per_epoch=1, clip_norm=clip_norm)
     batches = plan.batches
 
     def overflowing(first_record):

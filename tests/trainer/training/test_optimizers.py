@@ -1,4 +1,4 @@
-"""Optimizers, clipping by the global norm, and fine-tuning of pretrained weights."""
+"""Optimizers, and fine-tuning of pretrained weights."""
 
 import dataclasses
 import functools
@@ -6,7 +6,6 @@ import functools
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from following import Follower
 
 from trainer.errors import ConfigError
@@ -21,23 +20,6 @@ from trainer.training.optimizers import (
     head_steps,
     schedule,
 )
-
-
-@pytest.mark.parametrize(
-    ("max_norm", "expected"),
-    [
-        pytest.param(None, (3.0, 4.0), id="no limit"),
-        pytest.param(10.0, (3.0, 4.0), id="below the limit"),
-        pytest.param(1.0, (0.6, 0.8), id="above the limit"),
-    ],
-)
-def test_clipping_keeps_the_direction(max_norm, expected):
-    optimizer = create_optimizer("sgd", 1.0, max_norm)
-    variables = [keras.Variable(0.0), keras.Variable(0.0)]
-
-    optimizer.apply([tf.constant(3.0), tf.constant(4.0)], variables)
-
-    np.testing.assert_allclose([-float(variable) for variable in variables], expected, atol=1e-6)
 
 
 def sgd(**settings):
@@ -60,11 +42,10 @@ def test_faulty_optimizers_are_refused(optimizer, message):
         check_optimizer(optimizer())
 
 
-@pytest.mark.parametrize("clip_norm", [None, 1.0])
-def test_ours_pass_and_the_commands_offer_them(clip_norm):
+def test_ours_pass_and_the_commands_offer_them():
     assert set(OPTIMIZER_NAMES) == set(OPTIMIZERS)
     for name in OPTIMIZERS:
-        check_optimizer(create_optimizer(name, 0.1, clip_norm))
+        check_optimizer(create_optimizer(name, 0.1))
 
 
 def rates(steps, **options):
