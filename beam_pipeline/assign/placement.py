@@ -180,16 +180,22 @@ class SplitPlan:
         return np.searchsorted(self.first_bins, bins_of(positions), side="right") - 1
 
 
-def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes: int) -> SplitPlan:
+def plan_split(
+    histogram: Histogram,
+    num_shards: int | None,
+    target_shard_bytes: int,
+    uncounted_bytes: float = 0,
+) -> SplitPlan:
     """Divide a split into shards of equal bytes, up to one bin.
 
     `num_shards` is at most the number of bins (`wanted_shards`); None derives it from
-    `target_shard_bytes`.
+    `target_shard_bytes`, with `uncounted_bytes` per record added to those of the histogram.
     """
     bins, num_bins = histogram.bins, len(histogram.bins)
     ends = np.cumsum(histogram.num_bytes)
-    total = int(ends[-1])
-    wanted = num_shards or round(total / target_shard_bytes)
+    total, num_records = int(ends[-1]), int(histogram.num_records.sum())
+    num_bytes = max(0, round(total + uncounted_bytes * num_records))
+    wanted = num_shards or round(num_bytes / target_shard_bytes)
     count = max(1, min(wanted, num_bins))
     cuts = [0]  # indices into bins
     for shard in range(1, count):
@@ -199,8 +205,8 @@ def plan_split(histogram: Histogram, num_shards: int | None, target_shard_bytes:
     first_bins = (0, *(int(bins[cut]) for cut in cuts[1:]))
     before = np.cumsum(histogram.num_records) - histogram.num_records
     return SplitPlan(
-        num_records=int(histogram.num_records.sum()),
-        num_bytes=total,
+        num_records=num_records,
+        num_bytes=num_bytes,
         first_bins=first_bins,
         first_records=tuple(int(before[cut]) for cut in cuts),
     )

@@ -17,6 +17,7 @@ from beam_pipeline.assign.placement import (
     plan_split,
     wanted_shards,
 )
+from beam_pipeline.assign.sizes import uncounted_bytes
 from beam_pipeline.assign.statistics import DUPLICATE, Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import (
@@ -107,10 +108,6 @@ def make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
         divided = config.fractions if statistics.num_divided else ()
         check_split_names(statistics.stated_splits, divided)
         wanted = wanted_shards(config.num_shards, statistics.histograms)
-        splits = {
-            split: plan_split(statistics.histograms[split], num_shards, config.target_shard_bytes)
-            for split, num_shards in wanted.items()
-        }
         declared = declared_classes(statistics, config.classes, config.schema)
         features = statistics.features()
         schema = (
@@ -128,6 +125,13 @@ def make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
         if config.image.depth_scale is not None:
             schema = with_depth_scale(schema, config.image.depth_scale)
         check_names(schema)
+        uncounted = uncounted_bytes(schema, features)
+        splits = {
+            split: plan_split(
+                statistics.histograms[split], num_shards, config.target_shard_bytes, uncounted
+            )
+            for split, num_shards in wanted.items()
+        }
     except BeamTFRecordsError as problem:
         return Plan(splits={}, schema=(), numbers_ids=False, problem=problem)
     numbers_ids = statistics.num_ids < statistics.num_records

@@ -36,7 +36,7 @@ from beam_pipeline.running.record_limits import too_large
 from beam_pipeline.schema.conformance import conforming
 
 # Approximate size of an Example's framing, keys and numbers without the payload.
-_EXAMPLE_OVERHEAD_BYTES = 400
+EXAMPLE_OVERHEAD_BYTES = 400
 
 # Notes of records without files: their values add none.
 _NO_NOTES = Counter[str]()
@@ -99,7 +99,7 @@ def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
     if rules.tokenizer or rules.schema:
         return None
     columns: Mapping[str, Sequence[Any]] = values_by_feature(rows.table)
-    num_bytes = np.full(len(rows), _EXAMPLE_OVERHEAD_BYTES, np.int64)
+    num_bytes = np.full(len(rows), EXAMPLE_OVERHEAD_BYTES, np.int64)
     try:
         for name, values in columns.items():
             checked, sizes = kinds.of(values[0]).check_column(name, values)
@@ -135,7 +135,7 @@ class _UnderWay(Inspection):
 
     def __init__(self, record: Record, rules: Rules, read: storage.ReadFile) -> None:
         self.record, self.features, self.rules, self.read = record, record.features, rules, read
-        self.notes, self.num_bytes, self.frames = _NO_NOTES, _EXAMPLE_OVERHEAD_BYTES, {}
+        self.notes, self.num_bytes, self.frames = _NO_NOTES, EXAMPLE_OVERHEAD_BYTES, {}
         self.look = self.example = None
         self.deferred: Mapping[str, Deferred] = {}
         self.result: Inspected | RecordError | None = None
