@@ -27,7 +27,7 @@ def test_every_option_sets_its_field(tmp_path):
         *("photos", "--layout", "coco", "--image-root", "/r", "--image-column", "i"),
         *("--label-column", "l", "--split-column", "s", "--classes", "x,y"),
         *("--allow-outside", "gs://b,/c", "--encoding", "cp1252", "--no-header"),
-        *("--table", "t", "--ignore-columns", "c"),
+        *("--table", "t", "--ignore-columns", "c", "--missing-numbers", "-1"),
         *("--max-bad-fraction", "0.1", "--duplicates", "drop", "--leaks", "warn"),
         *("--near-duplicates", "group", "--split", "a=0.5,b=0.5", "--group-by", "1"),
         *("--image-max-side", "7", "--image-format", "png", "--jpeg-quality", "80"),
