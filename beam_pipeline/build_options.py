@@ -131,7 +131,7 @@ class BuildOptions(Options):
         _SPLITS,
     ] = dataclasses.field(default_factory=lambda: dict(values.ONE_SPLIT))
     no_stratify: Annotated[
-        bool, BuildOption("choose splits without regard to the records' classes", is_rare=True)
+        bool, BuildOption("choose splits without regard to the records' classes", recipe_only=True)
     ] = False
     split_list: Annotated[
         tuple[str, ...],

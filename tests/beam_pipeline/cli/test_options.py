@@ -33,7 +33,7 @@ def test_every_option_sets_its_field(tmp_path):
         *("--image-max-side", "7", "--image-format", "png", "--jpeg-quality", "80"),
         *("--seed", "3", "--num-shards", "a=2", "--target-shard-bytes", "1KiB"),
         *("--compression", "gzip", "--output", "/o", "--name", "n", "--version", "2.0.0"),
-        *("--overwrite", "--threads", "2", "--no-stratify"),
+        *("--overwrite", "--threads", "2"),
         *("--audio-sample-rate", "8000", "--audio-mono", "--schema", str(schema)),
         *("--path-pattern", "{label}", "--ignore", "*_mask.png", "--ignore", "a, b.csv"),
         *(

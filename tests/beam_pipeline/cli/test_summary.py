@@ -68,7 +68,7 @@ def test_splits_features_classes_rejects_and_changes():
     lines = plan_of(*(image(f"{i}", f"{i}", "cat", "train") for i in range(3)), BAD).splitlines()
 
     assert lines == [
-        "train: 3 records in 1 shard, about 4.4 KiB",
+        "train: 3 records in 1 shard, about 4.2 KiB",
         "feature image: image jpeg, 12×9 pixels",
         "feature label: class_label, 1 class",
         "1 class: cat",
