@@ -65,7 +65,8 @@ _WIDER = {
 _WIDEST = 80
 _TREES_HEAD = """# Well-known datasets
 
-Tests build a small tree of each of these names, as its authors or Kaggle distribute it.
+How trees of these names are read, as their authors or Kaggle distribute them. `tests/cases/zoo`
+holds small ones of some.
 """
 # Text and outcomes by heading.
 _PARTS = {
