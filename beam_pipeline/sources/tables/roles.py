@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import json
 import re
 import shlex
 import string
@@ -19,7 +20,7 @@ from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.kinds.numbers import Number
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import DeclaredClasses
-from beam_pipeline.sources.paths import media_kind
+from beam_pipeline.sources.paths import folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables import columns as known
 from beam_pipeline.sources.tables.columns import (
     NO_LABEL,
@@ -204,7 +205,7 @@ def roles_of(sample: Sample, options: TableOptions) -> Roles:
         corners = ",".join(roles.boxes.corners)
         raise ConfigError(
             f"cannot group the boxes of {corners} by image, since {roles.key!r} holds the images: "
-            f"put the boxes of one into its row, or pass --ignore-columns {corners}"
+            f"put the boxes of one into its row, or pass --ignore-columns {shlex.quote(corners)}"
         )
     roles = dataclasses.replace(
         roles,
@@ -387,7 +388,7 @@ class _Chooser:
         if in_texts and not boxes and not corners:
             raise ConfigError(
                 f"column {in_texts!r} holds lists that are not four numbers: write JSON Lines for "
-                f"several boxes in a row, or pass --ignore-columns {in_texts}"
+                f"several boxes in a row, or pass --ignore-columns {shlex.quote(in_texts)}"
             )
         others = {key: name for key, name in free.items() if name not in corners}
         width, height = first(known.WIDTH, others), first(known.HEIGHT, others)
@@ -540,7 +541,7 @@ def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
         if feature and name not in roles.taken:
             raise ConfigError(
                 f"column {name!r} has the name of the feature {feature!r}, which comes from "
-                f"{features[feature]!r}; rename one, or pass --ignore-columns {name}"
+                f"{features[feature]!r}; rename one, or pass --ignore-columns {shlex.quote(name)}"
             )
 
 
@@ -552,7 +553,7 @@ def _with_forms(roles: Roles, sample: Sample) -> Roles:
     if lists and boxes.corners:
         raise ConfigError(
             f"column {min(lists)!r} holds lists, but an attribute of one box is a number or text; "
-            f"pass --ignore-columns {min(lists)}"
+            f"pass --ignore-columns {shlex.quote(min(lists))}"
         )
     per_box = frozenset(
         name
@@ -863,9 +864,11 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
                 f"--ignore {shlex.quote(table.file.relative)}"
             )
         if each.unclear:
+            one, other = (_template_of(path, each) for path in each.unclear[:2])
             raise ConfigError(
                 f"{table.file.path}: column {each.column!r} names {each.unclear[0]} and "
-                f"{each.unclear[1]}; leave one out by --ignore, or set image_template"
+                f"{each.unclear[1]}; in a recipe: `image_template: {one}` or "
+                f"`image_template: {other}`"
             )
         column, cells = each.column, table.cells
         if not each.has_suffixes and each.kind not in sample.names:  # the id stays a feature
@@ -876,6 +879,12 @@ def _with_files(sample: Sample, options: TableOptions) -> Sample:
         file = dataclasses.replace(table.file, by_index=True)
         tables.append(dataclasses.replace(table, file=file, cells=cells))
     return Sample(tables, sample.raw, kinds)
+
+
+def _template_of(path: str, names: _Names) -> str:
+    """Return the template of files like this one, quoted for YAML."""
+    ending = "" if names.has_suffixes else f".{suffix(path)}"
+    return json.dumps(f"{joined(folder(path), f'{{{names.column}}}')}{ending}", ensure_ascii=False)
 
 
 def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names | None:
@@ -941,7 +950,7 @@ def _check_headers(
         if without and name not in may_lack and lowered(name) not in known.LABELS.of_tables:
             raise ConfigError(
                 f"column {name!r} is not in {without[0]}, but in other tables; pass --label-column "
-                f"{name} if it is the label, else --ignore-columns {name}"
+                f"{shlex.quote(name)} if it is the label, else --ignore-columns {shlex.quote(name)}"
             )
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import logging
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -208,7 +209,7 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
         _LOG.warning(
             "column %r is a number to predict, not a class, by its %s different whole numbers; "
             "pass --label-column %s if it is a class",
-            *(roles.doubtful, f"{len(survey.labels):,}", roles.doubtful),
+            *(roles.doubtful, f"{len(survey.labels):,}", shlex.quote(roles.doubtful)),
         )
         roles = dataclasses.replace(roles, labels=())
     return Overview(roles, kinds, survey.too_large, commas)
