@@ -35,7 +35,7 @@ from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import use_options
-from beam_pipeline.sources.inputs import complete, find_input, source_of
+from beam_pipeline.sources.inputs import complete, find_input, naming_other_layouts, source_of
 from beam_pipeline.write.claim import exclusive, is_committed, ways_out
 from beam_pipeline.write.commit import Commit
 from beam_pipeline.write.directories import (
@@ -185,11 +185,13 @@ def build(
         draw_page(config)
         return open_dataset(config.dataset_dir)
     if runner is None:
-        _build_elsewhere(config, options, source)
+        with naming_other_layouts(config):
+            _build_elsewhere(config, options, source)
         draw_page(config)
         return open_dataset(config.dataset_dir)
     check_output(config)
     with (
+        naming_other_layouts(config),
         exclusive(config) as claim,
         collecting_rarely(),
         watched(options, spill_folder(config)) as job,

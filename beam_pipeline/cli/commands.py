@@ -125,8 +125,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
     config, claim = _find_input(config, scratch)
     source = source_of(config, claim, scratch)
     try:
-        with naming_other_layouts(config, claim):
-            info = build(config, options, source)
+        info = build(config, options, source)
     except DataError:
         path = failed_rejects_path(config)
         with contextlib.suppress(RecordError):  # no rejects were written
@@ -160,7 +159,7 @@ def _plan(
     else:
         print(summary.as_text(lines))
     if preview.plan.problem:
-        with naming_other_layouts(found, claim):
+        with naming_other_layouts(found):
             raise preview.plan.problem
 
 

@@ -145,20 +145,23 @@ def _claims(candidates: Sequence[Layout], tree: Tree, config: BuildConfig) -> li
 
 
 @contextlib.contextmanager
-def naming_other_layouts(config: BuildConfig, claim: Claim) -> Iterator[None]:
-    """Add the layouts that read the input in another way to an error of mostly bad records."""
+def naming_other_layouts(config: BuildConfig) -> Iterator[None]:
+    """Add the layouts that read the input in another way to an error of mostly bad records.
+
+    `config.layout` is the layout that reads it; "auto" if a source of the user's own does.
+    """
     try:
         yield
     except MostlyBadError as error:
-        others = tuple(_other_readings(config, claim))
+        others = tuple(_other_readings(config)) if config.layout != AUTO else ()
         if not others:
             raise
         raise MostlyBadError(f"{error}, or {either(others)}") from error
 
 
-def _other_readings(config: BuildConfig, claim: Claim) -> Iterator[Reading]:
+def _other_readings(config: BuildConfig) -> Iterator[Reading]:
     """Yield the layouts that claim the input without a question, most specific first."""
-    others = [each for each in layouts().values() if each.name != claim.layout]
+    others = [each for each in layouts().values() if each.name != config.layout]
     tree = Tree.of(_existing(config.input), Ignored(config.ignore))
     claims = _claims(others, tree, dataclasses.replace(config, layout=AUTO))
     for each in sorted(claims, key=lambda claim: -claim.rank)[:_MOST_READINGS]:

@@ -12,8 +12,10 @@ from file_bytes import zip_bytes
 from hostile_files import jpeg_of_scans
 from PIL import Image
 
+import beam_pipeline
 from beam_pipeline import open as open_dataset
 from beam_pipeline.cli import commands
+from beam_pipeline.errors import MostlyBadError
 
 BAD = {
     f"cat/{name}"
@@ -151,6 +153,8 @@ def test_mostly_bad_records_name_the_layout_that_reads_the_input(tmp_path, write
     assert "max-bad-fraction" not in shown.err
     _, _, remedy = shown.err.partition("Fix them, or pass ")
     assert remedy.strip() == "--layout folders to read 2 class folders (cat, dog), 8 images"
+    with pytest.raises(MostlyBadError, match="or pass --layout folders to read 2 class folders"):
+        beam_pipeline.build(input=str(root), output=str(tmp_path / "out"))
     code, shown = run(capsys, "plan", root, *shlex.split(remedy.partition(" to ")[0]))
     assert code == 0
     assert "train: 8 records" in shown.out
