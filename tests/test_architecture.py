@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 # Bottom up: a module imports from lines above its own, or from its own folder.
 LAYERS = {
     "tfrecord_dataset": """
-        shown_text delimited
+        shown_text delimited cells
         posix_only page
         errors durable image_size
         extras regular_files seekable standard_streams interrupts
@@ -88,7 +88,7 @@ LAYERS = {
     """,
     "trainer": """
         errors tensors progress startup order
-        options
+        options raw_rows
         views
         parsing
         augmentation

@@ -336,6 +336,11 @@ def dialect_of(lines: Sequence[str], *, is_tsv: bool, num_columns: int = 0) -> D
     return quoted if is_quoted else dialect
 
 
+def header_names(row: Sequence[str]) -> list[str]:
+    """Return the names of columns in a header."""
+    return [name.strip().removeprefix(f"{COMMENT} ") for name in row]
+
+
 def _num_comments(lines: Sequence[str]) -> int:
     """Count the "#" lines above the header; the last "#" line may itself be the header."""
     number = len([*itertools.takewhile(lambda line: line.startswith(COMMENT), lines)])

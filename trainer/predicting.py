@@ -24,12 +24,14 @@ from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import is_remote
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.commands import PredictConfig
 from trainer.progress import Progress
+from trainer.raw_rows import AS_BY_DEFAULT, SUFFIXES, RowOptions, is_rows
 from trainer.runs import choices
 from trainer.runs.trained import Run, open_run
 from trainer.tasks import Task
+from trainer.tasks.inputs.base import STRINGS
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.targets.results import Results, Row, results_of
 from trainer.tasks.task_json import check_same_inputs
@@ -39,8 +41,6 @@ _CHUNK = 4096
 _LEAST_SCORE = 0.3
 # Optional features of images, if records have their keys.
 _ENCODED, _FILENAME = "encoded image", "file name"
-_ROWS = (".csv", ".jsonl")
-_MAX_CELL_CHARACTERS = 1 << 28  # Python's own default is 131,072
 
 
 class Item(NamedTuple):
@@ -115,7 +115,8 @@ def predicted_rows(
         check_same_inputs(run.learned, given.features, run.config.options)
         opened = choices.of_run(given, run.config, config.split)
     elif given is not None:
-        items = items_of_rows(given, "row ", Path(), run.learned, run.features_to_predict())
+        features = run.features_to_predict()
+        items = items_of_rows(given, "row ", Path(), run.learned, features, run.row_options)
     else:
         opened = _opened(config, run)
     results, shown = results_of(run.learned.goal), _shown_score(config, run, Progress(quiet=True))
@@ -191,7 +192,7 @@ def _records(
     results = results_of(task.goal)
     predicted = _predicted(results)
     own = [source for _, source in _columns(config, results) if source not in predicted]
-    items = items or read_items(config.inputs, task, features)
+    items = items or read_items(config.inputs, task, features, run.row_options)
     for dataset, split, chunk in _datasets(items, features, opened):
         for names in [item.row for item in chunk] if chunk else [dataset.features]:
             for name in own:
@@ -285,7 +286,12 @@ def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], fi
         file.write(json.dumps(results.documents[format_name](rows)) + "\n")
 
 
-def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
+def read_items(
+    paths: Iterable[str],
+    task: Task,
+    features: Mapping[str, Feature],
+    options: RowOptions = AS_BY_DEFAULT,
+) -> Iterator[Item]:
     """Read the records of files and folders in order; folders recursively.
 
     A model with one such input takes an image, audio file or text as a record. Each row of a .csv
@@ -306,7 +312,7 @@ def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]
         if not place.exists():
             raise ConfigError(f"there is no file or folder {path}; check the path")
         if place.is_file():
-            yield from _read_file(place, task, features)
+            yield from _read_file(place, task, features, options)
             continue
         suffixes = _suffixes(task)
         files = sorted(each for each in place.rglob("*") if each.suffix.lower() in suffixes)
@@ -316,18 +322,21 @@ def read_items(paths: Iterable[str], task: Task, features: Mapping[str, Feature]
                 "folder"
             )
         for each in files:
-            yield from _read_file(each, task, features)
+            yield from _read_file(each, task, features, options)
 
 
 def _suffixes(task: Task) -> tuple[str, ...]:
     """Return the suffixes of files that the model takes."""
     (first, *more) = task.inputs.values()
-    return _ROWS if more else first.suffixes or _ROWS
+    return SUFFIXES if more else first.suffixes or SUFFIXES
 
 
-def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Iterator[Item]:
-    if path.suffix.lower() in _ROWS:
-        yield from items_of_rows(_rows(path), f"{path}:", path.parent, task, features)
+def _read_file(
+    path: Path, task: Task, features: Mapping[str, Feature], options: RowOptions
+) -> Iterator[Item]:
+    if is_rows(path):
+        rows = options.read(path)
+        yield from items_of_rows(rows, f"{path}:", path.parent, task, features, options)
         return
     (first, *more) = task.inputs.values()
     if more or path.suffix.lower() not in _suffixes(task):
@@ -338,7 +347,7 @@ def _read_file(path: Path, task: Task, features: Mapping[str, Feature]) -> Itera
             "column for each input"
         )
     row = {first.name: first.of_file(path)}
-    example = _example(row, str(path), path.parent, task, features)
+    example = _example(row, str(path), path.parent, task, features, options)
     yield Item(str(path), example, {"stem": path.stem})
 
 
@@ -348,6 +357,7 @@ def items_of_rows(
     folder: Path,
     task: Task,
     features: Mapping[str, Feature],
+    options: RowOptions = AS_BY_DEFAULT,
 ) -> Iterator[Item]:
     """Make records of rows with a column per input; paths are relative to `folder`.
 
@@ -357,32 +367,7 @@ def items_of_rows(
     """
     for number, row in enumerate(rows, start=1):
         source = f"{prefix}{number}"
-        yield Item(source, _example(row, source, folder, task, features), row)
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    is_csv = path.suffix.lower() == ".csv"
-    csv.field_size_limit(_MAX_CELL_CHARACTERS)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            yield from csv.DictReader(lines) if is_csv else _json_rows(path, lines)
-    except (UnicodeDecodeError, csv.Error) as error:
-        problem = f"{path} cannot be read: {error}; save it as JSON Lines in UTF-8"
-        raise DatasetDamagedError(problem) from error
-
-
-def _json_rows(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            if not isinstance(row, dict):
-                raise TypeError(f"it is {json.dumps(row)[:20]}")
-        except (TypeError, ValueError, RecursionError) as error:
-            problem = f"{path}:{number} is not a JSON object: {error}; correct the line"
-            raise DatasetDamagedError(problem) from error
-        yield row
+        yield Item(source, _example(row, source, folder, task, features, options), row)
 
 
 def _example(
@@ -391,6 +376,7 @@ def _example(
     folder: Path,
     task: Task,
     features: Mapping[str, Feature],
+    options: RowOptions,
 ) -> bytes:
     """Serialize the model's inputs in `row` as an Example."""
     values: dict[str, Any] = {}
@@ -398,7 +384,9 @@ def _example(
         feature = features[each.name]
         if each.name not in row:
             raise UnknownNameError("column, which the model needs,", each.name, row, source)
-        values[feature.key] = each.stored(row[each.name], feature, folder, source)
+        is_number = each.is_numeric and not feature.shape and feature.dtype not in STRINGS
+        value = options.value(row[each.name], is_number=is_number)
+        values[feature.key] = each.stored(value, feature, folder, source)
     return encode(values)
 
 

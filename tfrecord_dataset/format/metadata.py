@@ -163,9 +163,14 @@ class Metadata:
     @property
     def group_by(self) -> str:
         """`--group-by` option of the build; "" for none."""
-        config = self.facts.get("config")
-        stated = config.get("group_by") if isinstance(config, Mapping) else None
+        stated = self.build_options.get("group_by")
         return stated if isinstance(stated, str) else ""
+
+    @property
+    def build_options(self) -> Mapping[str, Any]:
+        """Options of the build that determine the content."""
+        config = self.facts.get("config")
+        return config if isinstance(config, Mapping) else {}
 
     def problems(self) -> Iterator[str]:
         """Contradictions, one per line."""

@@ -127,6 +127,7 @@ class Contents:
         splits: Splits by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
         group_by: Column, or level of the key, each of whose values is in one split; or "".
+        build_options: Options of the build, from metadata.json; empty without it.
         notes: Messages about bare files.
         remedy: Advice for a record that does not fit the features.
         read_statistics: Returns statistics.json by split and feature; empty without the file.
@@ -137,6 +138,9 @@ class Contents:
     splits: Mapping[str, Split]
     fingerprint: str = ""
     group_by: str = ""
+    build_options: Mapping[str, Any] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
     notes: tuple[str, ...] = ()
     remedy: str = "run `beam-tfrecords verify` on the dataset"
     read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(

@@ -304,6 +304,7 @@ def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCac
         },
         fingerprint=stated.fingerprint,
         group_by=stated.group_by,
+        build_options=stated.build_options,
         read_statistics=functools.partial(metadata.read_statistics, folder, stated.files),
     )
 

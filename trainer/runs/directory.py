@@ -38,6 +38,8 @@ class RunConfig:
     window: int  # records per shuffling window
     class_weights: tuple[float, ...]  # empty if all are 1
     own: Mapping[str, str]  # names of the user's loss, optimizer and augmentation
+    # How the build read rows of tables: fields of `RowOptions`.
+    rows: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 _OPTIONS = {field.name for field in dataclasses.fields(TrainConfig)}

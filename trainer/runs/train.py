@@ -1,6 +1,7 @@
 """The command `train`: prepares, builds and follows a training."""
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import tensorflow as tf
 from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.options.train import USUAL_LEARNING_RATE
+from trainer.raw_rows import RowOptions
 from trainer.report.history import best_by, saved_place
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
@@ -123,6 +125,7 @@ def _config_json(prepared: Prepared) -> dict[str, Any]:
         "classes": list(task.classes),
         "class_weights": list(prepared.changes.class_weights),
         "own": prepared.own.recorded(),
+        "rows": dataclasses.asdict(RowOptions.of_build(prepared.dataset.build_options)),
         "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
     }
 

@@ -22,6 +22,7 @@ from trainer.errors import ConfigError
 from trainer.options import parse_devices
 from trainer.options.commands import EvaluateConfig
 from trainer.progress import Progress, as_text
+from trainer.raw_rows import RowOptions
 from trainer.report.history import best_of, saved_place
 from trainer.report.page import html_of_predictions
 from trainer.runs.choices import of_run, open_given, with_targets
@@ -131,6 +132,11 @@ class Run:
         return tf.function(  # type: ignore[no-any-return]
             predict, autograph=False, reduce_retracing=True
         )
+
+    @property
+    def row_options(self) -> RowOptions:
+        """How to read rows of files: as the build of the training data did."""
+        return RowOptions.of_build(self.config.rows)
 
     def features_to_predict(self) -> dict[str, Feature]:
         """Return the input features as read from records to predict."""

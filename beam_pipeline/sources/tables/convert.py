@@ -47,9 +47,9 @@ from beam_pipeline.sources.tables.types import (
     listed_texts,
     named_class,
     parse_list,
-    truth_as_number,
     unsupported,
 )
+from tfrecord_dataset.cells import truth_as_number
 from tfrecord_dataset.format.feature import Feature
 
 # Value class of a file, by kind.

@@ -25,7 +25,6 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
 )
 from tfrecord_dataset.delimited import (
-    COMMENT,
     DEFAULT_ENCODING,
     DELIMITERS,
     UNREADABLE,
@@ -35,6 +34,7 @@ from tfrecord_dataset.delimited import (
     decode,
     dialect_of,
     first_rows,
+    header_names,
     lines_of,
     read_rows,
     text_blocks,
@@ -62,7 +62,7 @@ def header_of(first: Rows, path: str) -> list[str]:
     if first.faults and first.faults[0].line < min(first.lines, default=math.inf):
         line, detail = first.faults[0]
         raise ConfigError(f"{path}:{line} is not a header: {detail}; correct the line")
-    names = [name.strip().removeprefix(f"{COMMENT} ") for name in rows[0]] if rows else []
+    names = header_names(rows[0]) if rows else []
     if not any(names):
         raise ConfigError(f"{path} is empty, or its first line is; write the columns' names there")
     below = [row for row in rows[1:] if len(row) == len(names)]

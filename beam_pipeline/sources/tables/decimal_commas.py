@@ -11,21 +11,13 @@ from typing import Any
 
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.tables.profiles import Profile, profile_of_texts
-from beam_pipeline.sources.tables.types import stripped
+from tfrecord_dataset.cells import has_comma, is_with_comma, stripped, with_point
 
 Choice = bool | tuple[str, ...]
 """Whether all columns may have decimal commas, or the names of those that have."""
 
 _GROUPS = r"[1-9][0-9]{0,2}(\.[0-9]{3})"
-_NUMBER = re.compile(rf"[+-]?([0-9]+|{_GROUPS}+)(,[0-9]+)?")
-_SURE = re.compile(rf"[+-]?([0-9]+|{_GROUPS}+),[0-9]+|[+-]?{_GROUPS}{{2,}}")
 _UNCLEAR = re.compile(rf"[+-]?{_GROUPS}")
-
-
-def with_point(value: Any) -> Any:
-    """Replace the decimal comma of a number by a point; other values are unchanged."""
-    is_number = _NUMBER.fullmatch(text := stripped(value))
-    return text.replace(".", "").replace(",", ".") if is_number else value
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -67,9 +59,9 @@ def commas_of(values: Sequence[Any]) -> Commas:
     texts = {stripped(value) for value in values}
     written = ["" if value is None else str(with_point(value)) for value in values]
     unclear = [text for text in texts if _UNCLEAR.fullmatch(text)]
-    points = (text for text in texts if "." in text and not _NUMBER.fullmatch(text))
+    points = (text for text in texts if "." in text and not is_with_comma(text))
     return Commas(
-        has_commas=any(map(_SURE.fullmatch, texts)),
+        has_commas=any(map(has_comma, texts)),
         has_points=profile_of_texts([*points]).kind is float,
         unclear=min(unclear, default=""),
         profile=profile_of_texts(written),

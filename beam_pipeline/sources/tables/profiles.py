@@ -18,13 +18,13 @@ import pyarrow.compute as compute
 from beam_pipeline.sources.tables.types import (
     Kind,
     is_large,
-    is_missing_number,
     is_whole,
     kind_of_int,
     kind_of_json,
     kind_of_text,
     wider,
 )
+from tfrecord_dataset.cells import is_missing_number
 
 # Numbers per text that make the text an error.
 _NUMBERS_PER_ERROR = 1_000

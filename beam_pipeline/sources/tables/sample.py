@@ -17,14 +17,13 @@ from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,
     are_no_classes,
-    is_missing_number,
     is_stated,
     kind_of_json,
     kind_of_text,
     list_of_text,
-    stripped,
     wider,
 )
+from tfrecord_dataset.cells import is_missing_number, stripped
 from tfrecord_dataset.format.split_names import split_of_folders
 
 _ROWS = 100

@@ -16,11 +16,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import below
-from beam_pipeline.sources.tables.decimal_commas import Choice, with_point
+from beam_pipeline.sources.tables.decimal_commas import Choice
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.types import class_name, classes_marked, stripped
+from beam_pipeline.sources.tables.types import class_name, classes_marked
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
 from beam_pipeline.sources.unpacking import place_of
+from tfrecord_dataset.cells import stripped, with_point
 from tfrecord_dataset.format.inflation import MAX_ROWS, check_rows
 
 # Maximum rows of a batch, and its target size.

@@ -22,6 +22,7 @@ from beam_pipeline.records import Array, ClassLabel, ClassLabels, Value
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.rejects import malformed
+from tfrecord_dataset.cells import is_missing_number, truth_as_number
 
 Scalar = type[int] | type[float] | type[str]
 
@@ -38,9 +39,7 @@ _NAMES = {
 _PYTHON = re.compile(r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?|\b[A-Za-z]+\b", re.DOTALL)
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
-_TRUTHS = {"true": 1, "false": 0}
 # Texts of missing numbers, in any case.
-_MISSING_NUMBERS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "?"})
 _SEPARATORS = re.compile("[\x1c-\x1f]")
 # Limit of NumPy and of the trainer.
 _MAX_AXES = 32
@@ -97,7 +96,7 @@ def kind_of_text(text: str) -> Kind | None:
         return None
     if _SEPARATORS.search(whole):  # space to strip(), but not to float()
         return str
-    if text.lower() in _TRUTHS:
+    if isinstance(truth_as_number(text), int):
         return int
     if _INTEGER.fullmatch(text):
         return kind_of_int(int(text)) if len(text) < 25 else str
@@ -110,11 +109,6 @@ def kind_of_text(text: str) -> Kind | None:
         elements = set(map(kind_of_text, text.split()))
         return str if str in elements else ListOf(float if float in elements else int, spaced=True)
     return float if _DECIMAL.fullmatch(text.lower()) else str
-
-
-def truth_as_number(text: str) -> int | str:
-    """Return 1 for "True" and 0 for "false", in any case; other texts unchanged."""
-    return _TRUTHS.get(text.strip().lower(), text)
 
 
 def parse_list(text: str) -> list[Any]:
@@ -203,11 +197,6 @@ def is_large(whole: int | str) -> bool:
     if isinstance(whole, str) and len(whole) > _MOST_DIGITS:  # Python refuses to convert thousands
         return True
     return not -(2**63) <= int(whole) < 2**63
-
-
-def is_missing_number(text: str) -> bool:
-    """Return whether a text means a missing number in a column of numbers: "", "NA", "?"."""
-    return text.strip().lower() in _MISSING_NUMBERS
 
 
 def merge_kinds(several: Iterable[Mapping[str, Kind | None]]) -> dict[str, Kind | None]:
@@ -441,11 +430,6 @@ def named_class(name: str, classes: Sequence[str]) -> str:
     if name not in classes and is_number and int(name) < len(classes):
         return classes[int(name)]
     return name
-
-
-def stripped(value: Any) -> str:
-    """Return a text without blanks around it; "" for any other value."""
-    return value.strip() if isinstance(value, str) else ""
 
 
 def is_stated(value: Any) -> bool:

@@ -276,10 +276,10 @@ def test_values_to_predict_for_that_do_not_fit(tmp_path, declared, value, messag
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"t\n\xff\n", "a.csv cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
+        ("a.csv", b"t\n\xff\n", "a.csv:2: not utf-8; set encoding .*; correct the row"),
         ("a.jsonl", b"[" * 100_000, "a.jsonl:1 is not a JSON object: maximum recursion"),
         ("a.jsonl", b"\n[1, 2]", r"a.jsonl:2 is not a JSON object: it is \[1, 2\]; correct"),
-        ("a.jsonl", b"\xff", "a.jsonl cannot be read: 'utf-8' .*; save it as JSON Lines in UTF-8"),
+        ("a.jsonl", b"\xff", "a.jsonl:1 is not a JSON object: it is not UTF-8; correct the line"),
         ("a.txt", b"\xff", "a.txt is not UTF-8: .*; save it as UTF-8"),
     ],
 )

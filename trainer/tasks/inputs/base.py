@@ -64,6 +64,7 @@ class Input(Part):
     Attributes:
         dtype: Dtype of the model's input.
         suffixes: Suffixes of files that contain one such value; empty if there are none.
+        is_numeric: Whether it has numbers, if its feature's dtype is one of numbers.
         is_file: Whether records contain an encoded file, which exported models accept as well.
     """
 
@@ -71,6 +72,7 @@ class Input(Part):
 
     dtype: ClassVar[str] = "float32"
     suffixes: ClassVar[tuple[str, ...]] = ()
+    is_numeric: ClassVar[bool] = False
     is_file: ClassVar[bool] = False
 
     @classmethod

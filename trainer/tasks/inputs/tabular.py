@@ -36,6 +36,7 @@ class Measured(Input):
 
     __slots__ = ()
 
+    is_numeric: ClassVar[bool] = True
     allow_missing: ClassVar[bool] = False
 
     def statistic(self) -> Statistic:

@@ -1,0 +1,100 @@
+"""A model predicts for the raw file that its dataset was built of, read as the build read it."""
+
+import json
+
+import pytest
+
+from beam_pipeline import build
+from trainer.commands import main
+
+pytestmark = pytest.mark.slow
+
+
+def rows_of(form):
+    return "".join(
+        form.format(n=n, half=n / 2, truth=n % 3 == 0, label="cat" if n % 2 else "dog")
+        for n in range(40)
+    )
+
+
+CASES = [
+    pytest.param(
+        "a.csv", rows_of("{n},{half},{label}\n"), {"no_header": True}, "column_3", id="no header"
+    ),
+    pytest.param(
+        "a.csv", "n,truth,label\n" + rows_of("{n},{truth},{label}\n"), {}, "label", id="truths"
+    ),
+    pytest.param(
+        *("a.csv", "n;half;label\n" + rows_of("{n};{half};{label}\n").replace(".", ",")),
+        *({"decimal_comma": True}, "label"),
+        id="decimal commas",
+    ),
+    pytest.param(
+        "a.tsv", "n\thalf\tlabel\n" + rows_of("{n}\t{half}\t{label}\n"), {}, "label", id="tabs"
+    ),
+    pytest.param(
+        *(
+            "a.jsonl",
+            "".join(
+                json.dumps({"n": n, "truth": n % 3 == 0, "label": f"l{n % 2}"}) + "\n"
+                for n in range(40)
+            ),
+        ),
+        *({}, "label"),
+        id="JSON truths",
+    ),
+    pytest.param(
+        *(
+            "a.csv",
+            "n,whole,label\n"
+            + rows_of("{n},{n},{label}\n").replace(",7,", ",,").replace(",9,", ",NA,"),
+        ),
+        *({}, "label"),
+        id="gaps",
+    ),
+    pytest.param(
+        *(
+            "a.csv",
+            "n,whole,label\n"
+            + rows_of("{n},{n},{label}\n").replace(",7,", ",,").replace(",9,", ",none given,"),
+        ),
+        *({"missing_numbers": 0, "missing_values": ["none given"]}, "label"),
+        id="filled gaps",
+    ),
+    pytest.param(
+        *("a.csv", ("größe,label\n" + rows_of("{n},{label}\n")).encode("cp1252")),
+        *({"encoding": "cp1252"}, "label"),
+        id="encoding",
+    ),
+    pytest.param(
+        *(
+            "a.csv",
+            "# a note\u2028\nn,note,label\n" + rows_of('{n},"a, ""b""\r{truth}",{label}\n'),
+            {},
+            "label",
+        ),
+        id="quotes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "options", "target"), CASES)
+def test_a_model_predicts_for_the_file_of_its_dataset(
+    tmp_path, capsys, name, text, options, target
+):
+    raw = tmp_path / name
+    raw.write_bytes(text if isinstance(text, bytes) else text.encode())
+    data, run = tmp_path / "data", tmp_path / "run"
+    build(input=str(raw), output=str(data), threads=1, **options)
+    [dataset] = data.glob("*/1.0.0")
+    where = ["--data", str(dataset), "--output", str(run), "--target", target]
+    assert main(["train", *where, "--epochs", "1", "--seed", "0", "--quiet"]) == 0
+    capsys.readouterr()
+
+    predicted = {}
+    for path, split in ((raw, []), (dataset, ["--split", "train"])):
+        assert main(["predict", str(path), *split, "--run", str(run), "--quiet"]) == 0
+        rows = map(json.loads, capsys.readouterr().out.splitlines())
+        predicted[path] = sorted(round(row["probability"], 4) for row in rows)
+    assert len(predicted[raw]) == 40
+    assert predicted[raw] == predicted[dataset]
