@@ -122,7 +122,6 @@ def test_no_line_is_read_a_third_time(monkeypatch):
     assert len(read) < 6 * lines
 
 
-def test_a_line_beyond_the_limit(monkeypatch):
-    monkeypatch.setattr(delimited, "MAX_CHARACTERS", 1 << 21)
+def test_a_line_beyond_the_limit():
     with pytest.raises(LongLineError, match="a line of over 2 MiB; split it"):
-        rows_of("a" * (3 << 20))
+        [*text_blocks(io.BytesIO(b"a" * (3 << 20)), at_most=1 << 21)]
