@@ -71,9 +71,11 @@ def run(tmp_path_factory):
         for n, loss in enumerate([3, 2, 1.5, 1.25], start=1)
     ]
     options = TrainConfig(data="d", output="o", target=HOSTILE)
-    more = {"task": "detection", "facts": [HOSTILE, "2026-01-01"], "sections": sections}
+    more = {"facts": [HOSTILE, "2026-01-01"], "sections": sections}
     file = tmp_path_factory.mktemp("page") / "report.html"
-    file.write_text(html(HOSTILE, options, history, Best(), **more))
+    file.write_text(
+        html(HOSTILE, options, history, Best(), sentence=HOSTILE, task="detection", **more)
+    )
     return file
 
 

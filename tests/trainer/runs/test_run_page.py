@@ -79,7 +79,7 @@ def test_the_page_describes_the_saved_model(
     page, said = (path / "report.html").read_text(), capsys.readouterr().err
     assert predicted(page) == [13, 0, 0]  # of the 13 records of the validation split
     assert page.count(f"Split validation, model.keras of epoch {saved}.") == 2
-    assert f"The dashed line is epoch {saved}, whose model is model.keras." in page
+    assert f"The vertical line is epoch {saved}, whose model is model.keras." in page
     assert "follow when the training ends" not in page
     assert len(validations) == num_validations
     [sentence] = re.findall('class="verdict">(.*?)</p>', page)
