@@ -39,7 +39,6 @@ _NAMES = {
 _PYTHON = re.compile(r"'(?:[^'\\]|\\.)*+'?|\"(?:[^\"\\]|\\.)*+\"?|\b[A-Za-z]+\b", re.DOTALL)
 _ESCAPE = re.compile(r"\\.|\"", re.DOTALL)
 _ESCAPES = {"\\'": "'", '"': r"\"", "\\x": r"\u00"}
-# Texts of missing numbers, in any case.
 _SEPARATORS = re.compile("[\x1c-\x1f]")
 # Limit of NumPy and of the trainer.
 _MAX_AXES = 32

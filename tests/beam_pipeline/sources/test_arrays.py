@@ -142,7 +142,7 @@ def test_rows(write, read, tmp_path, save):
 
 def test_numbers_of_many_values_are_not_classes(read, monkeypatch, caplog):
     """Values are counted over all files."""
-    monkeypatch.setattr("beam_pipeline.sources.tables.read_tables._FEW_CLASSES", 3)
+    monkeypatch.setattr("beam_pipeline.sources.tables.survey._FEW_CLASSES", 3)
     records, _ = read({"a.npz": {"y": Y}, "b.npz": {"y": Y}})
     assert records["a.npz#1"].features == {"label": ClassLabel("1")}
     records, _ = read({"b.npz": {"y": Y + 1}})
