@@ -99,6 +99,10 @@ def _too_deep() -> JsonError:
     return JsonError(f"its objects and lists nest deeper than {MAX_DEPTH}")
 
 
+# Most values of a file are of these, which need no conversion.
+_PLAIN = frozenset({str, int, float, bool})
+
+
 def typed(value: Any, expected: Any, place: str = "") -> Any:
     """Convert a JSON value to a type: a list to a tuple, an object to a dataclass.
 
@@ -112,9 +116,9 @@ def typed(value: Any, expected: Any, place: str = "") -> Any:
         JsonError: The value has another type, a missing or unknown field, or a number that is not
             finite or not an int64.
     """
-    origin = typing.get_origin(expected)
-    if expected is Any:
+    if expected is Any or (expected in _PLAIN and _is_plain(value, expected)):
         return value
+    origin = typing.get_origin(expected)
     if origin in (types.UnionType, typing.Union):
         return _one_of(value, typing.get_args(expected), place)
     if isinstance(value, dict) and dataclasses.is_dataclass(expected):
@@ -178,20 +182,25 @@ def _items(values: list[Any], kinds: Sequence[Any], place: str) -> Iterable[Any]
         yield typed(value, kind, f"{place}[{number}]")
 
 
-_hints_of = functools.cache(typing.get_type_hints)
+@functools.cache
+def _fields_of(expected: Any) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """Return the types of a dataclass's fields by name, and the names of those without default."""
+    hints = typing.get_type_hints(expected)
+    fields = [field for field in dataclasses.fields(expected) if field.init]
+    # MISSING is the same object.
+    required = [field.name for field in fields if field.default is field.default_factory]
+    return {field.name: hints[field.name] for field in fields}, required
 
 
 def _dataclass(value: dict[str, Any], expected: Any, place: str) -> Any:
-    kinds = _hints_of(expected)
-    fields = [field for field in dataclasses.fields(expected) if field.init]
+    kinds, required = _fields_of(expected)
     before = f"{place}." if place else ""
     for name in value:
-        if name not in {field.name for field in fields}:
+        if name not in kinds:
             raise JsonError(f"{before}{name} is not known")
-    for field in fields:
-        has_default = field.default is not field.default_factory  # MISSING is the same object
-        if field.name not in value and not has_default:
-            raise JsonError(f"{before}{field.name} is missing")
+    for name in required:
+        if name not in value:
+            raise JsonError(f"{before}{name} is missing")
     return expected(
         **{name: typed(each, kinds[name], f"{before}{name}") for name, each in value.items()}
     )

@@ -12,6 +12,8 @@ from tfrecord_dataset.json_file import JsonError, typed
 
 _FIELDS = [field.name for field in dataclasses.fields(Feature)]
 _MOST_POINTS = 10_000
+# JSON's own types, which need no conversion.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def is_whole(value: Any) -> bool:
@@ -73,6 +75,8 @@ def _feature(entry: Any) -> Feature:
 
 def _plain(value: Any) -> Any:
     """Convert mappings, sequences and numbers of any library to JSON's types."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     if _is_list(value):
@@ -100,13 +104,14 @@ def _with_defaults(feature: Feature, stored: StoredKind, stated: Iterable[str]) 
     if feature.encoding not in stored.encodings:
         what = f"encoding of kind {feature.kind} (of {feature.name!r})"
         raise UnknownNameError(what, feature.encoding, filter(None, stored.encodings))
-    return dataclasses.replace(
-        feature,
-        dtype=_dtype(feature, stored.dtype),
-        shape=_shape(feature, stored, is_stated="shape" in stated),
-        key=feature.key or feature.name,
-        label_offset=feature.label_offset if "label_offset" in stated else stored.label_offset,
-    )
+    complete: dict[str, Any] = {
+        "dtype": _dtype(feature, stored.dtype),
+        "shape": _shape(feature, stored, is_stated="shape" in stated),
+        "key": feature.key or feature.name,
+        "label_offset": feature.label_offset if "label_offset" in stated else stored.label_offset,
+    }
+    changed = {name: value for name, value in complete.items() if value != getattr(feature, name)}
+    return dataclasses.replace(feature, **changed) if changed else feature
 
 
 def _dtype(feature: Feature, usual: str) -> str:
