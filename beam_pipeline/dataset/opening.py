@@ -18,7 +18,7 @@ from beam_pipeline.errors import (
 )
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
-from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.schema.declaration import check_stated
 from tfrecord_dataset.errors import UnknownNameError
 from tfrecord_dataset.format import metadata
 from tfrecord_dataset.format.feature import Feature
@@ -183,7 +183,7 @@ def _parse(data: bytes, directory: str) -> Dataset:
     file = storage.join(directory, FILE)
     stated = parse_metadata(data, file)
     try:
-        _check(stated.facts)
+        _check(stated.facts, stated.features)
     except (ConfigError, JsonError) as error:
         raise damaged(file, error) from error
     return Dataset(
@@ -197,13 +197,12 @@ def _parse(data: bytes, directory: str) -> Dataset:
     )
 
 
-def _check(facts: Mapping[str, Any]) -> None:
+def _check(facts: Mapping[str, Any], features: Mapping[str, Feature]) -> None:
     """Raise JsonError or ConfigError for contradictions in metadata.json."""
     for name, kind in _KINDS.items():
         typed(facts.get(name), kind, name)
     typed(facts["config"].get("compression"), str, "config.compression")
-    if facts["features"]:
-        parse_schema(facts["features"])
+    check_stated(facts["features"], features)
 
 
 def check_unchanged(info: Dataset) -> None:

@@ -14,6 +14,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature, tokens_feature
 from tfrecord_dataset.format.feature_keys import written_key
 
+_FIELDS = frozenset(Feature.__dataclass_fields__)
 _MAX_JSON_BYTES = 16 << 20
 _EXAMPLE = '{"name": "age", "kind": "scalar", "dtype": "int64"}'
 # A larger file takes PyYAML seconds.
@@ -94,24 +95,41 @@ def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
     return (*schema, *(tokens_feature(name) for name in names if name not in declared))
 
 
+def check_stated(entries: Sequence[Mapping[str, Any]], features: Mapping[str, Feature]) -> None:
+    """Check the features of a metadata.json, which are parsed already, as `parse_schema` does.
+
+    Raises:
+        ConfigError: A declaration is invalid; the message names the feature.
+    """
+    for entry in entries:
+        _check_entry(entry)
+        feature = features[entry["name"]]
+        _check_default(feature)
+        _stored_dtype(feature)
+
+
 def _feature(entry: Mapping[str, Any], beside: Collection[str]) -> Feature:
-    name, kind = entry.get("name"), str(entry.get("kind"))
-    if not isinstance(name, str) or not name:
-        raise ConfigError(f"{dict(entry)} has no name; write it like {_EXAMPLE}")
-    known = set(Feature.__dataclass_fields__)
-    if unknown := sorted(set(entry) - known):
-        raise ConfigError(
-            f"feature {name!r} has the unknown field {unknown[0]!r}; the fields are "
-            f"{', '.join(sorted(known))}"
-        )
-    _check_classes(name, entry.get("classes"))
-    _check_range(name, entry)
+    _check_entry(entry)
+    name, kind = entry["name"], str(entry.get("kind"))
     usual = next((each.usual for each in kinds.KINDS if kind in each.features), {})
     classes = [str(each) for each in entry.get("classes") or ()]
     [feature] = features_from_json([{**usual, **entry, "classes": classes}]).values()
     _check_default(feature)
     key = feature.key if "key" in entry else written_key(name, kind, beside)
     return dataclasses.replace(feature, key=key, dtype=_stored_dtype(feature))
+
+
+def _check_entry(entry: Mapping[str, Any]) -> None:
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigError(f"{dict(entry)} has no name; write it like {_EXAMPLE}")
+    if unknown := sorted(entry.keys() - _FIELDS):
+        raise ConfigError(
+            f"feature {name!r} has the unknown field {unknown[0]!r}; the fields are "
+            f"{', '.join(sorted(_FIELDS))}"
+        )
+    _check_classes(name, entry.get("classes"))
+    _check_range(name, entry)
 
 
 def _check_classes(name: str, classes: Any) -> None:
