@@ -59,6 +59,8 @@ def without_secrets(text: str) -> str:
     """
     text = _URL.sub(lambda match: f"{match[1]}://{_open_part(match[1].lower(), match[2])}", text)
     text = _STATED.sub(r"\1***", text)
+    if len(text) < _LEAST_SECRET:
+        return text  # os.environ decodes every variable
     for name, value in os.environ.items():
         if len(value) >= _LEAST_SECRET and value in text and _SECRET_NAME.match(name):
             text = text.replace(value, "***")

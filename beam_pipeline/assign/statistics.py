@@ -17,7 +17,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
-from beam_pipeline.kinds.observed import Observed, merged
+from beam_pipeline.kinds.observed import Observed, add, merged
 from beam_pipeline.records import (
     NOT_READ,
     DeclaredClasses,
@@ -149,7 +149,10 @@ class Statistics:
             check_number(values)
 
     def features(self) -> dict[str, Observed]:
-        """Merge the values of all splits, by feature; DataError if there are too many features."""
+        """Merge the values of all splits, by feature, to read only.
+
+        Raises DataError if there are too many features.
+        """
         together = merged(self.values.values())
         check_number(together)
         return together
@@ -226,8 +229,7 @@ class Statistics:
             )
         for split, values in other.values.items():
             mine = self.values.setdefault(split, {})
-            for name, observed in values.items():
-                mine.setdefault(name, Observed()).merge(observed)
+            add(mine, values)
             check_number(mine)
         for feature, names in other.declared.items():
             for number, texts in names.items():

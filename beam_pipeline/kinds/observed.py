@@ -227,6 +227,13 @@ class Observed:
     without_objects: int = 0
     lists: ListCounts | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle only what was counted, as most of a feature's counts are empty."""
+        counted = {
+            name: value for name in _FIELDS if (value := getattr(self, name)) or value is None
+        }
+        return _unpickled, (counted,)
+
     @property
     def num_values(self) -> int:
         """Number of records with a value."""
@@ -372,6 +379,11 @@ class Observed:
             column.merge(more)
 
 
+def _unpickled(counted: Mapping[str, Any]) -> Observed:
+    return Observed(**counted)
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Observed))
 # Fields that merge by update, and fields that merge by addition.
 _COUNTS = (
     *("types", "formats", "ranks", "array_dtypes", "sample_rates", "classes"),
@@ -386,12 +398,22 @@ def _range_of(limits: tuple[Number | None, Number | None]) -> Range | None:
 
 
 def merged(parts: Iterable[Mapping[str, Observed]]) -> dict[str, Observed]:
-    """Merge the statistics of several parts, by feature."""
+    """Merge the statistics of several parts, by feature; those of a single part are not copied."""
+    listed = list(parts)
+    if len(listed) == 1:
+        return dict(listed[0])
     together: dict[str, Observed] = {}
-    for part in parts:
-        for name, observed in part.items():
-            together.setdefault(name, Observed()).merge(observed)
+    for part in listed:
+        add(together, part)
     return together
+
+
+def add(together: dict[str, Observed], part: Mapping[str, Observed]) -> None:
+    """Add the statistics of a part, by feature."""
+    for name, observed in part.items():
+        if name not in together:  # not setdefault: an empty object takes longer than its merge
+            together[name] = Observed()
+        together[name].merge(observed)
 
 
 def of_feature(feature: Feature, observed: Mapping[str, Observed]) -> Observed:

@@ -5,6 +5,7 @@ import math
 import pickle
 import random
 import statistics
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from inspecting import counted
 
 from beam_pipeline.kinds import observe
+from beam_pipeline.kinds import observed as observed_module
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.kinds.stored import kind_of, summary
 from beam_pipeline.records import (
@@ -166,3 +168,36 @@ def test_summary(kind, values, expected):
     assert found == expected
     assert type(found) is type(expected)
     assert kind_of(found) == kind
+
+
+def test_a_pickle_holds_only_what_was_counted():
+    observed = over([1.5, 2.5, math.nan])
+    observed.strings = None
+
+    copy = pickle.loads(pickle.dumps(observed))
+
+    assert [getattr(copy, name) for name in ("types", "example", "range", "nans", "strings")] == [
+        *(observed.types, observed.example, (1.5, 2.5), 1, None)
+    ]
+    assert copy.columns[0].facts() == observed.columns[0].facts()
+    assert copy.classes == Counter()
+    _, [counted] = observed.__reduce__()
+    assert "classes" not in counted
+    assert "strings" in counted
+
+
+def test_statistics_of_a_single_part_are_not_copied(monkeypatch):
+    merges = []
+    merge = Observed.merge
+    monkeypatch.setattr(
+        Observed, "merge", lambda self, other: merges.append(other) or merge(self, other)
+    )
+    train = {f"x{number}": over([number]) for number in range(20)}
+    test = {"x0": over([30])}
+
+    assert observed_module.merged([train]) == train
+    assert not merges
+
+    assert observed_module.merged([train, test])["x0"].range == (0, 30)
+    assert len(merges) == 21
+    assert train["x0"].range == (0, 0)
