@@ -30,6 +30,7 @@ from beam_pipeline.sources.tables.profiles import (
     Profile,
     profile_of_texts,
     profile_of_values,
+    profiles_of_texts,
 )
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
@@ -410,27 +411,34 @@ def profiles_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Profile]:
     Raises:
         RecordError: A row has an unusable value.
     """
-    profile_of: Callable[[Sequence[Any]], Profile] = (
-        profile_of_values if table.is_typed else profile_of_texts
-    )
     if table.is_typed:
         check_forms(batch.columns, roles)
     taken = roles.taken.difference(column for _, column in roles.labels)
-    profiles: dict[str, Profile] = {}
-    for name, values in batch.columns.items():
-        if name not in taken:
-            with naming(f"column {name!r}"):
-                profiles[name] = profile_of(values)
-            if text := profiles[name].first_text:
-                line = batch.lines[values.index(text)]
-                place = Place(table.file.relative, line, table.row(line), text)
-                profiles[name].first = place
+    columns = {name: values for name, values in batch.columns.items() if name not in taken}
+    profiles = (
+        _profiles_of_values(columns)
+        if table.is_typed
+        else dict(zip(columns, profiles_of_texts([*columns.values()]), strict=True))
+    )
+    for name, profile in profiles.items():
+        if text := profile.first_text:
+            line = batch.lines[columns[name].index(text)]
+            profile.first = Place(table.file.relative, line, table.row(line), text)
     if roles.boxes.lists:
+        profile_of = profile_of_values if table.is_typed else profile_of_texts
         for row in batch.by_row():
             boxes = boxes_from_lists(row, roles, None)
             for name, of_boxes in boxes.attributes.items():
                 attribute = f"{roles.boxes.lists}.{name}"
                 profiles.setdefault(attribute, Profile()).merge(profile_of(of_boxes))
+    return profiles
+
+
+def _profiles_of_values(columns: Mapping[str, Sequence[Any]]) -> dict[str, Profile]:
+    profiles: dict[str, Profile] = {}
+    for name, values in columns.items():
+        with naming(f"column {name!r}"):
+            profiles[name] = profile_of_values(values)
     return profiles
 
 

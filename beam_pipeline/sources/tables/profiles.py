@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow
 import pyarrow.compute as compute
 
@@ -133,22 +134,41 @@ class Profile:
 
 def profile_of_texts(texts: Sequence[Any]) -> Profile:
     """Return the profile of texts, such as fields of a CSV."""
-    profile = Profile(num_rows=len(texts))
-    column = pyarrow.array(texts, pyarrow.string())
-    is_integer = compute.match_substring_regex(column, _INTEGERS)
-    rest = column.filter(compute.invert(is_integer))
-    profile.num_values = len(texts) - len(rest)
-    profile.kind = int if profile.num_values else None
-    if not len(rest):
-        return profile
-    is_fraction = compute.match_substring_regex(rest, _FRACTIONS)
-    if number := compute.sum(is_fraction).as_py():
-        profile.num_values += number
-        profile.kind = wider(profile.kind, float)
-    counted = rest.filter(compute.invert(is_fraction)).value_counts()
-    counts = zip(*map(pyarrow.Array.to_pylist, counted.flatten()), strict=True)
-    profile.count_texts(_without_numbers(counts, profile))
-    return profile
+    return next(profiles_of_texts([texts]))
+
+
+def profiles_of_texts(columns: Sequence[Sequence[Any]]) -> Iterator[Profile]:
+    """Yield the profile of each column of texts.
+
+    The patterns are matched in all columns at once, as a call per column of few rows takes longer
+    than the match.
+    """
+    texts = pyarrow.array([*itertools.chain.from_iterable(columns)], pyarrow.string())
+    bounds = np.cumsum([0, *map(len, columns)])
+    texts, bounds, integers = _without_matches(_INTEGERS, texts, bounds)
+    texts, bounds, fractions = _without_matches(_FRACTIONS, texts, bounds)
+    for column, whole, broken, (start, end) in zip(
+        columns, integers, fractions, itertools.pairwise(bounds.tolist()), strict=True
+    ):
+        profile = Profile(kind=int if whole else None, num_rows=len(column))
+        profile.num_values = whole + broken
+        if broken:
+            profile.kind = wider(profile.kind, float)
+        if end > start:
+            counted = texts.slice(start, end - start).value_counts()
+            counts = zip(*map(pyarrow.Array.to_pylist, counted.flatten()), strict=True)
+            profile.count_texts(_without_numbers(counts, profile))
+        yield profile
+
+
+def _without_matches(pattern: str, texts: Any, bounds: Any) -> tuple[Any, Any, list[int]]:
+    """Return the texts of columns that do not match, and the number by column of those that do.
+
+    `bounds` are int64 [columns + 1], where the columns start and end in the texts.
+    """
+    is_match = compute.match_substring_regex(texts, pattern).fill_null(True)
+    before = np.append(0, np.cumsum(is_match.to_numpy(zero_copy_only=False)))[bounds]
+    return texts.filter(compute.invert(is_match)), bounds - before, np.diff(before).tolist()
 
 
 def _without_numbers(

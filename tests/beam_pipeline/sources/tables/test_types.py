@@ -7,12 +7,18 @@ import math
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
+import pyarrow.compute as compute
 import pytest
 from cases.reading import values_of
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array
-from beam_pipeline.sources.tables.profiles import Profile, profile_of_texts, profile_of_values
+from beam_pipeline.sources.tables.profiles import (
+    Profile,
+    profile_of_texts,
+    profile_of_values,
+    profiles_of_texts,
+)
 from beam_pipeline.sources.tables.types import (
     ListOf,
     class_name,
@@ -50,6 +56,24 @@ JSON = st.recursive(
 @hypothesis.given(st.one_of(st.lists(TEXTS, max_size=8), st.lists(NUMBERS, max_size=8)))
 def test_the_kind_of_texts_is_the_widest_of_each(texts):
     assert profile_of_texts(texts).widest == functools.reduce(wider, map(kind_of_text, texts), None)
+
+
+@hypothesis.given(st.lists(st.one_of(st.lists(TEXTS, max_size=4), st.lists(NUMBERS, max_size=4))))
+def test_columns_are_profiled_together_as_one_by_one(columns):
+    assert [*profiles_of_texts(columns)] == [*map(profile_of_texts, columns)]
+
+
+def test_patterns_are_matched_in_all_columns_at_once(monkeypatch):
+    calls = []
+    match = compute.match_substring_regex
+    monkeypatch.setattr(
+        compute, "match_substring_regex", lambda *given: calls.append(given) or match(*given)
+    )
+
+    profiles = [*profiles_of_texts([["1", "2.5"], ["x", ""], [], ["7"]] * 50)]
+
+    assert [each.usual for each in profiles[:4]] == [float, str, None, int]
+    assert len(calls) == 2
 
 
 @hypothesis.given(st.lists(JSON, max_size=6))
