@@ -150,6 +150,8 @@ def _list(value: list[Any], expected: Any, place: str) -> Any:
 
 
 def _one_of(value: Any, kinds: Sequence[Any], place: str) -> Any:
+    if not isinstance(value, list | dict) and any(_is_plain(value, kind) for kind in kinds):
+        return value
     fitting = [kind for kind in kinds if _fits_outside(value, kind)]
     if len(fitting) == 1:  # its inner values may be wrong
         return typed(value, fitting[0], place)

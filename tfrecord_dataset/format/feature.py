@@ -215,11 +215,19 @@ class Feature:
         required = {"name", "kind", "dtype", "shape", "key"}
         if self.kind == "boxes":
             required.add("label_offset")
+        stated = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
         return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dataclasses.asdict(self).items()
+            name: _plain(value)
+            for name, value in stated
             if (value or name in required or (name in _NUMBERS and value is not None))
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return a field's value in JSON's types."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def tokens_feature(name: str) -> Feature:
