@@ -51,7 +51,9 @@ def of_dataset(info: Dataset) -> list[str]:
         lines += [_feature(feature, Observed()) for feature in info.schema]
     stated = info.metadata.get("states_splits", "none")
     lines += _split_option(config.get("split", {}), info.splits, stated)
-    lines += _classes(info.schema, statistics_of(info), wants_masks=bool(config.get("masks")))
+    has_classes = any(feature.classes for feature in info.schema)
+    statistics = statistics_of(info) if has_classes else {}
+    lines += _classes(info.schema, statistics, wants_masks=bool(config.get("masks")))
     lines += _missing_shards(info)
     hint = "see rejects.jsonl"
     lines += _rejects(info.metadata, sum(num_records.values()), hint=hint, unread=hint)
