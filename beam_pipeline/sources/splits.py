@@ -34,6 +34,7 @@ from beam_pipeline.sources.paths import (
     uncompressed,
 )
 from beam_pipeline.sources.rejects import left_out
+from tfrecord_dataset import delimited
 from tfrecord_dataset.format.split_names import is_split, split_of_name, splits_of_shards
 from tfrecord_dataset.store.urls import unsigned
 
@@ -175,7 +176,7 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
         text = storage.read_text(each.path, _MAX_BYTES)
     except RecordError as error:
         raise ConfigError(f"{each.path} cannot be read: {error}; save it as UTF-8 text") from error
-    lines = enumerate(map(str.strip, text.splitlines()), start=1)
+    lines = enumerate(map(str.strip, delimited.lines_of(text)), start=1)
     return [(number, line) for number, line in lines if line]
 
 

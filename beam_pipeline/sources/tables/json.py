@@ -31,7 +31,7 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
     batch_of_rows,
 )
-from beam_pipeline.sources.tables.types import out_of_range
+from beam_pipeline.sources.tables.types import loads, out_of_range
 from tfrecord_dataset.delimited import (
     DEFAULT_ENCODING,
     UNREADABLE,
@@ -47,8 +47,6 @@ _LISTS = frozenset({"data", "rows", "records", "examples", "samples", "items"})
 _HEAD_BYTES = 1 << 16
 _TWO_LINES = re.compile(rb"\s*(\{.*\})\s*\n\s*\{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Numbers without these are finite.
-_FAR = re.compile(r"[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 LINES = "lines"
 
 
@@ -116,7 +114,7 @@ def _object_of(line: str) -> dict[str, Any] | RecordError | None:
         elif is_deep(line):
             why = f"nested over {MAX_DEPTH} deep"
         else:
-            values = json.loads(line, parse_float=_finite if _FAR.search(line) else None)
+            values = loads(line)
             # A lone escape such as \ud800 is JSON, but not a character.
             if "\\u" in line and not is_unicode(json.dumps(values, ensure_ascii=False)):
                 why = "not UTF-8"
@@ -129,13 +127,6 @@ def _object_of(line: str) -> dict[str, Any] | RecordError | None:
         why = f"not JSON: {error}"
     shown = line.strip()[:200].replace(UNREADABLE, "\ufffd")
     return malformed(f"{why}: {shown!a}")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise out_of_range(f"a number is {text[:50]}")
-    return number
 
 
 def _is_finite(value: Any) -> bool:

@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -31,6 +31,8 @@ _MOST_DIGITS = 100
 _INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]*)")
 _NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DECIMAL = re.compile(rf"{_NUMBER}|nan|[+-]?inf(inity)?")
+# Numbers in JSON without these are finite.
+_FAR = re.compile(r"[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
 _SPACED = re.compile(rf"{_NUMBER}(\s+{_NUMBER})+")
 _NAMES = {
     "None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity",
@@ -85,6 +87,18 @@ def out_of_range(what: str) -> RecordError:
     return RecordError("value out of range", f"{what}, which float32 cannot hold")
 
 
+def loads(text: str) -> Any:
+    """Parse JSON; raises RecordError for a number beyond float64, which would become infinite."""
+    return json.loads(text, parse_float=_finite if _FAR.search(text) else None)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise out_of_range(f"a number is {text[:50]}")
+    return number
+
+
 def kind_of_text(text: str) -> Kind | None:
     """Return the kind of a CSV field: int (also true and false), float, str, a list; None if empty.
 
@@ -101,7 +115,7 @@ def kind_of_text(text: str) -> Kind | None:
         return kind_of_int(int(text)) if len(text) < 25 else str
     if text[0] == "[":
         try:
-            return _kind_of_list(parse_list(text))
+            return _kind_of_list(_list_in(text, json.loads))  # a far number is an error of its row
         except RecordError:
             return str
     if _SPACED.fullmatch(text):
@@ -112,8 +126,12 @@ def kind_of_text(text: str) -> Kind | None:
 
 def parse_list(text: str) -> list[Any]:
     """Parse a list written as JSON or in Python, such as ['a', None]; refuse anything else."""
+    return _list_in(text, loads)
+
+
+def _list_in(text: str, parse: Callable[[str], Any]) -> list[Any]:
     try:
-        value = None if is_deep(text) else _parsed(text)
+        value = None if is_deep(text) else _parsed(text, parse)
     except (ValueError, RecursionError) as error:
         raise malformed(f"{text[:100]!r} is not a list: {error}") from error
     if not isinstance(value, list):
@@ -121,12 +139,12 @@ def parse_list(text: str) -> list[Any]:
     return value
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str, parse: Callable[[str], Any]) -> Any:
     try:
-        return json.loads(text)
+        return parse(text)
     except ValueError:
         # Python's own parser would join 'a' 'b', two texts of a NumPy array.
-        return json.loads(_PYTHON.sub(_token_as_json, text))
+        return parse(_PYTHON.sub(_token_as_json, text))
 
 
 def _token_as_json(token: re.Match[str]) -> str:
@@ -141,7 +159,7 @@ def listed(text: str, kind: ListOf) -> list[Any]:
     """Parse a text as a list of this kind; raises as `parse_list`."""
     if not kind.spaced:
         return parse_list(text)
-    number = float if kind.element is float else int
+    number = _finite if kind.element is float else int
     return [number(truth_as_number(word)) for word in text.split()]
 
 

@@ -255,6 +255,8 @@ def test_missing_values(missing):
             (text, float, f"value out of range: column 'x' is {text[:50]}, which float32")
             for text in ("1e400", "-1e400", "9" * 400)
         ),
+        ("[1, 1e400]", ListOf(float), "value out of range: .*1e400, which float32"),
+        ("1 1e400", ListOf(float, spaced=True), "value out of range: .*1e400, which float32"),
     ],
 )
 def test_what_cannot_be_converted(value, kind, message):
