@@ -25,7 +25,7 @@ from beam_pipeline.sources.tables.types import (
     kind_of_text,
     wider,
 )
-from tfrecord_dataset.cells import is_missing_number
+from tfrecord_dataset.cells import has_comma, is_missing_number
 
 # Numbers per text that make the text an error.
 _NUMBERS_PER_ERROR = 1_000
@@ -62,6 +62,7 @@ class Profile:
         num_large: Number of those that need over 64 bits.
         num_words: Number of words such as "NA", which are missing values in a column of numbers.
         is_text: Whether the column is text however few of its values are.
+        has_words: Whether a text is not a number with a comma, such as "1,5".
         first_text: The first text of a batch.
         first: The first text of all, with its place.
     """
@@ -74,6 +75,7 @@ class Profile:
     num_large: int = 0
     num_words: int = 0
     is_text: bool = False
+    has_words: bool = False
     first_text: str = ""
     first: Place | None = None
 
@@ -87,6 +89,7 @@ class Profile:
         self.num_large += other.num_large
         self.num_words += other.num_words
         self.is_text |= other.is_text
+        self.has_words |= other.has_words
         self.first = min(filter(None, (self.first, other.first)), default=None)
 
     @property
@@ -122,6 +125,7 @@ class Profile:
                 continue
             self.num_values += count
             self.num_texts += count
+            self.has_words |= not has_comma(text.strip())
             self.first_text = self.first_text or text
             if is_whole(text.strip()):
                 self.num_digits += count

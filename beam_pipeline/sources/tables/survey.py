@@ -234,13 +234,20 @@ def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:
     errors = {name: text for name, text in odd.items() if columns[name].has_errors}
     yield from _sentence("a number", errors)
     yield from _sentence("text", {name: odd[name] for name in odd if name not in errors})
+    commas = {
+        name: f"{each.first.text[:20]!r} ({each.first.row}) has a comma"
+        for name, each in columns.items()
+        if each.first and not (each.has_words or each.has_errors or roles.decimal_comma)
+    }
+    yield from _sentence("text", commas, "if it is decimal, in a recipe: `decimal_comma: true`")
 
 
-def _sentence(what: str, columns: Mapping[str, str]) -> Iterator[str]:
+def _sentence(what: str, columns: Mapping[str, str], remedy: str = "") -> Iterator[str]:
     if columns:
         few = [f"{name} is {what}: {why}" for name, why in columns.items()][:_FEW_COLUMNS]
         more = len(columns) - len(few)
-        yield "; ".join([*few, *([f"and {more} more columns are {what}"] if more else [])])
+        others = f"and {more} more columns are {what}" if more else ""
+        yield "; ".join(filter(None, [*few, others, remedy]))
 
 
 def _is_nearly_numbers(profile: Profile) -> bool:

@@ -197,6 +197,13 @@ AGES = "".join(f"{age},a\n" for age in range(2000))
         ),
         (AGES + "NA,a\n,a\n?,b\n", float, None),
         ("A1,a\n2,b\n3,c\n", str, None),
+        (
+            '"1,5",a\n"-0,5",b\n3,c\n',
+            str,
+            "age is text: '1,5' (t.csv:2) has a comma; if it is decimal, in a recipe: "
+            "`decimal_comma: true`",
+        ),
+        ('"1,5",a\n"1,5 m",b\n', str, None),
     ],
 )
 def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows, kind, message):
