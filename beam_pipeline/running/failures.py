@@ -23,7 +23,7 @@ from tfrecord_dataset import json_file
 _MAX_BYTES = 1 << 20
 # Runners report a worker's error as text, after the tracebacks of its causes.
 _OUR_ERROR = re.compile(
-    r"(?:beam_pipeline|tfrecord_dataset)\.errors\.(?P<name>\w+): (?P<message>.*?)"
+    r"(?:beam_pipeline|tfrecord_dataset)\.(?:errors|problems)\.(?P<name>\w+): (?P<message>.*?)"
     r"(?: \[while running .*?\])?(?:\\n|\n|$)"
 )
 
@@ -44,10 +44,7 @@ def errors_handed_over(job: Job) -> Iterator[None]:
             raise
         # The first one stays, as others may follow from it.
         if not storage.exists(job.problem_file):
-            # A RecordError has no message of its own.
-            is_of_record = isinstance(error, errors.RecordError)
-            kind = errors.BeamTFRecordsError if is_of_record else type(error)
-            problem = _Problem(kind.__name__, str(error))
+            problem = _Problem(type(error).__name__, str(error))
             text = json.dumps(dataclasses.asdict(problem))
             storage.write_bytes(job.problem_file, text.encode())
 
@@ -64,10 +61,14 @@ def read_problem(path: str) -> errors.BeamTFRecordsError | None:
             f"a stage of the job failed, and {path} with the reason is damaged: {error}; see the "
             "runner's own pages, or run the same command again"
         )
-    kind: type[errors.BeamTFRecordsError] = getattr(
-        errors, problem.error, errors.BeamTFRecordsError
-    )
-    return kind(problem.message)
+    return _restored(problem.error, problem.message)
+
+
+def _restored(name: str, message: str) -> errors.BeamTFRecordsError:
+    """Return an error from the name of its class and its message."""
+    kind = getattr(errors, name, errors.ConfigError)  # those of `beam_pipeline.problems`
+    # A RecordError has no message of its own.
+    return errors.BeamTFRecordsError(message) if kind is errors.RecordError else kind(message)
 
 
 def check_folder(job: Job) -> None:
@@ -106,8 +107,5 @@ def explain(error: Exception) -> Exception:
         cause = cause.__cause__
     if matches := list(_OUR_ERROR.finditer(str(error))):
         last = matches[-1]
-        kind = getattr(errors, last["name"])
-        if kind is errors.RecordError:
-            return errors.BeamTFRecordsError(last["message"])
-        return kind(last["message"])  # type: ignore[no-any-return]
+        return _restored(last["name"], last["message"])
     return error

@@ -160,7 +160,7 @@ def listed(text: str, kind: ListOf) -> list[Any]:
     if not kind.spaced:
         return parse_list(text)
     number = _finite if kind.element is float else int
-    return [number(truth_as_number(word)) for word in text.split()]
+    return [number(str(truth_as_number(word))) for word in text.split()]
 
 
 def list_of_text(text: str) -> list[Any]:

@@ -10,6 +10,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 import beam_pipeline
 from beam_pipeline import errors, pipeline
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.running.failures import check_folder, errors_handed_over, explain, read_problem
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 
@@ -21,6 +22,9 @@ def raised_from(cause, error):
         return caught
 
 
+QUESTION = ProblemError(
+    Problem(code="encoding", facts={"path": "t.csv", "encoding": "UTF-16"}, option="encoding")
+)
 OURS = errors.DataError("6 of 22 records invalid")
 
 
@@ -52,6 +56,10 @@ OF_WORKERS = (
             RuntimeError("tfrecord_dataset.errors.RecordError: no group: a.jpg"),
             *(errors.BeamTFRecordsError, "no group: a.jpg"),
         ),
+        (
+            RuntimeError(f"…\nbeam_pipeline.problems.ProblemError: {QUESTION}\n"),
+            *(errors.ConfigError, str(QUESTION)),
+        ),
         (ValueError("else"), ValueError, "else"),
     ],
 )
@@ -79,9 +87,9 @@ def test_every_error_has_its_exit_code():
     codes = {kind.__name__: kind.exit_code for kind in kinds}
     assert {name: code for name, code in codes.items() if code != 1} == {
         **dict.fromkeys(("ConfigError", "DatasetExistsError"), 2),
-        **dict.fromkeys(("DataError", "DatasetDamagedError"), 3),
+        **dict.fromkeys(("DataError", "DatasetDamagedError", "MostlyBadError"), 3),
     }
-    assert len(codes) == 10
+    assert len(codes) == 11
 
 
 @pytest.mark.parametrize(
@@ -92,6 +100,7 @@ def test_every_error_has_its_exit_code():
         pytest.param(
             errors.RecordError("truncated", "a.jpg"), errors.BeamTFRecordsError, 1, id="a record"
         ),
+        pytest.param(QUESTION, errors.ConfigError, 2, id="an open question"),
     ],
 )
 def test_what_is_left_is_raised_alike(tmp_path, error, kind, exit_code):
