@@ -68,7 +68,11 @@ TABLE = [
     ("plan INPUT/*.tar", 2, r"'.*\*\.tar' does not exist"),
     ("build INPUT/pets --output 'data*'", 2, r"output \(--output\): .*data\*"),
     ("build INPUT --output INPUT/out", 2, "--output"),
-    ("build INPUT/pets --output INPUT/table.csv", 2, "--output .*table.csv is a file; give a fold"),
+    (
+        "build INPUT/pets --output INPUT/table.csv",
+        2,
+        "--output: .*table.csv is a file; give a fold",
+    ),
     ("plan nowhere.yaml", 2, "the recipe .*nowhere.yaml cannot be read: missing file"),
     ("verify nowhere", 2, "nowhere is not a finished dataset"),
     ("show DATASET --split val", 2, "unknown split 'val'; choose from: test, train"),
