@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.errors import raise_together
 from tfrecord_dataset.format.metadata import VERSION
 from tfrecord_dataset.format.split_names import is_split, split_in_name
@@ -215,7 +215,7 @@ def parse_classes(text: str) -> tuple[str, ...]:
     path = Path(text)
     if path.is_file():
         try:
-            lines = lines_of(path.read_text(encoding="utf-8-sig"))
+            lines = bare_lines(path.read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError as error:
             raise ValueError("is not UTF-8; save it as UTF-8") from error
         return tuple(composed(line.strip()) for line in lines if line.strip())

@@ -63,6 +63,11 @@ def lines_of(text: str) -> list[str]:
     return io.StringIO(text, newline="").readlines()
 
 
+def bare_lines(text: str) -> list[str]:
+    """Split a text into lines, without their ends."""
+    return [line.rstrip("\r\n") for line in lines_of(text)]
+
+
 def text_blocks(
     handle: Any,
     encoding: str = DEFAULT_ENCODING,

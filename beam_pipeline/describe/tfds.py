@@ -14,7 +14,7 @@ from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.tfds_features import PACKAGE
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, list_specs
 from tfrecord_dataset.format.metadata import ShardEntry
@@ -219,6 +219,6 @@ def read_class_names(directory: str, keys: Iterable[str]) -> dict[str, tuple[str
     for key in keys:
         for file in (f"{key.replace('/', separator)}.labels.txt" for separator in ".-"):
             if file in present:
-                lines = lines_of(storage.read_text(storage.join(directory, file)))
+                lines = bare_lines(storage.read_text(storage.join(directory, file)))
                 names[key] = tuple(line.strip() for line in lines if line.strip())
     return names

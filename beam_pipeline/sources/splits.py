@@ -176,7 +176,7 @@ def lines_of(each: SplitList) -> list[tuple[int, str]]:
         text = storage.read_text(each.path, _MAX_BYTES)
     except RecordError as error:
         raise ConfigError(f"{each.path} cannot be read: {error}; save it as UTF-8 text") from error
-    lines = enumerate(map(str.strip, delimited.lines_of(text)), start=1)
+    lines = enumerate(map(str.strip, delimited.bare_lines(text)), start=1)
     return [(number, line) for number, line in lines if line]
 
 

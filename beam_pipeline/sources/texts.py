@@ -34,7 +34,7 @@ from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Cells, Scratch, Table, TableFile
 from beam_pipeline.sources.tree import Ignored, Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted
 
@@ -99,7 +99,7 @@ class CaptionFiles(TextFiles):
     no_text = _NO_WORDS
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
-        lines = lines_of(storage.decoded(data, annotation))
+        lines = bare_lines(storage.decoded(data, annotation))
         captions = tuple(line.strip() for line in lines if line.strip())
         return {self.feature: captions}, Counter()
 
@@ -114,7 +114,7 @@ class TranscriptFiles(TextFiles):
         text = _SPAN.sub("", storage.decoded(data, annotation).strip())
         if _TIMES.match(text):
             raise malformed(
-                f"it begins with times, {lines_of(text)[0].strip()!r:.80}; write only the words"
+                f"it begins with times, {bare_lines(text)[0].strip()!r:.80}; write only the words"
             )
         return {self.feature: text}, Counter()
 
@@ -235,7 +235,9 @@ class ChapterTable(Table):
         data = storage.read_bytes(FileRef(path=self.file.path), _MAX_BYTES)
         columns: dict[str, list[str]] = {"audio": [], "transcript": []}
         lines, bad = [], []
-        for number, line in enumerate(lines_of(storage.decoded(data, self.file.relative)), start=1):
+        for number, line in enumerate(
+            bare_lines(storage.decoded(data, self.file.relative)), start=1
+        ):
             name, _, text = line.strip().partition(" ")
             if text.strip():
                 columns["audio"].append(f"{name}.{self.ending}")

@@ -43,7 +43,7 @@ from beam_pipeline.sources.annotations.shapes import (
 from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
 from beam_pipeline.sources.paths import name_of, parent
 from beam_pipeline.sources.rejects import malformed
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 
 
 class LineFiles(SideFiles):
@@ -164,7 +164,7 @@ class MotFiles(ItemFiles):
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
         frames: dict[int, list[tuple[int, list[str]]]] = {}
-        for place, line in enumerate(lines_of(storage.read_text(file.path, MAX_TEXT_BYTES)), 1):
+        for place, line in enumerate(bare_lines(storage.read_text(file.path, MAX_TEXT_BYTES)), 1):
             if line.strip():
                 fields = line.split(",")
                 frame = int(number(fields[0], f"line {place}: a frame"))
@@ -200,7 +200,7 @@ class WiderFaceFiles(ItemFiles):
     places = ("WIDER_{split}/images", "images")
 
     def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        lines = enumerate(lines_of(storage.read_text(file.path, MAX_TEXT_BYTES)), start=1)
+        lines = enumerate(bare_lines(storage.read_text(file.path, MAX_TEXT_BYTES)), start=1)
         for place, name in lines:
             if not name.strip():
                 continue

@@ -20,7 +20,7 @@ from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.outlines import Box, Ring
 from beam_pipeline.records import Mask, Objects, Value, composed
 from beam_pipeline.sources.rejects import malformed, not_kept
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.json_file import JsonError, parse_object
 
@@ -340,7 +340,7 @@ def parse_lines(
 ) -> list[_T]:
     """Parse the fields of each line that is not blank; errors name the line."""
     parsed = []
-    for place, line in enumerate(lines_of(text), start=1):
+    for place, line in enumerate(bare_lines(text), start=1):
         if fields := [field for field in line.split(separator) if field.strip()]:
             with naming(f"line {place}"):
                 parsed.append(parse(fields))

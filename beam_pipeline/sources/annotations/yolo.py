@@ -51,7 +51,7 @@ from beam_pipeline.sources.paths import (
 )
 from beam_pipeline.sources.rejects import left_out, malformed, not_kept
 from beam_pipeline.sources.tree import Ignored, Tree, head
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
@@ -247,7 +247,7 @@ def _find_names(tree: Tree) -> tuple[str, list[str]]:
         if all(part.lower() in ("", "labels") or is_split(part) for part in place.split("/")):
             for name in [name for name in _NAME_LISTS if name in listing.files][:1]:
                 path = tree.path(joined(place, name))
-                lines = map(str.strip, lines_of(_text(path)))
+                lines = map(str.strip, bare_lines(_text(path)))
                 found.setdefault(tuple(filter(None, lines)), path)
     if len(found) > 1:
         lists = " and ".join(found.values())
@@ -256,7 +256,7 @@ def _find_names(tree: Tree) -> tuple[str, list[str]]:
 
 
 def _names_image(path: str) -> bool:
-    lines = lines_of(head(path).decode(errors="replace"))
+    lines = bare_lines(head(path).decode(errors="replace"))
     return has_image_suffix(next(filter(None, map(str.strip, lines)), ""))
 
 

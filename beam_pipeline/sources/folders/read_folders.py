@@ -53,7 +53,7 @@ from beam_pipeline.sources.tables.convert import OF_FILE
 from beam_pipeline.sources.tables.types import class_name, convert
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree, head
 from beam_pipeline.sources.unread import not_read
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.split_names import split_in_name
 from tfrecord_dataset.shown_text import counted
 
@@ -370,7 +370,7 @@ def split_lists(tree: Tree, home: str) -> dict[str, str]:
 
 
 def _names_files(path: str, classes: frozenset[str]) -> bool:
-    lines = lines_of(head(path).decode(errors="replace"))[:_LINES_LOOKED_AT]
+    lines = bare_lines(head(path).decode(errors="replace"))[:_LINES_LOOKED_AT]
     folders = [line.strip().removeprefix("./").split("/")[:-1] for line in lines if line.strip()]
     return bool(folders) and not any(map(classes.isdisjoint, folders))
 

@@ -17,7 +17,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.maps import BINARY, IGNORED, MapSample
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.masks.names import CLASSES, DEPTH
-from tfrecord_dataset.delimited import lines_of
+from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.shown_text import counted
 
 _BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
@@ -58,7 +58,7 @@ def read_table(text: str, path: str) -> Classes | None:
     Raises:
         ConfigError: A class or colour occurs twice, or there are too many.
     """
-    rows = [line for line in map(str.strip, lines_of(text)) if line]
+    rows = [line for line in map(str.strip, bare_lines(text)) if line]
     found = _FORMS[path.rpartition("/")[2].lower()](rows) if rows else None
     if not found or not found.names:
         return None
