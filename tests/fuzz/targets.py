@@ -20,7 +20,7 @@ import beam_pipeline
 import trainer
 from beam_pipeline.cli.results import examples
 from beam_pipeline.describe.record_text import as_text
-from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.errors import BeamTFRecordsError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Array, Audio, FileRef, Image, Map, Record, Value
@@ -82,6 +82,8 @@ def _media(kind: Callable[..., Value], name: str) -> Reads:
 
 def _finish(record: Record) -> None:
     schema = schema_of(record)
+    if not schema:
+        raise DataError("no record has a value")  # as a build does
     check_names(schema)
     encoder = Encoder(schema=schema, rules=RULES)
     encoder.encode([encoder.read(record)])
