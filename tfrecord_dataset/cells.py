@@ -6,6 +6,7 @@ from typing import Any
 _TRUTHS = {"true": 1, "false": 0}
 _MISSING_NUMBERS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "?"})
 _GROUPS = r"[1-9][0-9]{0,2}(\.[0-9]{3})"
+_UNCLEAR = re.compile(rf"[+-]?{_GROUPS}")
 _WITH_COMMA = re.compile(rf"[+-]?([0-9]+|{_GROUPS}+)(,[0-9]+)?")
 _SURE = re.compile(rf"[+-]?([0-9]+|{_GROUPS}+),[0-9]+|[+-]?{_GROUPS}{{2,}}")
 
@@ -33,6 +34,11 @@ def is_with_comma(text: str) -> bool:
 def has_comma(text: str) -> bool:
     """Return whether a number has a decimal comma, or several points between thousands."""
     return bool(_SURE.fullmatch(text))
+
+
+def has_unclear_point(text: str) -> bool:
+    """Return whether the point of a number may separate thousands or a fraction, as in 1.234."""
+    return bool(_UNCLEAR.fullmatch(text))
 
 
 def with_point(value: Any) -> Any:

@@ -5,19 +5,21 @@ In such a column a point separates thousands: 1.234 is 1234. Columns of text sta
 
 import dataclasses
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.tables.profiles import Profile, profile_of_texts
-from tfrecord_dataset.cells import has_comma, is_with_comma, stripped, with_point
+from tfrecord_dataset.cells import (
+    has_comma,
+    has_unclear_point,
+    is_with_comma,
+    stripped,
+    with_point,
+)
 
 Choice = bool | tuple[str, ...]
 """Whether all columns may have decimal commas, or the names of those that have."""
-
-_GROUPS = r"[1-9][0-9]{0,2}(\.[0-9]{3})"
-_UNCLEAR = re.compile(rf"[+-]?{_GROUPS}")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -58,7 +60,7 @@ def commas_of(values: Sequence[Any]) -> Commas:
     """Return the forms of a column's values: texts, or values of JSON."""
     texts = {stripped(value) for value in values}
     written = ["" if value is None else str(with_point(value)) for value in values]
-    unclear = [text for text in texts if _UNCLEAR.fullmatch(text)]
+    unclear = [*filter(has_unclear_point, texts)]
     points = (text for text in texts if "." in text and not is_with_comma(text))
     return Commas(
         has_commas=any(map(has_comma, texts)),
