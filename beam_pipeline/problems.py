@@ -122,7 +122,7 @@ class Problem:
 
     @property
     def sentence(self) -> str:
-        """What is open or wrong, without the remedy."""
+        """The open question or fault, without the remedy."""
         return SENTENCES[self.code].format_map(self.facts)
 
     def _remedy(self) -> str:
@@ -173,7 +173,7 @@ def files_to_ignore(patterns: Iterable[str]) -> Reading:
 
 
 def two_maps(one: str, other: str) -> Problem:
-    """Return the question which of two folders, or patterns, of maps to read."""
+    """Return the question that asks for one of two folders, or patterns, of maps."""
     parts = one.split("/"), other.split("/")
     while len(parts[0]) > 1 < len(parts[1]) and parts[0][-1] == parts[1][-1]:
         parts = parts[0][:-1], parts[1][:-1]

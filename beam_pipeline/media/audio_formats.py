@@ -74,7 +74,7 @@ def sniff(data: bytes) -> str:
 
 _PCM, _FLOAT, _EXTENSIBLE = 0x0001, 0x0003, 0xFFFE
 _EXTENSIBLE_BYTES, _SUBFORMAT = 40, 24
-# Names of other codecs, of which most files are.
+# Names of the most common other codecs.
 _CODECS = {
     0x0002: "Microsoft ADPCM",
     0x0006: "A-law",

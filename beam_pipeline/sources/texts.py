@@ -76,7 +76,7 @@ class TextFiles(SideFiles):
 
     @property
     def ending(self) -> str:
-        """What follows the image's name in an annotation's: ".gt.txt"."""
+        """Ending of an annotation's name after its image's: ".gt.txt"."""
         return f".{self.mark}.{self.suffix}" if self.mark else f".{self.suffix}"
 
     def annotates(self, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the trainer uses of Keras and TensorFlow beyond their public names.
+"""Private parts of Keras and TensorFlow that the trainer uses.
 
 A name that a release moves fails here, with the reason for its use.
 """

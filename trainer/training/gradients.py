@@ -1,4 +1,4 @@
-"""What all replicas together decide about a step's gradients, before an optimizer applies them.
+"""Clipping and overflow checks of gradients over all replicas, before an optimizer applies them.
 
 Keras's optimizers clip each replica's gradients before they sum them, and `LossScaleOptimizer`
 looks for an overflow on the first replica only (with merge calls; otherwise on each for itself).

@@ -43,7 +43,7 @@ def question(folders: Folders, path: str, *, one_class: bool) -> Problem | None:
 
 
 def _answered_by(folders: Folders, code: str, facts: Mapping[str, str]) -> Problem:
-    """Return the question which of the readings is meant."""
+    """Return the question that asks for one of the readings."""
     readings = folders.readings()
     option = "" if readings else "path_pattern"
     return Problem(code=code, facts=facts, option=option, readings=readings)

@@ -38,7 +38,7 @@ _BETWEEN = ("_", "-", ".", " ")
 Assigned = Mapping[Place, tuple[str | None, str | None]]
 """Split and class of the files in each folder that a reading reads."""
 _Found = tuple[Assigned, Mapping[str, tuple[str, ...]]]
-"""What a reading reads, and its options."""
+"""The folders that a reading covers, and its options."""
 
 
 def no_only_folder(ignored: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ def map_suffix(tree: Tree, twins: Twins) -> str:
 
 
 def twins_problem(tree: Tree) -> Problem | None:
-    """Return the question how images that differ only in their suffix are read; None if few do."""
+    """Ask how to read images that differ only in their suffix; None if few do."""
     if not (twins := twins_of(tree)):
         return None
     shown = map_suffix(tree, twins)

@@ -182,7 +182,7 @@ IN_DOUBT = [
 
 
 def shown(records):
-    """What a reading promises of records."""
+    """Classes, counts and splits that a reading promises."""
     labels = sorted({each.features["label"].name for each in records if "label" in each.features})
     splits = sorted({each.split for each in records} - {None})
     names = ", ".join(labels[:5]) + (", …" if labels[5:] else "")

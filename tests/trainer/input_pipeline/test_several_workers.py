@@ -36,7 +36,7 @@ def of_two_workers():
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, write_records, colors):
-    """What each worker prints."""
+    """Output of each worker."""
     folder = tmp_path_factory.mktemp("workers")
     for part in range(2):
         write_records(

@@ -1,4 +1,4 @@
-"""What messages about tables name to type is typed, and ends the refusal."""
+"""The remedies in messages about tables can be typed, and end the refusal."""
 
 import re
 import shlex
