@@ -54,9 +54,9 @@ def _blanks(path: str, names: Set[str]) -> Problem | None:
     classes: dict[str, str] = {}
     for folder in sorted(name for name in names if name != class_name(name)):
         facts = {"path": path, "folder": folder, "quoted": shlex.quote(folder)}
-        if not class_name(folder):
-            return Problem(code="blank class", facts=facts)
         same = class_name(folder)
+        if not same:
+            return Problem(code="blank class", facts=facts)
         one = same if same in names else classes.setdefault(same, folder)
         if one != folder:
             return Problem(code="classes differ in blanks", facts=facts | {"one": one})
