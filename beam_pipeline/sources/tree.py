@@ -82,6 +82,7 @@ def _fits(path: str, pattern: str) -> bool:
 
 # Enough to detect a layout, without listing each of a thousand class folders.
 _MAX_DEPTH = 5
+_MOST_DEPTH = 40  # links may form a circle
 _MAX_FOLDERS_PER_LEVEL = 40
 _LOOKED_AT_FIRST = frozenset(
     {"annotations", "imagesets", "main", "jpegimages", "images", "masks", "labels"}
@@ -239,10 +240,15 @@ class Tree:
 
     @functools.cached_property
     def walked(self) -> Mapping[str, Listing]:
-        """Listings of the root and of the first few folders of each level below it."""
+        """Listings of the root and of the first few folders of each level below it.
+
+        If the first levels have no file, those below them follow.
+        """
         listings: dict[str, Listing] = {}
         level = [""]
-        for _ in range(_MAX_DEPTH + 1):
+        for depth in range(_MOST_DEPTH):
+            if not level or (depth > _MAX_DEPTH and any(each.files for each in listings.values())):
+                break
             self._look_at(level)
             listings |= {home: self.look(home) for home in level}
             below_level = (joined(home, name) for home in level for name in listings[home].folders)

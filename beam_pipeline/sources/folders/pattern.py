@@ -82,7 +82,12 @@ def parse_pattern(text: str) -> PathPattern:
 
 
 def literal(text: str) -> str:
-    """Return the pattern that matches a text."""
+    """Return the pattern that matches a path; a folder named "**" is any folder."""
+    folders = ("{_}" if each == _FOLDERS else _without_names(each) for each in text.split("/"))
+    return "/".join(folders)
+
+
+def _without_names(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 

@@ -293,7 +293,9 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         at_least=inner.at_least,
         only_folder=lambda ignored: _only_folder(inner, ignored),
     )
-    problem = question(folders, inner.root, one_class=config.one_class)
+    problem = None
+    if inner.has_all_folders:  # else the whole listing decides (`ReadClassFolders`)
+        problem = question(folders, inner.root, one_class=config.one_class)
     # Class folders are as good a claim as files of many records, so the user decides.
     is_sure = roles.class_depth is not None and (not problem or bool(problem.readings))
     return Claim(
@@ -304,8 +306,7 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         options={"split_list": tuple(f"{lists[each]}={tree.path(each)}" for each in lists)}
         if lists
         else {},
-        # If not all folders were looked at, the whole listing decides (`ReadClassFolders`).
-        problem=problem if inner.has_all_folders else None,
+        problem=problem,
     )
 
 

@@ -97,7 +97,7 @@ class Folders:
 
         yield from self._by_patterns(_with_split_words(top), read, ignored)
         if len(groups) > 1 or not roles.splits:
-            yield from self._without_one_of(_parts(roles, groups))
+            yield from self._without_one_of(self._parts(roles, groups))
         yield from self._by_patterns(below, read, ignored)
         if len(groups) == 1 and splits_apart(classes_by_split(names, roles)):
             yield from self._without_one_of([[(split,)] for split in reversed(roles.splits)])
@@ -132,14 +132,29 @@ class Folders:
         if found:
             yield found[sizes.index(max(sizes))]
 
+    def _parts(
+        self, roles: Roles, groups: Mapping[int, Sequence[Place]]
+    ) -> Iterator[Sequence[Place]]:
+        """Yield folders of which to leave out one part: those next to splits, or of one depth."""
+        tops = {place[:1] for place in self.structure.folders if place}
+        others = sorted(top for top in tops if not is_split(*top))
+        if not roles.splits and len(others) < len(tops):
+            if len(others) <= _MOST:
+                yield others
+            return
+        for group in groups.values():
+            if root := _root_of(group, groups):
+                yield [root]
+
     def _without(self, part: Sequence[Place]) -> _Found | None:
         """Read the rest without some folders; name the folders above it if needed."""
         patterns = tuple(map(self._ignoring, part))
         kept = self._kept(patterns)
         above: Place = ()
         rest = kept
-        while not (assigned := _agreed(rest)):
-            tops = {place[:1] for place in rest}
+        is_known = all(len(place) < DEPTH for place in kept)
+        while not (is_known and (assigned := _agreed(rest))):
+            tops = {place[:1] for place in rest} if is_known else ()
             if len(tops) != 1 or tops == {()}:
                 words = _with_split_words(_top_with_split(kept))
                 return next(self._by_patterns(words, kept, patterns), None)
@@ -209,21 +224,10 @@ def _agreed(folders: Mapping[Place, int]) -> Assigned | None:
     labels = {label for _, label in assigned.values()}
     if labels == {None}:
         return assigned if roles.splits and not roles.has_loose_files else None
-    is_sure = len(labels) > 1 and all(labels) and not disagreement(folders, roles)
+    are_classes = len(labels) > 1 and all(labels)
+    are_classes &= bool(roles.splits) or not any(is_split(*place[:1]) for place in folders if place)
+    is_sure = are_classes and not disagreement(folders, roles)
     return assigned if is_sure else None
-
-
-def _parts(roles: Roles, groups: Mapping[int, Sequence[Place]]) -> Iterator[Sequence[Place]]:
-    """Yield folders of which to leave out one part: those next to splits, or of one depth."""
-    tops = {place[:1] for group in groups.values() for place in group if place}
-    others = sorted(top for top in tops if not is_split(*top))
-    if not roles.splits and len(others) < len(tops):
-        if len(others) <= _MOST:
-            yield others
-        return
-    for group in groups.values():
-        if root := _root_of(group, groups):
-            yield [root]
 
 
 def _root_of(group: Sequence[Place], groups: Mapping[int, Sequence[Place]]) -> Place:
