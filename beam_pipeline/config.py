@@ -161,7 +161,7 @@ def default_name(path: str) -> str:
     if VERSION.fullmatch(stem):  # a version of a dataset
         stem = above.rpartition("/")[2]
     stem = re.sub(
-        r"\.(jsonl?|csv|tsv|ndjson|xlsx|parquet|arrow|feather|db|sqlite3?|ya?ml|zip|np[yz]|h5|hdf5"
+        r"\.(jsonl?|csv|tsv|ndjson|xlsx|parquet|arrow|feather|ya?ml|zip|np[yz]|h5|hdf5"
         r"|tfrecords?|t[gx]z|tbz2?|tar(\.\w+)?):?$",
         "",
         stem,

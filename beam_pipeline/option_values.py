@@ -33,7 +33,7 @@ OWN_LAYOUTS = (
     *("folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "dota", "labelstudio"),
     *("cvat", "via", "createml", "karpathy", "vott", "supervisely", "bdd100k", "visdrone"),
     *("widerface", "mot", "captions", "transcripts", "csv", "jsonl", "xlsx", "parquet"),
-    *("arrow", "sqlite", "tar", "arrays", "idx", "tfrecord"),
+    *("arrow", "tar", "arrays", "idx", "tfrecord"),
 )
 # The default for an input without splits.
 ONE_SPLIT: Mapping[str, float] = {"train": 1.0}

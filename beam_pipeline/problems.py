@@ -3,7 +3,7 @@
 import glob
 import math
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ SENTENCES: Mapping[str, str] = {
     "unclear points": "{path}: column {column!r} has numbers such as {number}, whose point may "
     "separate thousands or a fraction",
     "several labels": "{path}: several columns may be the label",
-    "several tables inside": "{path} has {number} {what}",
+    "several sheets": "{path} has {number} sheets",
     "several datasets": "{path} holds several datasets ({datasets}); name one of them",
     "several tables": "{path} has {tables} that are not parts of one",
     "many tables": "{path} has {tables} that are not parts of one; give one as the input, such as "
@@ -195,13 +195,3 @@ def leaving_out(num_bad: int, number: int) -> str:
     if num_bad >= _MANY_BAD * number:
         return ""
     return f"--max-bad-fraction {math.ceil(1000 * num_bad / number) / 1000:g}"
-
-
-def several_tables_inside(path: str, what: str, names: Collection[str]) -> Problem:
-    """Return the question which table of a database, or sheet of a workbook, to read."""
-    return Problem(
-        code="several tables inside",
-        facts={"path": path, "number": len(names), "what": what},
-        option="table",
-        choices=tuple(names),
-    )

@@ -42,7 +42,7 @@ _HARMLESS = re.compile(
 _TO_NPZ = "load it where you trust it, and save its arrays with numpy.savez"
 _TO_FRAMES = "write its frames as images in a folder of its name, for example with ffmpeg"
 _TO_PNG = "write it as PNG, for example with ImageMagick"
-_TO_TABLE = "write it as CSV or Parquet, for example with pandas"
+_TO_TABLE = "write it as CSV or Parquet, for example with pandas (docs/from/convert.md)"
 # By suffix: name of the format, and remedy.
 _FORMATS = {
     suffix: (what, remedy)
@@ -53,6 +53,7 @@ _FORMATS = {
         ("mp4 avi mov mkv webm mpg m4v", "a video", _TO_FRAMES),
         ("rar 7z lz4 lzma lz z", "an archive", "unpack it"),
         ("mat", "a file of MATLAB", "convert it with scipy.io.loadmat and numpy.savez"),
+        ("db sqlite sqlite3", "a database", _TO_TABLE),
         ("arff sav dta sas7bdat rds", "a table", _TO_TABLE),
         ("edf bdf fif gdf hea", "a recording", _TO_NPZ),
         ("dcm dicom dic", "DICOM", "write the pixels as PNG or .npy, for example with pydicom"),

@@ -67,7 +67,6 @@ def test_paths_are_made_absolute_but_remote_ones_stay():
         ("labels.csv", "labels"),
         ("mnist.npz", "mnist"),
         ("wine.parquet", "wine"),
-        ("photos.sqlite", "photos"),
         ("shards/train-*.tar", "train"),
         ("/data/2024", "dataset_2024"),
         ("/data/pets/1.0.0", "pets"),

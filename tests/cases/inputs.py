@@ -14,23 +14,21 @@ lines below are the file's content unless a form applies: `escaped` is one line 
 escapes; `gzip`, `bz2`, `xz` and `zst` compress; `examples` is a TFRecord file with the features of
 one Example per line; `parquet` has a line of Hugging Face features, then a JSON row per line, with
 bytes of files as texts, in row groups of two; `arrow` is the same as an Arrow stream, `feather` as
-a compressed file; `xlsx` is a workbook with a sheet's name and rows in JSON per line; `sqlite` is a
-database made by SQL; `pixels` is an image's mode and pixels in JSON, `L: [[0, 1]]`, encoded by the
-path's suffix, with VOC's palette for `P`.
+a compressed file; `xlsx` is a workbook with a sheet's name and rows in JSON per line; `pixels` is
+an image's mode and pixels in JSON, `L: [[0, 1]]`, encoded by the path's suffix, with VOC's palette
+for `P`.
 Files below a folder named `*.tar`, `*.zip` or `*.npz` are members of that file; an array is
 `dtype: values` in JSON.
 """
 
 import bz2
 import codecs
-import contextlib
 import gzip
 import io
 import itertools
 import json
 import lzma
 import re
-import sqlite3
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +54,7 @@ from tfrecord_dataset.format.frames import framed
 
 VOC_PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0, 0, 0, 128] + [224, 224, 192] * 251
 _FILE = re.compile(
-    r"^== (.*?)((?: (?:escaped|gzip|bz2|xz|zst|examples|parquet|arrow|feather|xlsx|sqlite|pixels))"
+    r"^== (.*?)((?: (?:escaped|gzip|bz2|xz|zst|examples|parquet|arrow|feather|xlsx|pixels))"
     r"*)\n",
     re.MULTILINE,
 )
@@ -118,13 +116,6 @@ def _table(lines: bytes) -> pa.Table:
         stated = json.dumps({"info": {"features": features}})
         table = table.replace_schema_metadata({"huggingface": stated})
     return table
-
-
-def database(script: bytes) -> bytes:
-    """Run an SQL script; return the SQLite database."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(script.decode())
-        return connection.serialize()
 
 
 def _xlsx(lines: bytes) -> bytes:
@@ -210,7 +201,6 @@ _FORMS = {
     "zst": lambda data: pa.compress(data, "zstd", asbytes=True),
     "examples": _examples,
     "xlsx": _xlsx,
-    "sqlite": database,
     "parquet": lambda lines: parquet_bytes(_table(lines), row_group_size=2),
     "arrow": lambda lines: arrow_bytes(_table(lines)),
     "feather": _feather,

@@ -1,8 +1,10 @@
 """Makes the trees that pages of docs/ show or use in commands, from examples/data."""
 
+import contextlib
 import csv
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -201,6 +203,10 @@ def _answers(root: Path) -> None:
         is_class = [str(int(number % 3 == each)) for each in range(3)]
         lines.append(f"{number};{2023 + number // 3};{';'.join(is_class)}")
     (root / "answers.csv").write_text("".join(f"{line}\n" for line in lines))
+    with contextlib.closing(sqlite3.connect(root / "photos.db")) as database, database:
+        database.execute("CREATE TABLE photos (image BLOB, label TEXT)")
+        rows = [(image.read_bytes(), name) for name, image in _cells(2)]
+        database.executemany("INSERT INTO photos VALUES (?, ?)", rows)
 
 
 def _link(name: str, target: Path) -> Callable[[Path], None]:

@@ -1,4 +1,4 @@
-"""The layouts of tables: `csv`, `jsonl`, `xlsx`, `parquet`, `arrow` and `sqlite`."""
+"""The layouts of tables: `csv`, `jsonl`, `xlsx`, `parquet` and `arrow`."""
 
 import contextlib
 import dataclasses
@@ -30,9 +30,9 @@ from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
-from beam_pipeline.sources.tables.named_tables import MAGIC, ReadSqlite, ReadXlsx
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables
 from beam_pipeline.sources.tables.roles import TablePlan
+from beam_pipeline.sources.tables.xlsx import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.format.split_names import is_split
@@ -274,9 +274,7 @@ def _table_layout(name: str, sign: str, source: type[ReadTables]) -> Layout:
     )
 
 
-def _container_layout(
-    name: str, sign: str, source: type[ReadContainers], magic: bytes = b""
-) -> Layout:
+def _container_layout(name: str, sign: str, source: type[ReadContainers]) -> Layout:
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
         """Claim files with the source's suffixes, except TFRecord indexes (docs/format.md)."""
         is_asked = config.layout == name
@@ -284,7 +282,6 @@ def _container_layout(
             file
             for file in sorted(itertools.chain(*map(tree.files_with, source.suffixes)))
             if ".tfrecord" not in file
-            if is_asked or not magic or head(tree.path(file)).startswith(magic)
         ]
         if not files and is_asked and not tree.is_folder:
             files = [*tree.files()]
@@ -323,6 +320,3 @@ JSONL = _table_layout(
 XLSX = _table_layout("xlsx", "one .xlsx file", ReadXlsx)
 PARQUET = _container_layout("parquet", ".parquet files", ReadParquet)
 ARROW = _container_layout("arrow", ".arrow or .feather files", ReadArrow)
-SQLITE = _container_layout(
-    "sqlite", ".db or .sqlite files that begin like SQLite databases", ReadSqlite, MAGIC
-)

@@ -1,24 +1,21 @@
 """Records from tables of every format: long values, files in tables, labels of all rows."""
 
-import contextlib
 import csv
 import io
 import json
 import pickle
-import sqlite3
 
 import pyarrow as pa
 import pytest
 from file_bytes import arrow_bytes, parquet_bytes
 
-from beam_pipeline.errors import ConfigError, DataError
+from beam_pipeline.errors import DataError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import ClassLabel, Deferred, Record, Rejected
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.json import ReadJsonl
-from beam_pipeline.sources.tables.named_tables import ReadSqlite
 
 WORDS = 'long "text", with\nlines; tabs\tand é ' * 40
 LONG = ("note", "vector", "grid", "words", "talk")
@@ -274,57 +271,25 @@ def with_images(images):
     )
 
 
-def database(images):
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE TABLE a (image, name)")
-        connection.executemany("INSERT INTO a VALUES (?, 'x')", [(each,) for each in images])
-        connection.commit()
-        return connection.serialize()
-
-
-@pytest.mark.parametrize(
-    ("read", "name", "write_rows"),
-    [(ReadParquet, "m.parquet", with_images), (ReadSqlite, "m.db", database)],
-)
-def test_files_in_a_column_go_to_scratch(write, tmp_path, read_tables, read, name, write_rows):
+def test_files_in_a_column_go_to_scratch(write, tmp_path, read_tables):
     images = [b"\x89PNG\r\n\x1a\n" + bytes([n]) * n * 100 for n in range(200)]
-    path = write(name, write_rows(images))
-    records = read_tables(read(path, scratch=str(tmp_path / "scratch")))
-    assert [record.key for record in records] == [f"{name}#{n}" for n in range(200)]
+    path = write("m.parquet", with_images(images))
+    records = read_tables(ReadParquet(path, scratch=str(tmp_path / "scratch")))
+    assert [record.key for record in records] == [f"m.parquet#{n}" for n in range(200)]
     files = [record.features["image"].file for record in records]
     assert [storage.read_bytes(file) for file in files] == images
-
-
-def nameless_database():
-    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript('CREATE TABLE a ("", x); INSERT INTO a VALUES (1, 2)')
-        return connection.serialize()
 
 
 @pytest.mark.parametrize(
     ("read", "data"),
     [
         (ReadParquet, parquet_bytes(pa.table({"": [1], "x": [2]}))),
-        (ReadSqlite, nameless_database()),
         (ReadJsonl, b'{"": 1, "x": 2}\n'),
     ],
 )
 def test_a_column_without_a_name_is_left_out(write, read_tables, read, data):
     [record] = read_tables(read(write("a", data)))
     assert (record.split, record.features) == (None, {"x": 2})
-
-
-def test_changes_next_to_a_database_are_not_lost(write, read_tables):
-    """The file itself lacks them, so it is refused with the remedy."""
-    path = write("a.db", database([None]))
-    writer = sqlite3.connect(path, isolation_level=None)
-    writer.execute("PRAGMA journal_mode=WAL")
-    writer.execute("INSERT INTO a VALUES (NULL, 'late')")
-    with pytest.raises(ConfigError, match=r"a\.db-wal holds changes .* wal_checkpoint\(TRUNCATE\)"):
-        ReadSqlite(path).plan()
-    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert len(read_tables(ReadSqlite(path))) == 2
-    writer.close()
 
 
 def test_rows_with_thousands_of_columns_each_are_refused_before_they_are_a_table(write):

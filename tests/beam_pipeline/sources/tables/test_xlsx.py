@@ -6,8 +6,8 @@ import pytest
 from cases.inputs import workbook_parts
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.sources.tables import named_tables
-from beam_pipeline.sources.tables.named_tables import ReadXlsx
+from beam_pipeline.sources.tables import xlsx
+from beam_pipeline.sources.tables.xlsx import ReadXlsx
 
 ROWS = [["x", "label"], [1, "a"], [2, "b"]]
 
@@ -54,7 +54,7 @@ def test_a_cell_not_so_far_is_read(written, read_tables):
 
 
 def test_parts_that_unpack_to_too_much(written, monkeypatch):
-    monkeypatch.setattr(named_tables, "MAX_MEMBER_BYTES", 1000)
+    monkeypatch.setattr(xlsx, "MAX_MEMBER_BYTES", 1000)
     path = written(lambda text: text + " " * 2000)
     with pytest.raises(DataError, match=r"sheet1\.xml is too large for a workbook"):
         ReadXlsx(path).job()
