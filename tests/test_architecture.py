@@ -45,7 +45,7 @@ LAYERS = {
         __init__
     """,
     "beam_pipeline": """
-        errors beam_import outlines
+        errors beam_import outlines private_parts
         records
         rows
         files

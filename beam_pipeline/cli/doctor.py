@@ -33,9 +33,9 @@ gpus = [tf.config.experimental.get_device_details(each).get("device_name", each.
 print(tf.__version__, built.get("cuda_version", ""), ",".join(gpus), sep="|")
 """
 _SLOWEST_S = 120
-# Such as `name>=1.0; extra == "gcp"`, or `name[extra]>=1.0`.
+# Such as `name<2.0,>=1.0; extra == "gcp"`, or `name[extra]>=1.0`.
 _REQUIREMENT = re.compile(
-    r"(?P<name>[\w.-]+)(\[.*?\])?(>=(?P<least>[\d.]+))?(?P<extra>.*extra ==)?"
+    r"(?P<name>[\w.-]+)(\[.*?\])?(<(?P<below>[\d.]+),)?(>=(?P<least>[\d.]+))?(?P<extra>.*extra ==)?"
 )
 _SHOWN = ("apache-beam", "numpy", "pyarrow", "pillow", "obstore", "keras", "pycocotools")
 
@@ -68,7 +68,7 @@ def _packages() -> Iterator[Finding]:
         if stated and (not stated["extra"] or stated["name"] in _SHOWN):
             needed.setdefault(stated["name"], stated)
     for name, stated in needed.items():
-        least = stated["least"] or "0"
+        least, below = stated["least"] or "0", stated["below"]
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -77,6 +77,8 @@ def _packages() -> Iterator[Finding]:
             continue
         if _numbers(version) < _numbers(least):
             yield Finding(name, version, f"pip install --upgrade '{name}>={least}'")
+        elif below and _numbers(version) >= _numbers(below):
+            yield Finding(name, version, f"pip install '{name}<{below}'")
         elif name in _SHOWN:
             yield Finding(name, version)
 

@@ -1,9 +1,9 @@
 """WriteShards: sort each shard's records, read them again, encode and write them.
 
-Beam's own sink opens, compresses and names the files. Three things replace Beam's: the assignment
-to shards, which Beam draws at random; the time of encoding, since a record is a reference until
-here so that no payload crosses a shuffle; and framing, which happens where records are encoded.
-This is the only module that uses Beam's private sink classes.
+`WriteShards` is Beam's WriteToTFRecord with another assignment to shards, which Beam draws at
+random, and another time of encoding: a record is a reference until here, so that no payload crosses
+a shuffle, and is framed where it is encoded. Beam's `FileBasedSink` opens, compresses and names
+the files, by the methods that its documentation lets subclasses override.
 
 Worker processes, if the job has some, encode chunks of a shard; the process with the sink feeds
 them and hashes the file. It writes two shards at a time, so that the workers have chunks to encode
@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import numpy as np
 from apache_beam.io import WriteToTFRecord
+from apache_beam.io.filebasedsink import FileBasedSink
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
-from apache_beam.io.tfrecordio import _TFRecordSink
 
 from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
@@ -89,8 +89,8 @@ class WriteShards(WriteToTFRecord):
         )
 
 
-class ShardSink(_TFRecordSink):
-    """Beam's TFRecord sink for the shards of one split; each shard needs its own.
+class ShardSink(FileBasedSink):
+    """Beam's sink for the shards of one split; each shard needs its own.
 
     `open_writer(folder, attempt)` opens a writer of a new file in `folder` whose name starts
     with `attempt`: `write(frames)` writes Examples that were framed where they were encoded (a
@@ -114,7 +114,9 @@ class ShardSink(_TFRecordSink):
 
     def final_name(self, shard: int, num_shards: int) -> str:
         """Return a shard's file name in the dataset's directory."""
-        return str(self._get_final_name(shard, num_shards)).rpartition("/")[2]
+        number = self.shard_name_format % {"shard_num": shard, "num_shards": num_shards}
+        path = f"{self.file_path_prefix.get()}{number}{self.file_name_suffix.get()}"
+        return path.rpartition("/")[2]
 
 
 def split_sink(config: BuildConfig, split: str) -> ShardSink:

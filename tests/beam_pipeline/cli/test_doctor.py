@@ -1,6 +1,7 @@
 """`doctor` reports the machine and its problems."""
 
 import collections
+import importlib.metadata
 import shutil
 
 import psutil
@@ -79,3 +80,16 @@ def test_a_bucket(bucket, tensorflow):
     store.fail(f"{url}/a/b.jpg", 403)
     other = f"{url}/a/b.jpg"
     assert "Permission denied" in found(other)[other].remedy
+
+
+@pytest.mark.parametrize(
+    ("requirement", "remedy"),
+    [
+        ("apache-beam<9.0,>=2.70", ""),
+        ("apache-beam<9.0,>=8.1", "pip install --upgrade 'apache-beam>=8.1'"),
+        ("apache-beam<2.9,>=2.0", "pip install 'apache-beam<2.9'"),
+    ],
+)
+def test_a_package_of_another_version(tensorflow, monkeypatch, requirement, remedy):
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: [requirement])
+    assert found()["apache-beam"].remedy == remedy

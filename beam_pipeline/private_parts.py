@@ -1,0 +1,179 @@
+"""Table of the private parts of Beam and Python that this package uses.
+
+A private part has a name that begins with an underscore, or is in a module that its project does
+not document, so that any release may move it. `tests/beam_pipeline/test_private_parts.py` fails for
+each one that the installed version lacks, and for each use that the table lacks.
+"""
+
+from typing import NamedTuple
+
+
+class PrivatePart(NamedTuple):
+    """A name in a module that another project may change without notice.
+
+    Attributes:
+        module: Module that contains it.
+        name: Its dotted name in the module.
+        use: Why it is used.
+        without: What a user would notice if it were gone.
+    """
+
+    module: str
+    name: str
+    use: str
+    without: str
+
+
+_RUNNERS = "apache_beam.runners"
+_LOCAL = f"{_RUNNERS}.portability.fn_api_runner"
+
+PRIVATE_PARTS = (
+    # The runner on this machine.
+    PrivatePart(
+        _LOCAL,
+        "FnApiRunner",
+        "runs builds on this machine",
+        "builds fail; DirectRunner instead tries Prism first, which it downloads",
+    ),
+    PrivatePart(
+        f"{_LOCAL}.worker_handlers",
+        "DATA_BUFFER_TIME_LIMIT_MS",
+        "set to 0, there is no timer thread that races with the writer's buffer",
+        "records are lost, and builds end with CountMismatchError",
+    ),
+    PrivatePart(
+        f"{_LOCAL}.worker_handlers",
+        "STATE_CACHE_SIZE_MB",
+        "set to 0, side inputs are not measured, which visits the names of all modules",
+        "builds start more slowly",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.worker.statesampler",
+        "StateSampler.__init__.__defaults__",
+        "each bundle waits at its end for a thread that sleeps for up to this period",
+        "builds take longer",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.worker.data_plane",
+        "SizeBasedBufferingClosableOutputStream.__init__.__defaults__",
+        "a stage's output is copied in pieces of this size, three at once",
+        "builds take more memory",
+    ),
+    PrivatePart(
+        "apache_beam.pipeline",
+        "is_in_ipython",
+        "in a notebook, Beam labels stages by cells, which needs its interactive runner",
+        "builds in notebooks fail",
+    ),
+    PrivatePart(
+        "apache_beam.utils.interactive_utils",
+        "is_in_ipython",
+        "in a notebook, Beam registers pipelines at its interactive runner",
+        "builds in notebooks leave temporary files",
+    ),
+    # Options and settings.
+    PrivatePart(
+        "apache_beam.options.pipeline_options",
+        "PipelineOptions._add_argparse_args",
+        "Beam's own way for groups of options to declare theirs",
+        "Beam's options are unknown on the command line",
+    ),
+    PrivatePart(
+        "argparse",
+        "ArgumentParser()._option_string_actions",
+        "names of Beam's options, to tell theirs from ours",
+        "Beam's options are unknown on the command line",
+    ),
+    PrivatePart(
+        "apache_beam.options.value_provider",
+        "RuntimeValueProvider.get_value",
+        "a worker's pipeline options, of which some are settings of stores",
+        "workers on clusters cannot open s3:// and azure:// files",
+    ),
+    # Clusters.
+    PrivatePart(
+        "apache_beam.options.pipeline_options_validator",
+        "PipelineOptionsValidator",
+        "Dataflow's checks of options, before any file is read",
+        "wrong options fail after the input was listed",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.dataflow.dataflow_runner",
+        "DataflowRunner.get_default_gcp_region",
+        "the region of gcloud's settings if --region is left out",
+        "--region must be given",
+    ),
+    PrivatePart(
+        "apache_beam.internal.gcp.auth",
+        "get_service_credentials",
+        "credentials of Google Cloud as Beam finds them",
+        "Dataflow's jobs cannot be followed",
+    ),
+    PrivatePart(
+        "apache_beam.utils.subprocess_server",
+        "JavaJarServer.path_to_beam_jar",
+        "URL of Beam's job server for Flink",
+        "the job server must be made with `make flink-jar`",
+    ),
+    PrivatePart(
+        "apache_beam.utils.subprocess_server",
+        "JavaJarServer.JAR_CACHE",
+        "folder of job servers that Beam has downloaded",
+        "a downloaded job server is looked up on the network again",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.portability.job_server",
+        "StopOnExitJobServer.start",
+        "job servers that Beam starts, to stop them before os._exit",
+        "job servers outlive their build",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.worker.sdk_worker_main",
+        "main",
+        "runs a worker process that a cluster asks for",
+        "--environment_type=PROCESS fails",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.worker.worker_id_interceptor",
+        "WorkerIdInterceptor",
+        "a worker's requests to its runner contain its id",
+        "--environment_type=PROCESS fails",
+    ),
+    PrivatePart(
+        "apache_beam.portability.api",
+        "beam_provision_api_pb2.ProvisionInfo",
+        "what a runner tells a worker process",
+        "--environment_type=PROCESS fails",
+    ),
+    PrivatePart(
+        "apache_beam.portability.api",
+        "beam_provision_api_pb2.GetProvisionInfoRequest",
+        "request for that",
+        "--environment_type=PROCESS fails",
+    ),
+    PrivatePart(
+        "apache_beam.portability.api",
+        "beam_provision_api_pb2_grpc.ProvisionServiceStub",
+        "service that answers it",
+        "--environment_type=PROCESS fails",
+    ),
+    PrivatePart(
+        "apache_beam.portability.api",
+        "endpoints_pb2.ApiServiceDescriptor",
+        "address of a runner's service in the form that a worker reads",
+        "--environment_type=PROCESS fails",
+    ),
+    # Processes.
+    PrivatePart(
+        "concurrent.futures",
+        "ProcessPoolExecutor(1)._processes",
+        "worker processes to kill when a build ends early; Python 3.14 has `kill_workers`",
+        "Ctrl-C waits for the batches in progress",
+    ),
+    PrivatePart(
+        "multiprocessing.util",
+        "_run_finalizers",
+        "what os._exit skips of loky's clean-up",
+        "warnings about leaked semaphores after a build",
+    ),
+)
