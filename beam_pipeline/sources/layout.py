@@ -45,6 +45,7 @@ class Claim:
         options: Values found in the data by `BuildConfig` field; options of the user win.
         side_suffixes: Suffixes of the files that it reads by the names of media files.
         problem: Why these options cannot read the claim; None if they can.
+        plan: What the layout planned for this claim, so that its reader need not plan again.
     """
 
     layout: str
@@ -55,6 +56,7 @@ class Claim:
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     side_suffixes: frozenset[str] = frozenset()
     problem: Problem | ConfigError | None = None
+    plan: Any = dataclasses.field(default=None, repr=False, compare=False)
 
     @property
     def what(self) -> str:
@@ -101,8 +103,8 @@ class Layout:
 def reading(source: type[beam.PTransform]) -> Read:
     """Make the `Layout.read` of a source, a dataclass whose first field is the claim's path.
 
-    Fields get the values of `BuildConfig` fields with the same name; `scratch`; `ignored`; and
-    `names`, the files that the claim reads.
+    Fields get the values of `BuildConfig` fields with the same name; `scratch`; `ignored`;
+    `names`, the files that the claim reads; and `claimed`, the claim's plan.
     """
     names = _fields(source)
 
@@ -112,6 +114,7 @@ def reading(source: type[beam.PTransform]) -> Read:
             "scratch": scratch,
             "ignored": Ignored.of(config, claim.path),
             "names": claim.reads,
+            "claimed": claim.plan,
         }
         options |= {name: others[name] for name in names & others.keys()}
         return cast(Any, source)(claim.path, **options)

@@ -30,7 +30,7 @@ from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
-from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables
+from beam_pipeline.sources.tables.read_tables import Planned, ReadContainers, ReadTables
 from beam_pipeline.sources.tables.roles import TablePlan
 from beam_pipeline.sources.tables.xlsx import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
@@ -64,6 +64,7 @@ class _Tables:
     source: type[ReadTables]
     tree: Tree
     config: BuildConfig
+    plans: dict[str, Planned | None] = dataclasses.field(default_factory=dict)
 
     def claim(self) -> Claim | None:
         """Claim tables that name files of the tree, or hold all its data."""
@@ -156,10 +157,13 @@ class _Tables:
 
         Ignores the user's schema, which may lack the column of files.
         """
-        try:
-            return self._source([name], dataclasses.replace(self.config, schema=())).plan()[0]
-        except (ConfigError, DataError):
-            return None
+        if name not in self.plans:
+            self.plans[name] = None
+            with contextlib.suppress(ConfigError, DataError):
+                config = dataclasses.replace(self.config, schema=())
+                self.plans[name] = self._source([name], config).plan()
+        planned = self.plans[name]
+        return planned.plan if planned else None
 
     def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
         tree = self.tree
@@ -183,7 +187,8 @@ class _Tables:
         )
         if names[1:] and not _are_one(tree, names):
             return dataclasses.replace(claim, problem=_which_tables(tree.input, names))
-        return _planned(claim, self._source(names, self.config))
+        planned = None if names[1:] or self.config.schema else self.plans.get(names[0])
+        return _with_plan(claim, self._source(names, self.config), planned)
 
 
 def _num_rows(tree: Tree, name: str) -> int:
@@ -235,18 +240,23 @@ def _which_tables(path: str, names: Sequence[str]) -> Problem:
     return Problem(code="several tables", facts=facts, readings=tuple(readings))
 
 
-def _planned(claim: Claim, source: ReadTables) -> Claim:
+def _with_plan(claim: Claim, source: ReadTables, planned: Planned | None = None) -> Claim:
     """Add the plan of the tables to the claim, or the problem with reading them."""
     try:
-        plan, _ = source.plan()
+        planned = planned or source.plan()
     except ConfigError as error:
         problem = error.problem if isinstance(error, ProblemError) else error
         return dataclasses.replace(claim, problem=problem)
     except DataError:  # it is raised when the file is read
         return claim
-    understood = (*claim.understood, *plan.understood)
-    options = _options(plan, source)
-    return dataclasses.replace(claim, understood=understood, options=options, problem=plan.problem)
+    plan = planned.plan
+    return dataclasses.replace(
+        claim,
+        understood=(*claim.understood, *plan.understood),
+        options=_options(plan, source),
+        problem=plan.problem,
+        plan=planned,
+    )
 
 
 def _options(plan: TablePlan, source: ReadTables) -> Mapping[str, Any]:
@@ -299,10 +309,9 @@ def _container_layout(name: str, sign: str, source: type[ReadContainers]) -> Lay
             return dataclasses.replace(whole, problem=problem)
         if len(files) > 1:
             return whole
-        path = dataclasses.replace(whole, path=tree.path(files[0]))
-        only = reading(source)(path, config, "")
+        only = reading(source)(whole, config, "")
         assert isinstance(only, ReadTables)
-        return _planned(whole, only)
+        return _with_plan(whole, only)
 
     return source_layout(name, sign, source, claim)
 

@@ -298,6 +298,13 @@ class ReadRows(beam.PTransform):
         return batches | Gather(numbered, hold=iter)  # Record | Other
 
 
+class Planned(NamedTuple):
+    """The plan for readable tables, and rejects for the other files."""
+
+    plan: TablePlan
+    rejected: Sequence[Rejected]
+
+
 @dataclasses.dataclass
 class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     """Read the rows of tables, one record per row.
@@ -315,6 +322,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
             values in memory.
         ignored: Files to leave out.
         names: The files below the folder `path` to read.
+        claimed: The plan of the claim on these files; None plans them.
         suffixes: Suffixes of tables, unless files are named; "metadata." with the first one is
             Hugging Face's.
     """
@@ -325,6 +333,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     scratch: str = ""
     ignored: Ignored = NOTHING
     names: tuple[str, ...] = ()
+    claimed: Planned | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.job()
@@ -362,8 +371,8 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
             ignored=self.ignored if not images else NOTHING,
         )
 
-    def plan(self) -> tuple[TablePlan, list[Rejected]]:
-        """Return the plan for readable tables, and rejects for the other files.
+    def plan(self) -> Planned:
+        """Plan the readable tables, and reject the other files.
 
         Raises:
             ConfigError: No table is found that these options can read.
@@ -380,11 +389,11 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
                 last = error
         if last and not tables:
             raise whole_input(last, last.detail)
-        return plan_tables(tables, self), rejected
+        return Planned(plan_tables(tables, self), rejected)
 
     def job(self) -> ReadRows:
         """Make the transform that reads the tables; raises as `plan`."""
-        plan, rejected = self.plan()
+        plan, rejected = self.claimed or self.plan()
         if plan.problem:
             raise ProblemError(plan.problem)
         tables, roles = plan.tables, plan.roles
