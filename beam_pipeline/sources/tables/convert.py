@@ -304,10 +304,9 @@ def other_columns(table: Table, roles: Roles, kinds: Kinds) -> list[FeatureColum
     if table.has_values:
         names = [name for name in dict.fromkeys(table.header) if name not in roles.taken]
         return [FeatureColumn(name, name, list, may_be_long=False) for name in names]
-    attributes = f"{roles.boxes.lists}." if roles.boxes.lists else "\0"
     columns = []
     for name, kind in kinds.items():
-        if name not in roles.taken and not name.startswith(attributes):
+        if name not in roles.taken and not roles.boxes.is_attribute(name):
             is_absent = name == roles.optional and name not in table.header
             missing = math.nan if is_absent else roles.missing_number
             convert = functools.partial(

@@ -101,6 +101,10 @@ class BoxColumns:
         """The columns that have one of these roles."""
         return self.per_box.union(self.corners, self.size or (), (self.lists, self.labels))
 
+    def is_attribute(self, name: str) -> bool:
+        """Return whether a name is that of an attribute in `lists`."""
+        return bool(self.lists) and name.startswith(f"{self.lists}.")
+
 
 class Media(NamedTuple):
     """A feature of files, the column of paths, and the kind "image", "audio" or "array"."""

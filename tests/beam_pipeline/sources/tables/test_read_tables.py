@@ -296,3 +296,8 @@ def test_rows_with_thousands_of_columns_each_are_refused_before_they_are_a_table
     rows = (json.dumps({f"{row} {n}": 1 for n in range(100)}) for row in range(1000))
     with pytest.raises(DataError, match="the rows have 100,000 features"):
         ReadJsonl(write("t.jsonl", "\n".join(rows))).plan()
+
+
+def test_a_column_whose_name_begins_with_nul_keeps_its_values(write, read_tables):
+    found = read_tables(ReadCsv(write("t.csv", "\0note,b\nhello,1\n")))
+    assert [record.features for record in found] == [{"\0note": "hello", "b": 1}]
