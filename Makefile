@@ -100,7 +100,7 @@ test-gpu: $(READY)
 # Other projects' readers, which nothing else here needs; of report.html a browser.
 test-readers: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers]'
-	$(BIN)/pip install --quiet --no-deps 'keras-hub==0.32.0' 'kagglehub==1.0.2' 'kagglesdk==0.1.28' regex
+	$(BIN)/pip install --quiet --no-deps 'keras-hub==0.32.0' 'kagglehub==1.0.2' 'kagglesdk==0.1.28' regex sentencepiece tokenizers
 	command -v chromium || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; } \
 	  || echo 'no page can be opened here: chromium cannot be installed'

@@ -41,7 +41,6 @@ class BuildArguments(TypedDict, total=False):
     classes: Sequence[str]
     image: ImageOptions
     audio: AudioOptions
-    tokenizer: str
     schema: tuple[Feature, ...]
     ignore: Sequence[str]
     one_class: bool

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from beam_pipeline import option_values as values
-from beam_pipeline.inspect import tokens
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
 from beam_pipeline.kinds.kind import POLICIES as BOX_POLICIES
 from beam_pipeline.kinds.kind import Policy
@@ -15,10 +14,10 @@ from beam_pipeline.schema.declaration import read_schema
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import Group, Option, Options, parse_bytes
 
-_INPUT, _CHECKS, _AUDIO = Group("input"), Group("checks"), Group("stored audio and text")
+_INPUT, _CHECKS = Group("input"), Group("checks")
 _SPLITS, _OUTPUT = Group("splits and shards"), Group("output")
 # In the order of the help.
-HEADINGS = ("input", "checks", "stored images", _AUDIO.title, _SPLITS.title, _OUTPUT.title)
+HEADINGS = ("input", "checks", "stored images", "stored audio", _SPLITS.title, _OUTPUT.title)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,13 +68,6 @@ Schema = Annotated[
         parse=read_schema,
     ),
 ]
-
-
-def _tokenizer(path: str) -> str:
-    """Return the absolute path of a tokenizer's file, once it is loaded."""
-    if path := values.make_path(path):
-        tokens.load(path)
-    return path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -238,17 +230,6 @@ class BuildOptions(Options):
     classes: Classes = ()
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
-    tokenizer: Annotated[
-        str,
-        BuildOption(
-            "sentencepiece .model or tokenizers .json file; adds a feature <text>/tokens",
-            metavar="FILE",
-            is_path=True,
-            recipe_only=True,
-            make=_tokenizer,
-        ),
-        _AUDIO,
-    ] = ""
     schema: Annotated[Schema, _INPUT] = ()
     ignore: Annotated[
         tuple[str, ...],

@@ -15,7 +15,6 @@ from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.numbers import Number
 from beam_pipeline.media.images import check_imagehash
 from beam_pipeline.option_values import NAN
-from beam_pipeline.schema.declaration import with_tokens
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import VERSION
 from tfrecord_dataset.options import all_options, names_options, parts_of
@@ -25,7 +24,7 @@ from tfrecord_dataset.store.urls import unsigned
 # option changes no fingerprint of a build without it.
 _ALWAYS_FINGERPRINTED = """
     name version layout split group_by seed num_shards target_shard_bytes compression duplicates
-    max_bad_fraction box_policy box_format classes tokenizer schema path_pattern image_column
+    max_bad_fraction box_policy box_format classes schema path_pattern image_column
     audio_column label_column split_column column_names ignore_columns missing_numbers
     image.max_side image.size image.format image.jpeg_quality image.max_pixels
     audio.sample_rate audio.mono
@@ -46,8 +45,6 @@ class BuildConfig(BuildOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.tokenizer:
-            object.__setattr__(self, "schema", with_tokens(self.schema))
         if self.near_duplicates:
             check_imagehash()
         if not self.name:
@@ -73,7 +70,7 @@ class BuildConfig(BuildOptions):
     def inputs(self) -> tuple[str, ...]:
         """Files and folders that options name and workers read."""
         lists = (each.partition("=")[2] for each in self.split_list)
-        named = (self.input, self.image_root, *self.allow_outside, self.tokenizer, *lists)
+        named = (self.input, self.image_root, *self.allow_outside, *lists)
         return tuple(filter(None, named))
 
     @property
@@ -118,7 +115,6 @@ class BuildConfig(BuildOptions):
             box_policy=self.box_policy,
             with_masks=self.masks,
             box_format=self.box_format,
-            tokenizer=self.tokenizer,
             schema=self.schema,
             may_be_nan=self.missing_numbers == NAN,
             max_seconds=self.max_record_seconds,
@@ -141,11 +137,13 @@ class BuildConfig(BuildOptions):
         if self.stratifies:
             kept["stratify"] = True
         kept["schema"] = [feature.to_json() for feature in self.schema]
-        kept["tokenizer"] = storage.sha256_of(self.tokenizer) if self.tokenizer else ""
         if self.split_list:
             parts = (each.partition("=") for each in self.split_list)
             kept["split_list"] = [f"{split}={storage.sha256_of(path)}" for split, _, path in parts]
-        normalised: dict[str, Any] = json.loads(json.dumps(kept))
+        items = [*kept.items()]
+        # No option any more, but a part of older fingerprints.
+        items.insert([*kept].index("schema"), ("tokenizer", ""))
+        normalised: dict[str, Any] = json.loads(json.dumps(dict(items)))
         return normalised
 
     @functools.cached_property

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from tfrecord_dataset.errors import ConfigError
 
-Extra = Literal["detection", "gcp", "hdf5", "near-duplicates", "onnx", "text", "trainer"]
+Extra = Literal["detection", "gcp", "hdf5", "near-duplicates", "onnx", "trainer"]
 
 
 def install(extra: Extra) -> str:

@@ -35,7 +35,6 @@ from beam_pipeline.schema.inference import (
     complete,
     infer,
     with_depth_scale,
-    with_sequences_of_tokens,
 )
 from tfrecord_dataset import shown_text
 from tfrecord_dataset.format.feature import Feature
@@ -120,8 +119,6 @@ def make_plan(statistics: Statistics, config: BuildConfig) -> Plan:
                 f"no record of {statistics.num_records} found has a value, so there is nothing to "
                 "write; check the input and --layout"
             )
-        if config.tokenizer:
-            schema = with_sequences_of_tokens(schema)
         if config.image.depth_scale is not None:
             schema = with_depth_scale(schema, config.image.depth_scale)
         check_names(schema)

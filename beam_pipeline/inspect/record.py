@@ -15,11 +15,9 @@ import numpy.typing as npt
 from beam_pipeline import kinds
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect import tokens
 from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digests, sha256_of, texts_of
 from beam_pipeline.inspect.stored_example import inspect_existing
-from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES, Inspection, Kind, Rules, check_text
 from beam_pipeline.records import (
     Deferred,
@@ -96,7 +94,7 @@ def inspect_elements(
 
 def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
     """Inspect rows as columns; None if their records must be inspected one by one."""
-    if rules.tokenizer or rules.schema:
+    if rules.schema:
         return None
     columns: Mapping[str, Sequence[Any]] = values_by_feature(rows.table)
     num_bytes = np.full(len(rows), EXAMPLE_OVERHEAD_BYTES, np.int64)
@@ -151,7 +149,7 @@ def _inspect(records: list[_UnderWay], rules: Rules, each: Each) -> None:
         list(each(_turn, groups))
     for group in filter(None, map(_left, groups)):
         _by_halves(_check_columns, group)
-        if rules.tokenizer or rules.schema:
+        if rules.schema:
             _run(each, _hold_against, _left(group))
         for checked in alike(_left(group)):
             _finish(checked)
@@ -242,28 +240,11 @@ def _check_columns(records: Sequence[_UnderWay]) -> None:
 
 
 def _hold_against(under_way: _UnderWay) -> None:
-    """Add the tokens of texts, and check the values against the declared schema."""
-    rules = under_way.rules
-    features, deferred = dict(under_way.features), dict(under_way.deferred)
-    if rules.tokenizer:
-        under_way.num_bytes += _add_tokens(features, deferred, rules.tokenizer)
-    if rules.schema:
-        features = conforming(features, rules.schema, may_be_nan=rules.may_be_nan)
+    """Check the values against the declared schema."""
+    rules, deferred = under_way.rules, under_way.deferred
+    features = conforming(under_way.features, rules.schema, may_be_nan=rules.may_be_nan)
     under_way.features = features
     under_way.deferred = {name: value for name, value in deferred.items() if name in features}
-
-
-def _add_tokens(features: dict[str, Value], deferred: dict[str, Deferred], tokenizer: str) -> int:
-    """Add the tokens of texts that have none; returns their approximate size in bytes."""
-    num_bytes = 0
-    for name, value in [*features.items()]:
-        if isinstance(value, str) and f"{name}/tokens" not in features:
-            array = tokens.tokenize(value, tokenizer)
-            features[f"{name}/tokens"], value_bytes = measure(array)
-            num_bytes += value_bytes
-            if text := deferred.get(name):
-                deferred[f"{name}/tokens"] = tokens.deferred_tokens(text, tokenizer)
-    return num_bytes
 
 
 def _finish(records: Sequence[_UnderWay]) -> None:

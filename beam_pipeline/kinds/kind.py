@@ -43,7 +43,6 @@ class Rules:
         box_policy: Treatment of boxes that extend beyond the image.
         with_masks: Whether PNG masks of objects are stored; polygons always are.
         box_format: Format of boxes stated by the user; "" for the layout's.
-        tokenizer: Path of the tokenizer for texts; "" for none.
         schema: Features declared by the user; empty if none.
         may_be_nan: Whether NaN marks a missing number.
         max_seconds: CPU time that a record may take.
@@ -55,7 +54,6 @@ class Rules:
     box_policy: Policy = "clip"
     with_masks: bool = False
     box_format: str = ""
-    tokenizer: str = ""
     schema: tuple[Feature, ...] = ()
     may_be_nan: bool = False
     max_seconds: float = 60.0

@@ -77,7 +77,7 @@ class AudioOptions(Options):
             least=1,
             most=MAX_SAMPLE_RATE,
         ),
-        Group("stored audio and text"),
+        Group("stored audio"),
     ] = None
     mono: Annotated[bool, Option("average the channels into one", flag="--audio-mono")] = False
 

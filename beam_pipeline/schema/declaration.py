@@ -11,7 +11,7 @@ from beam_pipeline import kinds
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from tfrecord_dataset.format.declaration import features_from_json
-from tfrecord_dataset.format.feature import Feature, tokens_feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import written_key
 
 _FIELDS = frozenset(Feature.__dataclass_fields__)
@@ -86,13 +86,6 @@ def _named(name: Any, entry: Any) -> Any:
         "name": str(name) if type(name) is int else name,  # pandas has integer column names
         **(entry or {}),
     }
-
-
-def with_tokens(schema: Sequence[Feature]) -> tuple[Feature, ...]:
-    """Return `schema` with the tokens of each text added, unless they are declared."""
-    declared = {feature.name for feature in schema}
-    names = (f"{feature.name}/tokens" for feature in schema if feature.kind == "text")
-    return (*schema, *(tokens_feature(name) for name in names if name not in declared))
 
 
 def check_stated(entries: Sequence[Mapping[str, Any]], features: Mapping[str, Feature]) -> None:

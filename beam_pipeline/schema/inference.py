@@ -10,7 +10,7 @@ from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.label import numbered_classes
 from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.format import inference
-from tfrecord_dataset.format.feature import Feature, tokens_feature
+from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import written_key
 from tfrecord_dataset.format.inference import KeyStatistics
 
@@ -36,18 +36,6 @@ def infer(
     }
     stored = {name: _facts(each) for name, each in observed.items() if each.lists}
     return tuple(inference.with_known_names(features, stored, num_records).values())
-
-
-def with_sequences_of_tokens(schema: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Return `schema` with tokens as sequences, even if all records have equally many."""
-    features = tuple(schema)
-    tokens = {f"{feature.name}/tokens" for feature in features if feature.kind == "text"}
-    return tuple(
-        tokens_feature(feature.name)
-        if feature.name in tokens and feature.kind == "tensor"
-        else feature
-        for feature in features
-    )
 
 
 def with_depth_scale(schema: Iterable[Feature], scale: float) -> tuple[Feature, ...]:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import apache_beam as beam
 import pytest
-import tokenizers
 
 import beam_pipeline
 from beam_pipeline import option_values
@@ -16,7 +15,6 @@ from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.pipeline import checked_arguments
-from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.image_size import ImageSize
 
 
@@ -35,9 +33,9 @@ from tfrecord_dataset.image_size import ImageSize
             id="all at once",
         ),
         pytest.param(
-            {"split_list": ["a.txt", "b.txt"], "tokenizer": "words.txt", "num_shards": 0},
+            {"split_list": ["a.txt", "b.txt"], "num_shards": 0},
             r"'a.txt' does not exist .*; and .*'b.txt' does not exist .*; "
-            r"and num_shards \(--num-shards\): 0 .*; and tokenizer .*words.txt: give a .model file",
+            r"and num_shards \(--num-shards\): 0 .*",
             id="files with the rest",
         ),
     ],
@@ -145,32 +143,6 @@ def test_an_option_that_is_not_set_changes_no_fingerprint():
     later = LaterConfig(name="a", seed=3)
     assert later.fingerprint == BuildConfig(name="a", seed=3).fingerprint
     assert dataclasses.replace(later, further="some").fingerprint != later.fingerprint
-
-
-@pytest.fixture
-def tokenizer(tmp_path):
-    """tokenizer(folder) -> path of a tokenizer file there, always with the same content."""
-
-    def write(folder):
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "words.json"
-        tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a")).save(str(path))
-        return str(path)
-
-    return write
-
-
-def test_of_a_tokenizer_the_content_counts_and_not_the_place(tokenizer):
-    one, other = (BuildConfig(name="a", tokenizer=tokenizer(folder)) for folder in ("x", "y"))
-    assert one.fingerprint == other.fingerprint != BuildConfig(name="a").fingerprint
-    assert "words.json" not in str(one.fingerprinted_options())
-
-
-def test_a_declared_schema_gets_the_tokens_of_its_texts(tokenizer):
-    schema = parse_schema({"caption": "text", "n": {"kind": "scalar", "dtype": "int64"}})
-    config = BuildConfig(name="a", tokenizer=tokenizer("x"), schema=schema)
-    assert [feature.name for feature in config.schema] == ["caption", "n", "caption/tokens"]
-    assert dataclasses.replace(config, seed=1).schema == config.schema
 
 
 def test_a_size_is_fingerprinted_as_ever_with_the_width_first():

@@ -230,11 +230,6 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def tokens_feature(name: str) -> Feature:
-    """Return the feature of a text's tokens: a sequence of numbers."""
-    return Feature(name=name, kind="sequence", dtype="int64", shape=(None,), key=name)
-
-
 def shape_text(feature: Feature) -> str:
     """Format a feature's shape for messages."""
     return f"[{', '.join('any' if size is None else str(size) for size in feature.shape)}]"

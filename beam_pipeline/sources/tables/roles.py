@@ -408,13 +408,10 @@ class _Chooser:
     def declared(self) -> Roles:
         """Find the column of every declared feature; leave out all others."""
         schema = self._options.schema
-        # Made from the texts by `tokenizer`.
-        tokens = {f"{feature.name}/tokens" for feature in schema if feature.kind == "text"}
         declared = tuple(
             (feature, self._declared_column(feature))
             for feature in schema
             if feature.kind != "boxes"
-            and (feature.name not in tokens or feature.name in self._usable)
         )
         used = {column for _, column in declared}
         plain = {key: name for key, name in self._plain.items() if name not in used}

@@ -52,7 +52,6 @@ def refuse_conversions(config: BuildConfig) -> None:
         "--image-format": config.image.format != "keep",
         "--audio-sample-rate": config.audio.sample_rate,
         "--audio-mono": config.audio.mono,
-        "tokenizer": config.tokenizer,
     }
     for option, value in asked.items():
         if value:

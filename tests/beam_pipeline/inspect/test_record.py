@@ -4,7 +4,6 @@ import hashlib
 
 import numpy as np
 import pytest
-import tokenizers
 from file_bytes import array_bytes, image_bytes, sound_bytes, written
 from inspecting import inline, inspect_record
 
@@ -163,21 +162,6 @@ def test_about_how_many_bytes_it_takes(value, low, high):
         value = inline(value)
     size = inspected(x=value).num_bytes - inspected(x="").num_bytes
     assert low <= size <= high
-
-
-def test_every_text_has_its_tokens(tmp_path):
-    words = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({"a": 5, "b": 7, "?": 0}, unk_token="?")
-    )
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    words.save(str(tmp_path / "words.json"))
-    rules = Rules(tokenizer=str(tmp_path / "words.json"))
-    found = inspected(rules, caption="a b what", title="", n=3, label=ClassLabel("a")).features
-    assert set(found) == {"caption", "caption/tokens", "title", "title/tokens", "n", "label"}
-    ids = found["caption/tokens"]
-    assert np.frombuffer(ids.data, "<i8").tolist() == [5, 7, 0]
-    assert (ids.dtype, ids.shape, ids.minimum, ids.maximum) == ("int64", (3,), 0, 7)
-    assert found["title/tokens"].shape == (0,)
 
 
 def test_a_declared_schema_is_held_against_the_values(write):
