@@ -177,7 +177,8 @@ def predict(
         batch_size: Records per step.
 
     Returns:
-        One row per record, as the command writes to JSON lines.
+        One row per record, as the command writes to JSON lines; for a file or row that cannot be
+        read, its `source` and `error`.
 
     Raises:
         ConfigError: The run or split does not exist, or the features differ from the run's.

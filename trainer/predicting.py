@@ -24,7 +24,8 @@ from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import is_remote
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError, UnknownNameError
+from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
+from trainer.input_pipeline.tensorflow_errors import readable_errors
 from trainer.options.commands import PredictConfig
 from trainer.progress import Progress
 from trainer.raw_rows import AS_BY_DEFAULT, SUFFIXES, RowOptions, is_rows
@@ -52,6 +53,13 @@ class Item(NamedTuple):
     row: Mapping[str, Any] = MappingProxyType({})
 
 
+class Bad(NamedTuple):
+    """A file or row that cannot be predicted for."""
+
+    source: str
+    error: str
+
+
 class _Record(NamedTuple):
     source: str  # its file, row, or position in a split
     image: bytes | None  # encoded, for targets that need it
@@ -63,6 +71,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     """Write a row for each record; return `num_records`, unless the rows are on stdout.
 
     Raises:
+        DatasetDamagedError: All files and rows are bad, or more than `max_bad_fraction` allows.
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
@@ -73,10 +82,15 @@ def predict(config: PredictConfig) -> dict[str, int]:
     shown = _shown_score(config, run, progress)
     is_document = config.min_score is None and config.format in results.documents
     count = 0
+    bad: list[Bad] = []
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[Row | Bad]:
         nonlocal count
         for count, record in enumerate(_records(config, run, opened), start=1):
+            if isinstance(record, Bad):
+                bad.append(record)
+                yield record
+                continue
             row = _row(results, record, count, 0.0 if is_document else shown)
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if config.images is not None:
@@ -99,8 +113,18 @@ def predict(config: PredictConfig) -> dict[str, int]:
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
         _write_rows(config, results, itertools.chain(first, made), file)
-    progress.say(f"predicted {counted(count, 'record')} with {run.file}")
-    return {} if config.output is None else {"num_records": count}
+    progress.say(f"predicted {counted(count - len(bad), 'record')} with {run.file}")
+    if bad:
+        _say_bad(bad, count, config, progress)
+    return {} if config.output is None else {"num_records": count - len(bad), "num_bad": len(bad)}
+
+
+def _say_bad(bad: Sequence[Bad], count: int, config: PredictConfig, progress: Progress) -> None:
+    """Say how many files and rows are bad; raise DatasetDamagedError if they are too many."""
+    what = f"{len(bad)} of {counted(count, 'record')} cannot be read; first: {bad[0].error}"
+    if len(bad) == count or len(bad) > config.max_bad_fraction * count:
+        raise DatasetDamagedError(f"{what} (--max-bad-fraction {config.max_bad_fraction:g})")
+    progress.say(what)
 
 
 def predicted_rows(
@@ -121,7 +145,10 @@ def predicted_rows(
         opened = _opened(config, run)
     results, shown = results_of(run.learned.goal), _shown_score(config, run, Progress(quiet=True))
     for number, record in enumerate(_records(config, run, opened, items), start=1):
-        yield _row(results, record, number, shown)
+        if isinstance(record, Bad):
+            yield record._asdict()
+        else:
+            yield _row(results, record, number, shown)
 
 
 def _row(results: Results, record: _Record, number: int, least: float) -> Row:
@@ -186,54 +213,108 @@ def _records(
     config: PredictConfig,
     run: Run,
     opened: tuple[Dataset, str] | None,
-    items: Iterable[Item] | None = None,
-) -> Iterator[_Record]:
-    task, features = run.learned, run.features_to_predict()
-    results = results_of(task.goal)
+    items: Iterable[Item | Bad] | None = None,
+) -> Iterator[_Record | Bad]:
+    predictor = _Predictor(run=run, batch_size=config.batch_size, columns=_own_columns(config, run))
+    if opened is not None:
+        yield from predictor.of_dataset(*opened)
+        return
+    features = run.features_to_predict()
+    items = iter(items or read_items(config.inputs, run.learned, features, run.row_options))
+    while chunk := [*itertools.islice(items, _CHUNK)]:
+        records = predictor.of_items([each for each in chunk if isinstance(each, Item)])
+        for each in chunk:
+            yield each if isinstance(each, Bad) else next(records)
+
+
+def _own_columns(config: PredictConfig, run: Run) -> Sequence[str]:
+    """Return the columns among --columns that are the records' own."""
+    results = results_of(run.learned.goal)
     predicted = _predicted(results)
-    own = [source for _, source in _columns(config, results) if source not in predicted]
-    items = items or read_items(config.inputs, task, features, run.row_options)
-    for dataset, split, chunk in _datasets(items, features, opened):
-        for names in [item.row for item in chunk] if chunk else [dataset.features]:
-            for name in own:
-                if name not in names:
-                    known = dict.fromkeys([*names, *predicted, f"{name}={[*predicted][-1]}"])
-                    raise UnknownNameError("column", name, known, "--columns")
+    return [source for _, source in _columns(config, results) if source not in predicted]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Predictor:
+    """Predicts by a run for datasets and items.
+
+    Attributes:
+        run: The run.
+        batch_size: Records per step.
+        columns: Columns of records to return.
+    """
+
+    run: Run
+    batch_size: int
+    columns: Sequence[str]
+
+    def of_dataset(self, dataset: Dataset, split: str) -> Iterator[_Record]:
+        """Yield the records of a split, named by their files or positions."""
+        self._check_columns(dataset.features)
+        for number, record in enumerate(self._read(dataset, split, self.columns)):
+            yield record if record.source else record._replace(source=f"{split}:{number}")
+
+    def of_items(self, items: Sequence[Item]) -> Iterator[_Record | Bad]:
+        """Yield a record for each item, or what is wrong with it.
+
+        A file that cannot be decoded ends its batch, whose items are read again in halves.
+        """
+        parts = [items] if items else []
+        while parts:
+            part, done = parts.pop(), 0
+            try:
+                for item, record in zip(part, self._of_part(part), strict=True):
+                    own = {name: item.row[name] for name in self.columns}
+                    yield record._replace(source=item.source, columns=own)
+                    done += 1
+            except DatasetDamagedError as error:
+                left = part[done:]
+                if len(left) == 1:
+                    yield Bad(left[0].source, _of_item(left[0].source, error))
+                    continue
+                half = min(self.batch_size, -(-len(left) // 2))
+                parts += [left[half:], left[:half]]
+
+    def _of_part(self, items: Sequence[Item]) -> Iterator[_Record]:
+        for item in items:
+            self._check_columns(item.row)
+        with tempfile.TemporaryDirectory() as folder, readable_errors():
+            file = Path(folder, "items.tfrecord")
+            with file.open("wb") as handle:
+                handle.writelines(framed(item.example) for item in items)
+            dataset = open_data(os.fspath(file), None, self.run.features_to_predict())
+            yield from self._read(dataset, next(iter(dataset.splits)))
+
+    def _check_columns(self, names: Iterable[str]) -> None:
+        predicted = _predicted(results_of(self.run.learned.goal))
+        for name in self.columns:
+            if name not in names:
+                known = dict.fromkeys([*names, *predicted, f"{name}={[*predicted][-1]}"])
+                raise UnknownNameError("column", name, known, "--columns")
+
+    def _read(self, dataset: Dataset, split: str, own: Sequence[str] = ()) -> Iterator[_Record]:
+        """Yield the predictions for a split with some of its features."""
+        task = self.run.learned
         dataset, others = _with_others(dataset, task)
-        others = [*dict.fromkeys([*others, *([] if chunk else own)])]
+        others = [*dict.fromkeys([*others, *own])]
         batches = prediction_batches(
-            task, dataset, split, batch_size=config.batch_size, others=others
+            task, dataset, split, batch_size=self.batch_size, others=others
         )
-        number = 0
         for inputs, windows, columns in batches:
-            predictions = {name: value.numpy() for name, value in run.step(inputs, windows).items()}
+            made = self.run.step(inputs, windows)
+            predictions = {name: value.numpy() for name, value in made.items()}
             by_name = {name: value.numpy() for name, value in columns.items()}
             for place in range(len(next(iter(predictions.values())))):
-                file = by_name[_FILENAME][place].decode() if _FILENAME in by_name else ""
-                item = chunk[number] if chunk else None
                 yield _Record(
-                    source=item.source if item else file or f"{split}:{number}",
+                    source=by_name[_FILENAME][place].decode() if _FILENAME in by_name else "",
                     image=bytes(by_name[_ENCODED][place]) if _ENCODED in by_name else None,
                     predictions={name: value[place] for name, value in predictions.items()},
-                    columns={
-                        name: item.row[name] if item else _plain(by_name[name][place])
-                        for name in own
-                    },
+                    columns={name: _plain(by_name[name][place]) for name in own},
                 )
-                number += 1
 
 
-def _datasets(
-    items: Iterable[Item], features: Mapping[str, Feature], opened: tuple[Dataset, str] | None
-) -> Iterator[tuple[Dataset, str, Sequence[Item]]]:
-    """Yield the datasets to predict for, each with a split, and for files their records."""
-    if opened is not None:
-        yield *opened, ()
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        for file, chunk in write_chunks(items, Path(folder), _CHUNK):
-            dataset = open_data(file, None, features)
-            yield dataset, next(iter(dataset.splits)), chunk
+def _of_item(source: str, error: DatasetDamagedError) -> str:
+    return f"{source}: {error}"
 
 
 def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:
@@ -268,22 +349,29 @@ def _columns(config: PredictConfig, results: Results) -> list[tuple[str, str]]:
     return [(name, source or name) for name, _, source in pairs]
 
 
-def _write_rows(config: PredictConfig, results: Results, rows: Iterable[Row], file: TextIO) -> None:
+def _write_rows(
+    config: PredictConfig, results: Results, rows: Iterable[Row | Bad], file: TextIO
+) -> None:
     """Write rows: one line per record as `jsonl`, columns as `csv`, or the task's document."""
     format_name = config.format
     if format_name == "jsonl":
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        objects = (row._asdict() if isinstance(row, Bad) else row for row in rows)
+        file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
     elif format_name == "csv":
         lines = csv.writer(file, lineterminator="\n")
         names = _predicted(results)
         columns = _columns(config, results)
         lines.writerow([name for name, _ in columns])
         for row in rows:
+            if isinstance(row, Bad):
+                lines.writerow([row._asdict().get(source, "") for _, source in columns])
+                continue
             for line in results.lines(row):
                 values = {**row, **dict(zip(results.columns, line, strict=True))}
                 lines.writerow([values[names.get(source, source)] for _, source in columns])
     else:
-        file.write(json.dumps(results.documents[format_name](rows)) + "\n")
+        good = (row for row in rows if not isinstance(row, Bad))
+        file.write(json.dumps(results.documents[format_name](good)) + "\n")
 
 
 def read_items(
@@ -291,7 +379,7 @@ def read_items(
     task: Task,
     features: Mapping[str, Feature],
     options: RowOptions = AS_BY_DEFAULT,
-) -> Iterator[Item]:
+) -> Iterator[Item | Bad]:
     """Read the records of files and folders in order; folders recursively.
 
     A model with one such input takes an image, audio file or text as a record. Each row of a .csv
@@ -333,7 +421,7 @@ def _suffixes(task: Task) -> tuple[str, ...]:
 
 def _read_file(
     path: Path, task: Task, features: Mapping[str, Feature], options: RowOptions
-) -> Iterator[Item]:
+) -> Iterator[Item | Bad]:
     if is_rows(path):
         rows = options.read(path)
         yield from items_of_rows(rows, f"{path}:", path.parent, task, features, options)
@@ -346,28 +434,38 @@ def _read_file(
             f"{' or '.join(_suffixes(task))}; a row of a .csv or .jsonl file has a "
             "column for each input"
         )
-    row = {first.name: first.of_file(path)}
-    example = _example(row, str(path), path.parent, task, features, options)
+    try:
+        row = {first.name: first.of_file(path)}
+        example = _example(row, str(path), path.parent, task, features, options)
+    except DatasetDamagedError as error:
+        yield Bad(str(path), str(error))
+        return
     yield Item(str(path), example, {"stem": path.stem})
 
 
 def items_of_rows(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any] | DatasetDamagedError],
     prefix: str,
     folder: Path,
     task: Task,
     features: Mapping[str, Feature],
     options: RowOptions = AS_BY_DEFAULT,
-) -> Iterator[Item]:
+) -> Iterator[Item | Bad]:
     """Make records of rows with a column per input; paths are relative to `folder`.
+
+    A row is bad if it cannot be read, a value is not of the input's type, or a file is damaged.
 
     Raises:
         UnknownNameError: A row lacks a column.
-        DatasetDamagedError: A value is not of the input's type, or a file cannot be read.
     """
     for number, row in enumerate(rows, start=1):
         source = f"{prefix}{number}"
-        yield Item(source, _example(row, source, folder, task, features, options), row)
+        try:
+            if isinstance(row, DatasetDamagedError):
+                raise row
+            yield Item(source, _example(row, source, folder, task, features, options), row)
+        except DatasetDamagedError as error:
+            yield Bad(source, str(error))
 
 
 def _example(
@@ -388,22 +486,3 @@ def _example(
         value = options.value(row[each.name], is_number=is_number)
         values[feature.key] = each.stored(value, feature, folder, source)
     return encode(values)
-
-
-def write_chunks(
-    items: Iterable[Item], folder: Path, size: int
-) -> Iterator[tuple[str, list[Item]]]:
-    """Write `size` records at a time to a TFRecord file; yield its path and the records.
-
-    The next iteration removes the file.
-    """
-    iterator = iter(items)
-    for number in itertools.count():
-        chunk = list(itertools.islice(iterator, size))
-        if not chunk:
-            return
-        file = folder / f"{number:05d}.tfrecord"
-        with file.open("wb") as handle:
-            handle.writelines(framed(item.example) for item in chunk)
-        yield os.fspath(file), chunk
-        file.unlink()

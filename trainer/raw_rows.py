@@ -19,7 +19,9 @@ from tfrecord_dataset.delimited import (
     DEFAULT_ENCODING,
     UNREADABLE,
     Dialect,
+    Fault,
     LongLineError,
+    Rows,
     decode,
     dialect_of,
     first_rows,
@@ -66,12 +68,8 @@ class RowOptions:
             stated[name] = tuple(value) if isinstance(value, list) else value
         return cls(**stated)
 
-    def read(self, path: Path) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a file by column.
-
-        Raises:
-            DatasetDamagedError: A row cannot be read.
-        """
+    def read(self, path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
+        """Yield the rows of a file by column, and in place of one that cannot be read its error."""
         is_delimited = path.suffix.lower() in _DELIMITED
         rows = self._delimited(path) if is_delimited else _objects(path)
         if not self.decimal_comma:
@@ -80,14 +78,17 @@ class RowOptions:
         again = self._delimited(path) if is_delimited else _objects(path)
         commas = self._columns_with_commas(again)
         for row in rows:
-            yield {name: with_point(row[name]) if name in commas else row[name] for name in row}
+            if isinstance(row, dict):
+                row |= {name: with_point(row[name]) for name in commas & row.keys()}
+            yield row
 
-    def _columns_with_commas(self, rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    def _columns_with_commas(self, rows: Iterable[object]) -> frozenset[str]:
         if isinstance(self.decimal_comma, tuple):
             return frozenset(self.decimal_comma)
-        return frozenset(name for row in rows for name in row if has_comma(stripped(row[name])))
+        cells = (cell for row in rows if isinstance(row, dict) for cell in row.items())
+        return frozenset(name for name, text in cells if has_comma(stripped(text)))
 
-    def _delimited(self, path: Path) -> Iterator[dict[str, Any]]:
+    def _delimited(self, path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
         with path.open("rb") as handle:
             lines = lines_of(decode(handle.read(_HEAD_BYTES), self.encoding))
             handle.seek(0)
@@ -96,14 +97,15 @@ class RowOptions:
             try:
                 for block in read_rows(text_blocks(handle, self.encoding), dialect, len(header)):
                     for rows in block:
-                        for line, detail in rows.faults:
-                            raise DatasetDamagedError(f"{path}:{line}: {detail}; correct the row")
-                        for row in rows.fields[int(above) :]:
-                            if any(row):
-                                yield dict(zip(header, row, strict=True))
+                        for fields in _in_order(rows, above=above):
+                            if isinstance(fields, Fault):
+                                what = f"{path}:{fields.line}: {fields.detail}; correct the row"
+                                yield DatasetDamagedError(what)
+                            elif any(fields):
+                                yield dict(zip(header, fields, strict=True))
                         above = above and not rows.lines
             except LongLineError as error:
-                raise DatasetDamagedError(f"{path} has {error}") from error
+                yield DatasetDamagedError(f"{path} has {error}")
 
     def _header(self, lines: list[str], *, is_tsv: bool) -> tuple[list[str], Dialect]:
         header = list(self.column_names)
@@ -145,7 +147,16 @@ def _number(text: int | str) -> Any:
     return text
 
 
-def _objects(path: Path) -> Iterator[dict[str, Any]]:
+def _in_order(rows: Rows, *, above: bool) -> Iterator[list[str] | Fault]:
+    """Yield rows and faults by their lines, without the header if it is `above`."""
+    by_line: dict[int, list[str] | Fault] = dict(zip(rows.lines, rows.fields, strict=True))
+    if above and rows.lines:
+        del by_line[rows.lines[0]]
+    by_line |= {fault.line: fault for fault in rows.faults}
+    return (by_line[line] for line in sorted(by_line))
+
+
+def _objects(path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
     with path.open("rb") as handle:
         start = handle.read(len(codecs.BOM_UTF16_LE))
         is_utf_16 = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -157,10 +168,10 @@ def _objects(path: Path) -> Iterator[dict[str, Any]]:
                 if line.strip():
                     yield _object(line, f"{path}:{number}")
         except LongLineError as error:
-            raise DatasetDamagedError(f"{path} has {error}") from error
+            yield DatasetDamagedError(f"{path} has {error}")
 
 
-def _object(line: str, source: str) -> dict[str, Any]:
+def _object(line: str, source: str) -> dict[str, Any] | DatasetDamagedError:
     try:
         if UNREADABLE in line:
             raise ValueError("it is not UTF-8")
@@ -168,6 +179,5 @@ def _object(line: str, source: str) -> dict[str, Any]:
         if not isinstance(row, dict):
             raise TypeError(f"it is {json.dumps(row)[:20]}")
     except (TypeError, ValueError, RecursionError) as error:
-        problem = f"{source} is not a JSON object: {error}; correct the line"
-        raise DatasetDamagedError(problem) from error
+        return DatasetDamagedError(f"{source} is not a JSON object: {error}; correct the line")
     return row

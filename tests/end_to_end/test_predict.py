@@ -78,6 +78,34 @@ def test_a_folder_of_images(cells, command_here, tmp_path):
     assert webp == pytest.approx(by_source[str(first)], abs=0.05)
 
 
+def test_files_that_cannot_be_read_are_lines(cells, command_here, tmp_path):
+    _, run = cells
+    shutil.copytree(DATA / "cells/WBC", tmp_path / "new")
+    files = sorted((tmp_path / "new").iterdir())
+    damaged = {str(files[place]) for place in (0, 1, 5, 40, len(files) - 1)}
+    for file in map(Path, damaged):
+        file.write_bytes(file.read_bytes()[: 400 if file == files[5] else 0])
+
+    done = command_here("trainer", "predict", tmp_path / "new", "--run", run)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["source"] for row in rows] == [*map(str, files)]
+    assert {row["source"] for row in rows if "error" in row} == damaged
+    assert all(row["source"] in row["error"] for row in rows if "error" in row)
+    assert f"5 of {len(files)} records cannot be read; first: {files[0]}" in done.stderr
+
+    lines = predicted(command_here, run, tmp_path / "new", "--format", "csv").splitlines()
+    assert lines[1] == f"{files[0]},,"
+    assert len(lines) == len(files) + 1
+
+    done = command_here(
+        *("trainer", "predict", tmp_path / "new", "--run", run, "--max-bad-fraction", "0.01")
+    )
+    assert done.returncode == 3
+    done = command_here("trainer", "predict", files[0], "--run", run)
+    assert done.returncode == 3
+
+
 def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
     data, run = cells
     lines = list(csv.DictReader(io.StringIO(predicted(command_here, run, data, "--format", "csv"))))

@@ -98,3 +98,28 @@ def test_a_model_predicts_for_the_file_of_its_dataset(
         predicted[path] = sorted(round(row["probability"], 4) for row in rows)
     assert len(predicted[raw]) == 40
     assert predicted[raw] == predicted[dataset]
+
+
+def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys):
+    raw = tmp_path / "a.csv"
+    raw.write_text("n,label\n" + rows_of("{n},{label}\n"))
+    data, run = tmp_path / "data", tmp_path / "run"
+    build(input=str(raw), output=str(data), threads=1)
+    [dataset] = data.glob("*/1.0.0")
+    where = ["--data", str(dataset), "--output", str(run), "--target", "label"]
+    assert main(["train", *where, "--epochs", "1", "--seed", "0", "--quiet"]) == 0
+    for name, text, error in (
+        ("b.csv", "n,label\n1,cat\nx,dog\n3,cat,4\n5,dog\n", "b.csv:4: "),
+        ("b.jsonl", '{"n": 1}\n{"n": "x"}\n{"n": 3\n{"n": 5}\n', "b.jsonl:3 "),
+    ):
+        (tmp_path / name).write_text(text)
+        capsys.readouterr()
+        assert main(["predict", str(tmp_path / name), "--run", str(run)]) == 0
+        shown = capsys.readouterr()
+        rows = [json.loads(line) for line in shown.out.splitlines()]
+        assert ["error" in row for row in rows] == [False, True, True, False]
+        assert rows[1]["error"].endswith(
+            f"{name}:2 is 'x', which is not of int64: not a number; correct the value"
+        )
+        assert error in rows[2]["error"]
+        assert "2 of 4 records cannot be read; first: " in shown.err

@@ -118,6 +118,16 @@ class PredictConfig(Options):
             "split, else 0.3; in the file of coco 0)"
         ),
     ] = None
+    max_bad_fraction: Annotated[
+        float,
+        Option(
+            "largest accepted fraction of files and rows that cannot be read, 0 to 1 (default: "
+            "any but all); each is a line with its error",
+            metavar="F",
+            least=0,
+            most=1,
+        ),
+    ] = 1.0
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
     allow_missing_shards: AllowMissingShards = False

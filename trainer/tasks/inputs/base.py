@@ -131,7 +131,7 @@ class Input(Part):
                     raise TypeError("not a text")
                 return [str(each).encode() for each in texts]
             if isinstance(value, str):
-                value = json.loads(value) if value.strip() else float("nan")
+                value = _numbers(value)
             array = np.ravel(np.asarray(value, dtype=feature.dtype))
             if array.dtype.kind in "iu" and not (array == np.ravel(np.asarray(value))).all():
                 raise ValueError("not a whole number")
@@ -160,6 +160,14 @@ class Input(Part):
     @abc.abstractmethod
     def encode(self, x: Any) -> Any:
         """Encode the model's input, a Keras tensor, as one vector per record: [b, units]."""
+
+
+def _numbers(text: str) -> Any:
+    """Return the number or the list of numbers in a text, nan for blanks."""
+    try:
+        return json.loads(text) if text.strip() else float("nan")
+    except ValueError:
+        raise ValueError("not a number") from None
 
 
 def not_compared(default: Any = ()) -> Any:
