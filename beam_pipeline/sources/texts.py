@@ -5,18 +5,19 @@ the audio of its chapter), LJ Speech's README (`metadata.csv` with `id|text|norm
 """
 
 import dataclasses
+import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, FileRef
+from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import (
     folder,
@@ -54,130 +55,141 @@ _COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
 _ROLES = Roles(key="audio", media=(Media("audio", "audio", "audio"),))
 
 
-@dataclasses.dataclass(frozen=True)
-class TextFiles(SideFiles):
-    """Text files with the name and in the folder of their image or audio.
+def split_in_folders(path: str) -> str | None:
+    """Return the first split in the names of a file's folders: "train" for train-clean-100/84/."""
+    return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextFiles:
+    """Text files with the name of their image or audio.
 
     Attributes:
-        feature: The feature's name.
+        pairing: How they are paired and parsed.
         has_own_name: Whether the names identify the format, so that folders are not classes.
         no_text: Matches the start of files that are not texts.
         mark: What follows the image's name and a dot: "gt" of a.gt.txt.
     """
 
-    suffix = "txt"
-    noun = "text file"
-    max_bytes = 1 << 20
-    feature: ClassVar[str] = ""
-    has_own_name: ClassVar[bool] = False
-    no_text: ClassVar[re.Pattern[bytes]] = _NUMBERS
-
+    pairing: Pairing
+    has_own_name: bool = False
+    no_text: re.Pattern[bytes] = _NUMBERS
     mark: str = ""
 
     @property
     def ending(self) -> str:
         """Ending of an annotation's name after its image's: ".gt.txt"."""
-        return f".{self.mark}.{self.suffix}" if self.mark else f".{self.suffix}"
+        return f".{self.mark}.{self.pairing.suffix}" if self.mark else f".{self.pairing.suffix}"
 
-    def annotates(self, path: str) -> bool:
-        is_one = super().annotates(path) and may_hold_data(path)
-        return is_one and (not self.mark or suffix(stem(path)) == self.mark)
-
-    def common_name(self, path: str) -> str:
-        name = shared_name(path)
-        return stem(name) if self.mark and self.annotates(path) else name
-
-    def image_keys(self, annotation: str, name: str) -> Iterable[str]:
-        place = place_of(annotation, self.home)
-        return [place.removesuffix(f".{self.mark}") if self.mark else place]
+    def marked(self, mark: str) -> "TextFiles":
+        """Return the same files with a mark in their names."""
+        pairing = dataclasses.replace(
+            self.pairing,
+            is_annotation=functools.partial(_has_mark, mark=mark),
+            shared_name=functools.partial(_unmarked_name, mark=mark),
+            image_keys=functools.partial(_unmarked_keys, mark=mark),
+        )
+        return dataclasses.replace(self, pairing=pairing, mark=mark)
 
 
-class CaptionFiles(TextFiles):
-    """Captions of an image, one per line."""
-
-    feature = "captions"
-    no_text = _NO_WORDS
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        lines = bare_lines(storage.decoded(data, annotation))
-        captions = tuple(line.strip() for line in lines if line.strip())
-        return {self.feature: captions}, Counter()
+def _has_mark(path: str, mark: str) -> bool:
+    return may_hold_data(path) and suffix(stem(path)) == mark
 
 
-class TranscriptFiles(TextFiles):
-    """The transcript of an audio file."""
-
-    media = "audio"
-    feature = "transcript"
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        text = _SPAN.sub("", storage.decoded(data, annotation).strip())
-        if _TIMES.match(text):
-            raise malformed(
-                f"it begins with times, {bare_lines(text)[0].strip()!r:.80}; write only the words"
-            )
-        return {self.feature: text}, Counter()
+def _unmarked_name(path: str, mark: str) -> str:
+    return stem(shared_name(path)) if _has_mark(path, mark) else shared_name(path)
 
 
-class LabFiles(TranscriptFiles):
-    """Transcripts in .lab files, as used by aligners."""
-
-    suffix = "lab"
+def _unmarked_keys(annotation: str, name: str, mark: str) -> list[str]:
+    return [place_of(annotation).removesuffix(f".{mark}")]
 
 
-class NormalizedFiles(TranscriptFiles):
-    """Transcripts of LibriTTS: a.wav and a.normalized.txt, in folders named after splits."""
-
-    has_own_name = True
-
-    def split_of_folder(self, path: str) -> str | None:
-        return _split_in_folders(path)
+def _parse_captions(data: bytes, annotation: str) -> Parsed:
+    """The captions of an image, one per line."""
+    lines = bare_lines(storage.decoded(data, annotation))
+    return {"captions": tuple(line.strip() for line in lines if line.strip())}, Counter()
 
 
-class TextFolderFiles(TranscriptFiles):
-    """Transcripts in folders of their own, as in VCTK: txt/p1/a.txt, wav48/p1/a_mic1.flac."""
-
-    home = "txt"
-    is_shared = True
-    has_own_name = True
-
-    def annotates(self, path: str) -> bool:
-        return super().annotates(path) and split_at(path, self.home) is not None
-
-    def common_name(self, path: str) -> str:
-        return _MICROPHONE.sub("", super().common_name(path))
-
-    def image_key(self, image: str) -> str:
-        home = next((home for home in _AUDIO_HOMES if split_at(image, home)), "")
-        return _MICROPHONE.sub("", place_of(image, home))
+def _parse_transcript(data: bytes, annotation: str) -> Parsed:
+    text = _SPAN.sub("", storage.decoded(data, annotation).strip())
+    if _TIMES.match(text):
+        raise malformed(
+            f"it begins with times, {bare_lines(text)[0].strip()!r:.80}; write only the words"
+        )
+    return {"transcript": text}, Counter()
 
 
-def texts_beside(tree: Tree, files: TextFiles) -> dict[str, int]:
+def _is_in_text_folder(path: str) -> bool:
+    return may_hold_data(path) and split_at(path, "txt") is not None
+
+
+def _name_without_microphone(path: str) -> str:
+    return _MICROPHONE.sub("", shared_name(path))
+
+
+def _key_without_microphone(audio: str) -> str:
+    home = next((home for home in _AUDIO_HOMES if split_at(audio, home)), "")
+    return _MICROPHONE.sub("", place_of(audio, home))
+
+
+_TEXT = Pairing(
+    suffix="txt",
+    noun="text file",
+    parse=_parse_captions,
+    max_bytes=1 << 20,
+    is_annotation=may_hold_data,
+)
+_TRANSCRIPT = dataclasses.replace(_TEXT, parse=_parse_transcript, media="audio")
+_CAPTIONS = (TextFiles(pairing=_TEXT, no_text=_NO_WORDS),)
+# LibriTTS: a.wav and a.normalized.txt, in folders named after splits.
+_NORMALIZED = TextFiles(
+    pairing=dataclasses.replace(_TRANSCRIPT, split_of_folder=split_in_folders), has_own_name=True
+)
+# VCTK: txt/p1/a.txt, wav48/p1/a_mic1.flac.
+_IN_FOLDERS = TextFiles(
+    pairing=dataclasses.replace(
+        _TRANSCRIPT,
+        home="txt",
+        is_annotation=_is_in_text_folder,
+        shared_name=_name_without_microphone,
+        image_key=_key_without_microphone,
+        is_shared=True,
+    ),
+    has_own_name=True,
+)
+_TRANSCRIPTS = (
+    *(_NORMALIZED.marked("normalized"), _IN_FOLDERS, TextFiles(pairing=_TRANSCRIPT)),
+    TextFiles(pairing=dataclasses.replace(_TRANSCRIPT, suffix="lab")),  # as used by aligners
+)
+
+
+def texts_beside(tree: Tree, texts: TextFiles) -> dict[str, int]:
     """Count the texts of files by folder.
 
     Empty if most files have no text, or if the texts are numbers, as YOLO's labels are.
     """
+    files = texts.pairing
     if not (likely := tree.files_with(files.suffix)):
         return {}
-    media = {files.image_key(path) for path in tree.files_of(files.media)}
-    texts = [
+    media = {files.key(path) for path in tree.files_of(files.media)}
+    paired = [
         path
         for path in likely
-        if files.annotates(path) and not media.isdisjoint(files.image_keys(path, ""))
+        if files.annotates(path) and not media.isdisjoint(files.keys(path, ""))
     ]
-    first = [path for path in texts if not split_at(path, "labels")][:_FILES_LOOKED_INTO]
-    if len(texts) * 2 < len(media) or all(files.no_text.match(tree.head(path)) for path in first):
+    first = [path for path in paired if not split_at(path, "labels")][:_FILES_LOOKED_INTO]
+    if len(paired) * 2 < len(media) or all(texts.no_text.match(tree.head(path)) for path in first):
         return {}
-    return tree.counted(texts)
+    return tree.counted(paired)
 
 
 def _with_marks(tree: Tree, formats: Sequence[TextFiles]) -> Iterator[TextFiles]:
     """Yield formats, and the last one of .txt files with the mark that most of these have."""
     yield from formats
-    texts = [each for each in formats if each.suffix == TextFiles.suffix][-1]
-    marks = Counter(suffix(stem(path)) for path in tree.files_with(texts.suffix))
+    texts = [each for each in formats if each.pairing.suffix == _TEXT.suffix][-1]
+    marks = Counter(suffix(stem(path)) for path in tree.files_with(_TEXT.suffix))
     if mark := max(marks, key=lambda each: marks[each], default=""):
-        yield dataclasses.replace(texts, mark=mark)
+        yield texts.marked(mark)
 
 
 def claim_of_texts(
@@ -199,9 +211,9 @@ def claim_of_texts(
                 rank=rank,
                 path=tree.root,
                 understood=((layout, what),),
-                side_suffixes=frozenset({files.suffix}),
+                side_suffixes=frozenset({files.pairing.suffix}),
             )
-    if is_named and any(tree.files_with(files.suffix) for files in formats):
+    if is_named and any(tree.files_with(files.pairing.suffix) for files in formats):
         return Claim(layout=layout, rank=Rank.TABLE, path=tree.root)
     return None
 
@@ -211,16 +223,11 @@ def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) 
     tree = _tree_of(claim, config)
     ways = _with_marks(tree, formats)
     files = next((each for each in ways if texts_beside(tree, each)), formats[0])
-    return ReadSideFiles.of(claim.path, files, tree.ignored)
+    return ReadSideFiles.of(claim.path, files.pairing, tree.ignored)
 
 
 def _tree_of(claim: Claim, config: BuildConfig) -> Tree:
     return Tree(claim.path, Ignored.of(config, claim.path))
-
-
-def _split_in_folders(path: str) -> str | None:
-    """Return the first split in the names of a file's folders: "train" for train-clean-100/84/."""
-    return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -258,7 +265,7 @@ class ReadChapters(ReadContainers):
         return path.endswith(_OF_CHAPTER)
 
     def opened(self, file: TableFile) -> Table:
-        file = dataclasses.replace(file, split=_split_in_folders(file.relative))
+        file = dataclasses.replace(file, split=split_in_folders(file.relative))
         return ChapterTable(file=file, header=("audio", "transcript"), ending=self.ending)
 
     def job(self) -> ReadRows:
@@ -287,9 +294,6 @@ def _first_line(path: str) -> str:
     return head(path).decode("utf-8-sig", errors="replace").partition("\n")[0]
 
 
-_BESIDE = (NormalizedFiles("normalized"), TextFolderFiles(), TranscriptFiles(), LabFiles())
-
-
 def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
     """Claim LJ Speech's table, LibriSpeech's chapters, or texts next to audio."""
     if not tree.is_folder:
@@ -302,7 +306,7 @@ def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
             return None
         what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
         return _claim(tree.root, f"{what} ({places(sorted(chapters))})")
-    return claim_of_texts("transcripts", tree, config, _BESIDE)
+    return claim_of_texts("transcripts", tree, config, _TRANSCRIPTS)
 
 
 def _claim(path: str, what: str, reads: tuple[str, ...] = ()) -> Claim:
@@ -331,14 +335,14 @@ def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PT
     if chapters := _chapters(_tree_of(claim, config)):
         source = reading(ReadChapters)(claim, config, scratch)
         return dataclasses.replace(source, ending=min(chapters.values()))
-    return read_texts(claim, config, _BESIDE)
+    return read_texts(claim, config, _TRANSCRIPTS)
 
 
 CAPTIONS = Layout(
     name="captions",
     sign=".txt files with captions next to their images",
-    claim=lambda tree, config: claim_of_texts("captions", tree, config, [CaptionFiles()]),
-    read=lambda claim, config, _: read_texts(claim, config, [CaptionFiles()]),
+    claim=lambda tree, config: claim_of_texts("captions", tree, config, _CAPTIONS),
+    read=lambda claim, config, _: read_texts(claim, config, _CAPTIONS),
     takes=(),
 )
 TRANSCRIPTS = Layout(

@@ -5,7 +5,6 @@ https://docs.supervisely.com/data-organization/00_ann_format_navi.
 """
 
 import base64
-import dataclasses
 import posixpath
 import re
 import zlib
@@ -14,6 +13,7 @@ from typing import Any
 from beam_pipeline.errors import naming
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.sources.annotations.item_files import label_of
+from beam_pipeline.sources.annotations.pairing import MAX_BYTES, Pairing
 from beam_pipeline.sources.annotations.shapes import (
     OBJECTS,
     Parsed,
@@ -26,9 +26,17 @@ from beam_pipeline.sources.annotations.shapes import (
     parse_json,
     stated_size,
 )
-from beam_pipeline.sources.annotations.side_files import MAX_BYTES, SideFiles, side_file_layout
+from beam_pipeline.sources.annotations.side_files import side_file_layout
 from beam_pipeline.sources.json_items import JsonSign
-from beam_pipeline.sources.paths import folder, has_image_suffix, joined, place_of, split_at, stem
+from beam_pipeline.sources.paths import (
+    folder,
+    has_image_suffix,
+    joined,
+    place_of,
+    shared_name,
+    split_at,
+    stem,
+)
 from beam_pipeline.sources.rejects import malformed
 
 _SHAPES = JsonSign("{shapes[")
@@ -38,57 +46,45 @@ _FEWEST = {"polygon": 3, "rectangle": 2, "rotation": 4, "mask": 2, "point": 1}
 _KEPT = frozenset({"label", "points", "shape_type", "mask", "direction"})
 
 
-@dataclasses.dataclass(frozen=True)
-class LabelMeFiles(SideFiles):
-    """JSON files next to their images, or with paths to them."""
+def _keys_of_labelme(annotation: str, name: str) -> list[str]:
+    home, base = folder(annotation), name.rpartition("/")[2]
+    places = [posixpath.normpath(joined(home, name)), joined(home, base)]
+    for each in ("labels", "annotations"):
+        if around := split_at(annotation, each):
+            places.append("/".join(filter(None, (around[0], "images", around[1], base))))
+    return list(map(place_of, places))
 
-    suffix = "json"
-    noun = "JSON file"
-    naming = "imagePath"
-    max_bytes = 8 * MAX_BYTES  # with imageData
 
-    points: str = OBJECTS
+def _named_by_labelme(data: bytes) -> str:
+    name = _parsed(data).get("imagePath")
+    return name.replace("\\", "/") if isinstance(name, str) else ""
 
-    def image_keys(self, annotation: str, name: str) -> list[str]:
-        home, base = folder(annotation), name.rpartition("/")[2]
-        places = [posixpath.normpath(joined(home, name)), joined(home, base)]
-        for each in ("labels", "annotations"):
-            if around := split_at(annotation, each):
-                places.append("/".join(filter(None, (around[0], "images", around[1], base))))
-        return list(map(place_of, places))
 
-    def named_image(self, data: bytes) -> str:
-        name = _parsed(data).get("imagePath")
-        return name.replace("\\", "/") if isinstance(name, str) else ""
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        value = _parsed(data)
-        (stated,) = members(value, shapes=list)
-        check_number(len(stated))
-        sides = [value.get("imageWidth"), value.get("imageHeight")]
-        are_whole = all(type(side) is int for side in sides)
-        shapes = Shapes(stated_size(*sides) if are_whole else None, points=self.points)
-        of_points = {_group(each) for each in map(as_object, stated) if _kind(each) == "point"}
-        for place, shape in enumerate(map(as_object, stated), start=1):
-            kind, group = _kind(shape), _group(shape)
-            if kind not in _FEWEST:
-                shapes.left.append(kind)
-                continue
-            is_grouped = group is not None and group in of_points
-            with naming(f"shape {place} ({shape.get('label')!s:.80})"):
-                _add_shape(shapes, kind, shape, group)
-            if is_grouped and kind != "point":
-                shapes.group(group)
-            kept = _KEPT | {"group_id"} if is_grouped else _KEPT
-            shapes.left += (
-                name for name, said in shape.items() if name not in kept and _says(said)
-            )
-        features, notes = shapes.parsed()
-        if flags := [
-            name for name, is_set in as_object(value.get("flags")).items() if is_set is True
-        ]:
-            features["label"] = label_of(flags)
-        return features, notes
+def parse_labelme(data: bytes, annotation: str, points: str = OBJECTS) -> Parsed:
+    """The shapes of a JSON file next to its image, or with the path to it."""
+    value = _parsed(data)
+    (stated,) = members(value, shapes=list)
+    check_number(len(stated))
+    sides = [value.get("imageWidth"), value.get("imageHeight")]
+    are_whole = all(type(side) is int for side in sides)
+    shapes = Shapes(stated_size(*sides) if are_whole else None, points=points)
+    of_points = {_group(each) for each in map(as_object, stated) if _kind(each) == "point"}
+    for place, shape in enumerate(map(as_object, stated), start=1):
+        kind, group = _kind(shape), _group(shape)
+        if kind not in _FEWEST:
+            shapes.left.append(kind)
+            continue
+        is_grouped = group is not None and group in of_points
+        with naming(f"shape {place} ({shape.get('label')!s:.80})"):
+            _add_shape(shapes, kind, shape, group)
+        if is_grouped and kind != "point":
+            shapes.group(group)
+        kept = _KEPT | {"group_id"} if is_grouped else _KEPT
+        shapes.left += (name for name, said in shape.items() if name not in kept and _says(said))
+    features, notes = shapes.parsed()
+    if flags := [name for name, is_set in as_object(value.get("flags")).items() if is_set is True]:
+        features["label"] = label_of(flags)
+    return features, notes
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -137,41 +133,46 @@ def _says(value: Any) -> bool:
     return any(value.values()) if isinstance(value, dict) else bool(value) or type(value) is int
 
 
-_LABELME_SIGN = ".json files of LabelMe next to their images"
-LABELME = side_file_layout("labelme", _LABELME_SIGN, LabelMeFiles(), _SHAPES, ["points"])
+LABELME = side_file_layout(
+    "labelme",
+    ".json files of LabelMe next to their images",
+    Pairing(
+        suffix="json",
+        noun="JSON file",
+        parse=parse_labelme,
+        max_bytes=8 * MAX_BYTES,  # with imageData
+        image_keys=_keys_of_labelme,
+        naming="imagePath",
+        named_image=_named_by_labelme,
+    ),
+    _SHAPES,
+    ["points"],
+)
 
 
 _MOST_BYTES = 1 << 26  # of a mask's PNG
 _GEOMETRY = JsonSign("{objects[{(geometryType|classTitle)", "{size{(height|width)")
 
 
-@dataclasses.dataclass(frozen=True)
-class SuperviselyFiles(SideFiles):
-    """JSON files: ann/a.jpg.json annotates img/a.jpg."""
+def _shared_name(path: str) -> str:
+    name = shared_name(path)
+    return stem(name) if has_image_suffix(name) else name
 
-    suffix = "json"
-    noun = "JSON file"
-    home = "ann"
-    image_home = "img"
 
-    points: str = OBJECTS
+def _keys_of_supervisely(annotation: str, name: str) -> list[str]:
+    return [place_of(annotation.removesuffix(".json"), "ann")]
 
-    def common_name(self, path: str) -> str:
-        name = super().common_name(path)
-        return stem(name) if has_image_suffix(name) else name
 
-    def image_keys(self, annotation: str, name: str) -> list[str]:
-        return [place_of(annotation.removesuffix(".json"), self.home)]
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        value = parse_json(data)
-        size, objects = members(value, size=dict, objects=list)
-        shapes = Shapes(stated_size(size.get("width"), size.get("height")), points=self.points)
-        shapes.left += ["image tags"] * bool(value.get("tags"))
-        for one in map(as_object, objects):
-            _add_object(shapes, str(one.get("geometryType")), one.get("classTitle") or "", one)
-            shapes.left += ["tags"] * bool(one.get("tags"))
-        return shapes.parsed()
+def parse_supervisely(data: bytes, annotation: str, points: str = OBJECTS) -> Parsed:
+    """The objects of a JSON file: ann/a.jpg.json annotates img/a.jpg."""
+    value = parse_json(data)
+    size, objects = members(value, size=dict, objects=list)
+    shapes = Shapes(stated_size(size.get("width"), size.get("height")), points=points)
+    shapes.left += ["image tags"] * bool(value.get("tags"))
+    for one in map(as_object, objects):
+        _add_object(shapes, str(one.get("geometryType")), one.get("classTitle") or "", one)
+        shapes.left += ["tags"] * bool(one.get("tags"))
+    return shapes.parsed()
 
 
 def _add_object(shapes: Shapes, kind: str, label: str, one: dict[str, Any]) -> None:
@@ -199,5 +200,18 @@ def _add_object(shapes: Shapes, kind: str, label: str, one: dict[str, Any]) -> N
         shapes.left.append(kind)
 
 
-_SIGN = "ann/*.json and img/ of Supervisely"
-SUPERVISELY = side_file_layout("supervisely", _SIGN, SuperviselyFiles(), _GEOMETRY, ["points"])
+SUPERVISELY = side_file_layout(
+    "supervisely",
+    "ann/*.json and img/ of Supervisely",
+    Pairing(
+        suffix="json",
+        noun="JSON file",
+        parse=parse_supervisely,
+        home="ann",
+        image_home="img",
+        shared_name=_shared_name,
+        image_keys=_keys_of_supervisely,
+    ),
+    _GEOMETRY,
+    ["points"],
+)

@@ -16,12 +16,12 @@ images. Sources of the formats:
   per face; an image without faces has a line of zeros.
 """
 
-import abc
+import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from beam_pipeline.errors import naming
 from beam_pipeline.files import storage
@@ -32,6 +32,7 @@ from beam_pipeline.sources.annotations.item_files import (
     ItemFiles,
     layout_of,
 )
+from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
@@ -40,76 +41,66 @@ from beam_pipeline.sources.annotations.shapes import (
     parse_lines,
     sized,
 )
-from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
+from beam_pipeline.sources.annotations.side_files import side_file_layout
 from beam_pipeline.sources.paths import name_of, parent
 from beam_pipeline.sources.rejects import malformed
 from tfrecord_dataset.delimited import bare_lines
+from tfrecord_dataset.format.split_names import split_of_folders
+
+Add = Callable[[Shapes, Sequence[str]], None]
+"""Add the object in the fields of a line; raise RecordError if it is invalid."""
 
 
-class LineFiles(SideFiles):
-    """Text files with a line per object and fields separated by spaces or `separator`."""
-
-    suffix = "txt"
-    noun = "label file"
-    separator: ClassVar[str | None] = None
-
-    @abc.abstractmethod
-    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        """Add the object of a line; raise RecordError if it is invalid."""
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        shapes = Shapes()
-        text = storage.decoded(data, annotation)
-        parse_lines(text, functools.partial(self.add, shapes), self.separator)
-        return shapes.parsed()
+def label_files(add: Add, home: str, image_home: str, separator: str | None = None) -> Pairing:
+    """Pair text files with a line per object and fields separated by spaces or `separator`."""
+    parse = functools.partial(_parse, add=add, separator=separator)
+    return Pairing(suffix="txt", noun="label file", parse=parse, home=home, image_home=image_home)
 
 
-class DotaFiles(LineFiles):
-    """Text files in labelTxt/, and the images in images/."""
-
-    home = "labeltxt"
-    image_home = "images"
-
-    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        header = fields[0].partition(":")[0].lower()
-        if header in ("imagesource", "gsd"):
-            shapes.left.append(header)
-        elif len(fields) in (9, 10):
-            difficult = int(number(fields[9] if fields[9:] else 0))
-            shapes.turned_box(fields[8], fields[:8], {"difficult": difficult})
-        else:
-            raise malformed(
-                f"{len(fields)} columns; an object has x, y of four corners, a category and "
-                "difficult"
-            )
+def _parse(data: bytes, annotation: str, add: Add, separator: str | None) -> Parsed:
+    shapes = Shapes()
+    text = storage.decoded(data, annotation)
+    parse_lines(text, functools.partial(add, shapes), separator)
+    return shapes.parsed()
 
 
-DOTA = side_file_layout("dota", "labelTxt/*.txt and images/", DotaFiles())
+def _add_dota(shapes: Shapes, fields: Sequence[str]) -> None:
+    header = fields[0].partition(":")[0].lower()
+    if header in ("imagesource", "gsd"):
+        shapes.left.append(header)
+    elif len(fields) in (9, 10):
+        difficult = int(number(fields[9] if fields[9:] else 0))
+        shapes.turned_box(fields[8], fields[:8], {"difficult": difficult})
+    else:
+        raise malformed(
+            f"{len(fields)} columns; an object has x, y of four corners, a category and difficult"
+        )
 
 
-class KittiFiles(LineFiles):
-    """Text files in label_2/, and the images in image_2/."""
-
-    home = "label_2"
-    image_home = "image_2"
-    set_folders = ("", "main")
-    unlabelled = "testing"
-
-    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        if len(fields) not in (15, 16):
-            raise malformed(f"{len(fields)} columns; an object has 15, or 16 with a score")
-        row = numbers(fields[1:])
-        if not row[1].is_integer():
-            raise malformed(f"occluded is {fields[2]!r}, not a whole number from 0 to 3")
-        if fields[0] == "DontCare":
-            shapes.left.append(fields[0])
-            return
-        more = {"truncated": row[0], "occluded": int(row[1]), "alpha": row[2]}
-        shapes.box(fields[0], row[3:7], more | ({"score": row[14]} if row[14:] else {}))
-        shapes.left += ["3D box"] * (max(row[7:10]) > 0)
+_DOTA_SIGN = "labelTxt/*.txt and images/"
+DOTA = side_file_layout("dota", _DOTA_SIGN, label_files(_add_dota, "labeltxt", "images"))
 
 
-KITTI = side_file_layout("kitti", "label_2/*.txt and image_2/", KittiFiles())
+def _add_kitti(shapes: Shapes, fields: Sequence[str]) -> None:
+    if len(fields) not in (15, 16):
+        raise malformed(f"{len(fields)} columns; an object has 15, or 16 with a score")
+    row = numbers(fields[1:])
+    if not row[1].is_integer():
+        raise malformed(f"occluded is {fields[2]!r}, not a whole number from 0 to 3")
+    if fields[0] == "DontCare":
+        shapes.left.append(fields[0])
+        return
+    more = {"truncated": row[0], "occluded": int(row[1]), "alpha": row[2]}
+    shapes.box(fields[0], row[3:7], more | ({"score": row[14]} if row[14:] else {}))
+    shapes.left += ["3D box"] * (max(row[7:10]) > 0)
+
+
+KITTI_FILES = dataclasses.replace(
+    label_files(_add_kitti, "label_2", "image_2"),
+    set_folders=("", "main"),
+    unlabelled="testing",
+)
+KITTI = side_file_layout("kitti", "label_2/*.txt and image_2/", KITTI_FILES)
 
 
 # By number; the first is for regions that nobody annotated.
@@ -121,30 +112,31 @@ _VISDRONE_SPLIT = re.compile(r"DET-(train|val|test)")
 _VISDRONE_LINE = re.compile(rb"\A(-?\d+,){7}-?\d+,?\s*(\n|\Z)")
 
 
-class VisDroneFiles(LineFiles):
-    """Text files in annotations/, and the images in images/."""
-
-    home = "annotations"
-    image_home = "images"
-    separator = ","
-
-    def split_of_folder(self, path: str) -> str | None:
-        stated = _VISDRONE_SPLIT.search(path)
-        return stated[1] if stated else super().split_of_folder(path)
-
-    def add(self, shapes: Shapes, fields: Sequence[str]) -> None:
-        x, y, width, height, _, category, truncated, occluded = map(int, numbers(fields, 8))
-        if not 0 <= category < len(_VISDRONE_CLASSES):
-            raise malformed(f"category {category} is not one of {len(_VISDRONE_CLASSES)}")
-        if not category:
-            shapes.left.append(_VISDRONE_CLASSES[0])
-            return
-        more = {"truncated": truncated, "occluded": occluded}
-        shapes.box(_VISDRONE_CLASSES[category], sized(x, y, width, height), more)
+def _split_of_visdrone(path: str) -> str | None:
+    stated = _VISDRONE_SPLIT.search(path)
+    return stated[1] if stated else split_of_folders(path)
 
 
-_VISDRONE_SIGN = "annotations/*.txt of VisDrone and images/"
-VISDRONE = side_file_layout("visdrone", _VISDRONE_SIGN, VisDroneFiles(), _VISDRONE_LINE)
+def _add_visdrone(shapes: Shapes, fields: Sequence[str]) -> None:
+    x, y, width, height, _, category, truncated, occluded = map(int, numbers(fields, 8))
+    if not 0 <= category < len(_VISDRONE_CLASSES):
+        raise malformed(f"category {category} is not one of {len(_VISDRONE_CLASSES)}")
+    if not category:
+        shapes.left.append(_VISDRONE_CLASSES[0])
+        return
+    more = {"truncated": truncated, "occluded": occluded}
+    shapes.box(_VISDRONE_CLASSES[category], sized(x, y, width, height), more)
+
+
+VISDRONE = side_file_layout(
+    "visdrone",
+    "annotations/*.txt of VisDrone and images/",
+    dataclasses.replace(
+        label_files(_add_visdrone, "annotations", "images", ","),
+        split_of_folder=_split_of_visdrone,
+    ),
+    _VISDRONE_LINE,
+)
 
 
 _MOT_CLASSES = (

@@ -4,7 +4,6 @@ Source of the format: the VOC2012 development kit,
 http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html.
 """
 
-import dataclasses
 import functools
 import math
 import re
@@ -15,6 +14,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.errors import naming
+from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
@@ -22,7 +22,7 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
     turned_corners,
 )
-from beam_pipeline.sources.annotations.side_files import SideFiles, side_file_layout
+from beam_pipeline.sources.annotations.side_files import side_file_layout
 from beam_pipeline.sources.paths import folder, shared_name, split_at
 from beam_pipeline.sources.rejects import malformed
 
@@ -98,41 +98,30 @@ def _whole_number(item: Element, attribute: str) -> int:
         raise malformed(f"<{attribute}> is {text!r}, not a whole number") from None
 
 
-@dataclasses.dataclass(frozen=True)
-class VocFiles(SideFiles):
-    """XML files; if there is an Annotations/, only those below it."""
+def _image_keys(annotation: str, name: str) -> Iterator[str]:
+    return (f"{place}/{shared_name(name)}" for place in image_folders(folder(annotation)))
 
-    suffix = "xml"
-    noun = "XML file"
-    home = "annotations"
-    set_folders = ("main", "")
-    naming = "<filename>"
 
-    box_format: str = ""  # VOC's own, "xyxy"
+def _named_image(data: bytes) -> str:
+    name = (parse_xml(data).findtext("filename") or "").strip()
+    return name.replace("\\", "/").rpartition("/")[2]
 
-    def image_keys(self, annotation: str, name: str) -> Iterator[str]:
-        return (f"{place}/{shared_name(name)}" for place in image_folders(folder(annotation)))
 
-    def named_image(self, data: bytes) -> str:
-        name = (parse_xml(data).findtext("filename") or "").strip()
-        return name.replace("\\", "/").rpartition("/")[2]
-
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        root = parse_xml(data)
-        if root.find("object") is None and root.find("objects/object") is not None:
-            raise malformed(
-                "its objects are in <objects>, as in FAIR1M; write them as DOTA's labelTxt"
-            )
-        size = [root.findtext(f"size/{side}") for side in ("width", "height")]
-        shapes = Shapes(stated_size(*size), self.box_format or "xyxy")
-        for place, item in enumerate(root.findall("object"), start=1):
-            if (item.findtext("deleted") or "").strip() == "1":  # LabelMe's original format
-                continue
-            name = (item.findtext("name") or "").strip()
-            with naming(f"object {place}" + (f" ({name})" if name else "")):
-                _add(shapes, name, item)
-            shapes.left += _left_behind(item)
-        return shapes.parsed()
+def parse_voc(data: bytes, annotation: str, box_format: str = "") -> Parsed:
+    """The objects of an XML file, whose boxes are "xyxy" unless `box_format` states another."""
+    root = parse_xml(data)
+    if root.find("object") is None and root.find("objects/object") is not None:
+        raise malformed("its objects are in <objects>, as in FAIR1M; write them as DOTA's labelTxt")
+    size = [root.findtext(f"size/{side}") for side in ("width", "height")]
+    shapes = Shapes(stated_size(*size), box_format or "xyxy")
+    for place, item in enumerate(root.findall("object"), start=1):
+        if (item.findtext("deleted") or "").strip() == "1":  # LabelMe's original format
+            continue
+        name = (item.findtext("name") or "").strip()
+        with naming(f"object {place}" + (f" ({name})" if name else "")):
+            _add(shapes, name, item)
+        shapes.left += _left_behind(item)
+    return shapes.parsed()
 
 
 @functools.lru_cache(maxsize=1024)
@@ -150,10 +139,15 @@ def _join(*parts: str) -> str:
     return "/".join(filter(None, parts))
 
 
-LAYOUT = side_file_layout(
-    "voc",
-    "Annotations/*.xml, or .xml files next to their images",
-    VocFiles(),
-    _ROOT,
-    ["box_format"],
+FILES = Pairing(
+    suffix="xml",
+    noun="XML file",
+    parse=parse_voc,
+    home="annotations",  # if there is one, only the files below it
+    image_keys=_image_keys,
+    naming="<filename>",
+    named_image=_named_image,
+    set_folders=("main", ""),
 )
+_SIGN = "Annotations/*.xml, or .xml files next to their images"
+LAYOUT = side_file_layout("voc", _SIGN, FILES, _ROOT, ["box_format"])

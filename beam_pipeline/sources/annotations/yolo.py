@@ -9,7 +9,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline.config import BuildConfig
@@ -20,6 +20,12 @@ from beam_pipeline.kinds.columns import mirrored
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES
+from beam_pipeline.sources.annotations.pairing import (
+    Pairing,
+    TreeFacts,
+    in_annotated_folder,
+    tree_facts,
+)
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
@@ -27,13 +33,7 @@ from beam_pipeline.sources.annotations.shapes import (
     numbers,
     parse_lines,
 )
-from beam_pipeline.sources.annotations.side_files import (
-    Pair,
-    ReadSideFiles,
-    SideFiles,
-    TreeFacts,
-    tree_facts,
-)
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import (
     below,
@@ -56,6 +56,7 @@ from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
 
+_SUFFIX, _HOME = "txt", "labels"
 _YAML_NAMES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
 # The last one is Roboflow's.
 _NAME_LISTS = ("classes.txt", "obj.names", "predefined_classes.txt", "_darknet.labels")
@@ -313,71 +314,71 @@ def _text(path: str) -> str:
 # Files.
 
 
-@dataclasses.dataclass(frozen=True)
-class YoloFiles(SideFiles):
-    """Text files in a folder `labels` parallel to `images`, or next to their images."""
+def yolo_files(root: str, config: YoloConfig) -> Pairing:
+    """Pair text files in a folder `labels` parallel to `images`, or next to their images."""
+    has_folders = bool(config.splits) and not config.lists
+    return Pairing(
+        suffix=_SUFFIX,
+        noun="label file",
+        parse=functools.partial(_parse, config=config),
+        home=_HOME,
+        is_annotation=_is_label_file,
+        image_key=functools.partial(_pair_key, home="images"),
+        image_keys=_image_keys,
+        is_shared=True,
+        takes_first=True,
+        is_needed=False,
+        is_expected=_is_any_expected if has_folders else _is_expected,
+        split_of_folder=_no_split if config.lists else split_of_folders,
+        split_of_image=functools.partial(_split_of, root, config.splits) if has_folders else None,
+        declared=()
+        if config.names is None
+        else (DeclaredClasses(feature="boxes", names=config.names),),
+    )
 
-    suffix = "txt"
-    noun = "label file"
-    home = "labels"
-    is_shared = True
-    is_needed = False
 
-    root: str
-    config: YoloConfig
+def _is_label_file(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    is_other = name in _NAME_LISTS or name.lower().startswith(("readme", "license"))
+    return not is_other and (split_at(path, _HOME) is not None or not is_split(stem(name)))
 
-    def declared(self) -> Iterator[DeclaredClasses]:
-        if self.config.names is not None:
-            yield DeclaredClasses(feature="boxes", names=self.config.names)
 
-    def annotates(self, path: str) -> bool:
-        name = path.rpartition("/")[2]
-        is_other = name in _NAME_LISTS or name.lower().startswith(("readme", "license"))
-        if suffix(path) != self.suffix or is_other:
-            return False
-        is_proper = split_at(path, self.home) is not None
-        return is_proper or not is_split(stem(name))
+def _is_any_expected(image: str, known: TreeFacts) -> bool:
+    return True
 
-    def is_expected(self, image: str, known: TreeFacts) -> bool:
-        if self.config.splits and not self.config.lists:
-            return True
-        of_images = any(split_at(f"{home}/", "images") for home in known.folders)
-        if of_images:
-            return split_at(image, "images") is not None
-        return super().is_expected(image, known)
 
-    def image_key(self, image: str) -> str:
-        return _pair_key(image, "images")
+def _is_expected(image: str, known: TreeFacts) -> bool:
+    if any(split_at(f"{home}/", "images") for home in known.folders):
+        return split_at(image, "images") is not None
+    return in_annotated_folder(image, known)
 
-    def image_keys(self, annotation: str, name: str) -> Sequence[str]:
-        proper = split_at(annotation, self.home)
-        return [_pair_key(annotation, self.home if proper else "images")]
 
-    def owners(self, annotations: Sequence[str]) -> Sequence[str]:
-        return [path for path in annotations if split_at(path, self.home)][:1] or annotations[:1]
+def _image_keys(annotation: str, name: str) -> Sequence[str]:
+    return [_pair_key(annotation, _HOME if split_at(annotation, _HOME) else "images")]
 
-    def split(self, pair: Pair, known: TreeFacts) -> str | Rejected | None:
-        if self.config.lists:
-            return None
-        if not self.config.splits:
-            return split_of_folders(pair.image) if known.in_splits else None
-        path = below(self.root, pair.image)
-        splits = [split for split, places in self.config.splits.items() if is_inside(path, places)]
-        if len(splits) == 1:
-            return splits[0]
-        if not splits:
-            return left_out(pair.image, "in no split", "no split names it")
-        return Rejected(
-            source=pair.image,
-            reason="in two splits",
-            detail=f"the image is in {', '.join(sorted(splits))}; take it out of all but one",
-        )
 
-    def parse(self, data: bytes, annotation: str) -> Parsed:
-        config = self.config
-        boxes = parse_labels(storage.decoded(data, annotation), config)
-        left = len(boxes.keypoints) if config.names_differ else 0
-        return {"boxes": boxes}, not_kept(["keypoint names"] * left)
+def _no_split(path: str) -> None:
+    return None
+
+
+def _split_of(root: str, splits: Mapping[str, Sequence[str]], image: str) -> str | Rejected:
+    path = below(root, image)
+    found = [split for split, places in splits.items() if is_inside(path, places)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        return left_out(image, "in no split", "no split names it")
+    return Rejected(
+        source=image,
+        reason="in two splits",
+        detail=f"the image is in {', '.join(sorted(found))}; take it out of all but one",
+    )
+
+
+def _parse(data: bytes, annotation: str, config: YoloConfig) -> Parsed:
+    boxes = parse_labels(storage.decoded(data, annotation), config)
+    left = len(boxes.keypoints) if config.names_differ else 0
+    return {"boxes": boxes}, not_kept(["keypoint names"] * left)
 
 
 def _pair_key(path: str, home: str) -> str:
@@ -475,7 +476,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
     if not (tree.is_folder or is_yaml):
         return None
     has_yaml = bool(_find_yaml(tree))
-    files = YoloFiles(tree.root, YoloConfig())
+    files = yolo_files(tree.root, YoloConfig())
     counts: dict[str, int] = {}
     if tree.is_folder and tree.files_with(files.suffix):
         known, labels = tree_facts(tree, files)
@@ -502,7 +503,7 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
         rank=Rank.ANNOTATIONS,
         path=tree.input,
         reads=tuple(path[len(tree.root) + 1 :] for path in reads),
-        side_suffixes=frozenset({YoloFiles.suffix}),
+        side_suffixes=frozenset({_SUFFIX}),
         understood=(("files", f"{what}{names}{splits}"),),
         options={"split_list": lists} if lists else {},
     )
@@ -515,15 +516,16 @@ def read_yolo(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
     described = read_config(tree, config.allow_outside)
     paths = [path for _, path in described.paths]
     root, folders = input_folder(tree.root), tuple[str, ...](("",))
-    known = tree_facts(tree, YoloFiles(root, described))[0]
+    files = yolo_files(root, described)
+    known = tree_facts(tree, files)[0]
     if not all(is_inside(path, [root]) for path in paths):
         homes = sorted({*map(_home_of, paths)})
         levels = zip(*(path.split("/") for path in homes), strict=False)
         shared = itertools.takewhile(lambda names: len({*names}) == 1, levels)
         root = "/".join(names[0] for names in shared)
         folders = tuple(home[len(root) + 1 :] for home in homes)
-        known = TreeFacts(is_at_home=True)
-    return ReadSideFiles(root, YoloFiles(root, described), known, ignored, folders)
+        files, known = yolo_files(root, described), TreeFacts(is_at_home=True)
+    return ReadSideFiles(root, files, known, ignored, folders)
 
 
 LAYOUT = Layout(

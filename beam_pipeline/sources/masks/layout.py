@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
@@ -11,10 +11,11 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.maps import MapSample
 from beam_pipeline.problems import Problem, two_maps
 from beam_pipeline.records import DeclaredClasses, FileRef, Map, Value
+from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, SideFiles, split_lists_of
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, claim_of_pairs
 from beam_pipeline.sources.folders.structure import Roles, main_structure, structures
-from beam_pipeline.sources.layout import Claim, Layout, Rank
+from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
     Classes,
@@ -47,8 +48,8 @@ _MOST_BYTES = 1 << 20
 _WAYS = ((True, CLASSES), (True, DEPTH), (False, CLASSES), (False, DEPTH))
 
 
-@dataclasses.dataclass(frozen=True)
-class MaskFiles(SideFiles):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Maps:
     """Maps in their own folders, or next to their images with names such as "a_mask.png".
 
     Attributes:
@@ -61,11 +62,6 @@ class MaskFiles(SideFiles):
         classes: The roles of folders if maps with `twin` are in class folders, else None.
     """
 
-    suffix = "png"
-    noun = "map"
-    max_bytes = 0
-    set_folders = ("segmentation", "main", "")
-
     root: str
     meaning: Meaning
     by_folder: bool
@@ -75,6 +71,7 @@ class MaskFiles(SideFiles):
     classes: Roles | None = None
 
     def annotates(self, path: str) -> bool:
+        """Whether a file is one of the maps, judged by its name."""
         if not has_image_suffix(path):
             return False
         if self.twin:
@@ -85,27 +82,32 @@ class MaskFiles(SideFiles):
         return shows == self.meaning.shows and (not self.labels or label_kind(path) == self.labels)
 
     def is_media(self, path: str) -> bool:
+        """Whether a file may have a map."""
         is_other = self.by_folder and role_of(folder(path)).shows not in ("", IMAGES)
         return has_image_suffix(path) and not is_other
 
-    def common_name(self, path: str) -> str:
-        return names.name_of_image(path)
-
-    def image_key(self, image: str) -> str:
-        return names.image_key(image)
-
-    def image_keys(self, annotation: str, name: str) -> Sequence[str]:
-        return names.image_keys(annotation)
-
-    def split_of_folder(self, path: str) -> str | None:
-        return split_of_folders(f"{role_of(folder(path)).shared}/")
-
-    def declared(self) -> Iterator[DeclaredClasses]:
-        if self.meaning.names:
-            classes = dict(enumerate(self.meaning.names))
-            yield DeclaredClasses(feature="segmentation", names=classes)
+    @property
+    def pairing(self) -> Pairing:
+        """How the maps are paired with their images."""
+        classes = dict(enumerate(self.meaning.names))
+        declared = DeclaredClasses(feature="segmentation", names=classes)
+        return Pairing(
+            suffix="",
+            noun="map",
+            parse=self.parse,
+            max_bytes=0,
+            is_annotation=self.annotates,
+            is_media=self.is_media,
+            shared_name=names.name_of_image,
+            image_key=names.image_key,
+            image_keys=_image_keys,
+            split_of_folder=_split_of_folder,
+            set_folders=("segmentation", "main", ""),
+            declared=(declared,) if classes else (),
+        )
 
     def parse(self, data: bytes, annotation: str) -> Parsed:
+        """The map as a feature, and the class of its folder."""
         value = Map(
             file=FileRef(path=below(self.root, annotation)),
             shows=self.meaning.shows,
@@ -116,6 +118,14 @@ class MaskFiles(SideFiles):
         if self.classes:
             features["label"] = self.classes.label_of(annotation)
         return features, Counter()
+
+
+def _image_keys(annotation: str, name: str) -> Sequence[str]:
+    return names.image_keys(annotation)
+
+
+def _split_of_folder(path: str) -> str | None:
+    return split_of_folders(f"{role_of(folder(path)).shared}/")
 
 
 def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
@@ -130,16 +140,12 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
         problem = two_maps(one, other)
     homes = Counter(map(folder, _maps(tree, files)))
     classes = (("classes", files.meaning.text),) if files.meaning.text else ()
-    lists = split_lists_of(tree, files)
-    splits = ", ".join(each.partition("=")[0] for each in lists)
-    what = tree.describe_counts(homes, files.noun) + (f", image sets {splits}" if splits else "")
-    return Claim(
-        layout="masks",
-        rank=Rank.ANNOTATIONS,
-        path=tree.root,
+    what = tree.describe_counts(homes, "map")
+    claim = claim_of_pairs("masks", tree, files.pairing, what, noun="maps")
+    return dataclasses.replace(
+        claim,
         reads=tuple(sorted(files.tables)),
-        understood=(("maps", what), *classes),
-        options={"split_list": lists} if lists else {},
+        understood=(*claim.understood, *classes),
         problem=problem,
     )
 
@@ -150,10 +156,10 @@ def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles
     pairs = _found(Tree(root, ignored), is_named=True)
     if not pairs:
         raise ConfigError(f"{root} has no maps of images; leave out --layout masks")
-    return ReadSideFiles.of(root, pairs[0], ignored)
+    return ReadSideFiles.of(root, pairs[0].pairing, ignored)
 
 
-def _called(tree: Tree, files: MaskFiles) -> str:
+def _called(tree: Tree, files: Maps) -> str:
     """Pattern that matches the maps for `--ignore`: their folder, or the end of their names."""
     first = min(_maps(tree, files))
     if files.by_folder:
@@ -161,7 +167,7 @@ def _called(tree: Tree, files: MaskFiles) -> str:
     return f"*{name_of(first).removeprefix(names.common_name(shared_name(first)))}"
 
 
-def _found(tree: Tree, *, is_named: bool) -> list[MaskFiles]:
+def _found(tree: Tree, *, is_named: bool) -> list[Maps]:
     """Ways to read the maps of a tree: several if it has classes and depths."""
     ways = [files for way in _WAYS if (files := _way(tree, *way))]
     by_folder = [files for files in ways if files.by_folder]
@@ -170,7 +176,7 @@ def _found(tree: Tree, *, is_named: bool) -> list[MaskFiles]:
     return by_folder or ways
 
 
-def _twins_as_maps(tree: Tree) -> MaskFiles | None:
+def _twins_as_maps(tree: Tree) -> Maps | None:
     """Read images that have the name of another, in class folders or not, as its maps."""
     twins = twins_of(tree)
     if not twins or not (twin := map_suffix(tree, twins)):
@@ -180,7 +186,7 @@ def _twins_as_maps(tree: Tree) -> MaskFiles | None:
     has_classes = len(classes.classes()) > 1
     return _understood(
         tree,
-        MaskFiles(
+        Maps(
             root=tree.root,
             meaning=Meaning(),
             by_folder=False,
@@ -191,8 +197,8 @@ def _twins_as_maps(tree: Tree) -> MaskFiles | None:
     )
 
 
-def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
-    files = MaskFiles(root=tree.root, meaning=Meaning(shows=shows), by_folder=by_folder)
+def _way(tree: Tree, by_folder: bool, shows: str) -> Maps | None:
+    files = Maps(root=tree.root, meaning=Meaning(shows=shows), by_folder=by_folder)
     if not (maps := _maps(tree, files)):
         return None
     kinds = set(map(label_kind, maps))
@@ -217,7 +223,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> MaskFiles | None:
     return files
 
 
-def _understood(tree: Tree, files: MaskFiles, likely: Sequence[MapSample]) -> MaskFiles:
+def _understood(tree: Tree, files: Maps, likely: Sequence[MapSample]) -> Maps:
     """Add the meaning of the pixels, and the files that state it."""
     shows = files.meaning.shows
     where, table = _table(tree) if shows == CLASSES else ("", None)
@@ -267,7 +273,7 @@ class _Images:
         )
 
 
-def _maps(tree: Tree, files: MaskFiles) -> list[str]:
+def _maps(tree: Tree, files: Maps) -> list[str]:
     return sorted(filter(files.annotates, tree.files()))
 
 

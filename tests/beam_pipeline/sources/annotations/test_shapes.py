@@ -6,7 +6,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.sources.annotations.json_item_files import CreateMlFiles, VottFiles
-from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles, SuperviselyFiles
+from beam_pipeline.sources.annotations.json_side_files import parse_labelme, parse_supervisely
 from beam_pipeline.sources.annotations.label_studio import LabelStudioFiles
 
 HUGE = 10**400
@@ -37,13 +37,13 @@ def labelme(label, size):
         {"label": "tip", "points": CORNERS[:1], "shape_type": "point"},
     ]
     value = {"shapes": shapes, "imageWidth": size, "imageHeight": size}
-    return LabelMeFiles().parse(json.dumps(value).encode(), "a.json")
+    return parse_labelme(json.dumps(value).encode(), "a.json")
 
 
 def supervisely(label, size):
     box = {"classTitle": label, "geometryType": "rectangle", "points": {"exterior": CORNERS}}
     value = {"size": {"width": size, "height": size}, "objects": [box]}
-    return SuperviselyFiles().parse(json.dumps(value).encode(), "ann/a.jpg.json")
+    return parse_supervisely(json.dumps(value).encode(), "ann/a.jpg.json")
 
 
 @pytest.mark.parametrize("read", [createml, label_studio, vott, labelme, supervisely])

@@ -1,26 +1,27 @@
 """Side files beyond the cases: limits, and that no worker holds a whole tree."""
 
+import dataclasses
 import json
 from collections import Counter
 
 import pytest
-from cases.reading import elements_of
 from eager_runner import yielded
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Record, composed
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.sources.annotations import json_side_files, side_files
-from beam_pipeline.sources.annotations.json_side_files import LabelMeFiles
-from beam_pipeline.sources.annotations.line_files import KittiFiles
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
-from beam_pipeline.sources.annotations.voc import VocFiles
+from beam_pipeline.sources.annotations.json_side_files import parse_labelme
+from beam_pipeline.sources.annotations.line_files import KITTI_FILES
+from beam_pipeline.sources.annotations.pairing import pair, tree_facts
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles
+from beam_pipeline.sources.annotations.voc import FILES as VOC_FILES
 from beam_pipeline.sources.annotations.yolo import (
     YoloConfig,
-    YoloFiles,
     class_names,
     parse_labels,
     read_config,
+    yolo_files,
 )
 from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
@@ -42,14 +43,14 @@ def images_of_voc(number):
     ("files", "tree", "held_of_each"),
     [
         pytest.param(
-            lambda root: VocFiles(),
+            lambda root: VOC_FILES,
             {f"Annotations/{n}.xml": XML.format(images_of_voc(n)) for n in range(COUNT)}
             | {f"JPEGImages/{images_of_voc(n)}": "" for n in range(COUNT)},
             3,
             id="voc",
         ),
         pytest.param(
-            lambda root: YoloFiles(root, YoloConfig()),
+            lambda root: yolo_files(root, YoloConfig()),
             {f"images/{n}.jpg": "" for n in range(COUNT)}
             | {f"labels/{n}.txt": BOX for n in range(COUNT)},
             2,
@@ -73,16 +74,16 @@ def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held
 
 
 def test_a_label_file_has_a_bound(make_tree, monkeypatch):
-    monkeypatch.setattr(YoloFiles, "max_bytes", 100)
     root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
-    (reject,) = elements_of(root)
+    files = dataclasses.replace(yolo_files(root, YoloConfig()), max_bytes=100)
+    (reject,) = yielded(ReadSideFiles.of(root, files))
     assert (reject.source, reject.reason) == ("labels/a.txt", "file too large")
 
 
 def test_texts_elsewhere_are_not_labels_of_kitti(make_tree):
     car = "Car 0.50 1 -1.57 10 20.5 30 40 1.5 1.6 3.9 1.8 1.5 8.4 -1.6"
     tree = Tree(make_tree({"labels.txt": car, "image_2/a.png": "", "label_3/a.txt": car}))
-    assert tree_facts(tree, KittiFiles())[1] == []
+    assert tree_facts(tree, KITTI_FILES)[1] == []
 
 
 def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
@@ -93,7 +94,7 @@ def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
         return json.dumps({"shapes": [shape], **members})
 
     def parsed(text):
-        return LabelMeFiles().parse(text.encode(), "")
+        return parse_labelme(text.encode(), "")
 
     assert parsed(made(imageData="abc/+=" * 1000).replace("/", "\\/")) == parsed(made())
     with pytest.raises(RecordError, match="over 400 bytes without imageData"):
@@ -111,7 +112,7 @@ def test_thousands_of_images_of_one_name_are_not_compared_with_each_annotation(m
     monkeypatch.setattr(file_index, "composed", counted)
     images = [(f"{n}/pictures/x/image.jpg", "", "") for n in range(9)]
     annotations = [("", f"{n}/xml/y/{n}.xml", "image.jpg") for n in range(9)]
-    assert {*pair([*images, *annotations], VocFiles())} == {*images, *annotations}
+    assert {*pair([*images, *annotations], VOC_FILES)} == {*images, *annotations}
     assert max(calls[image] for image, _, _ in images) < 4
 
 
