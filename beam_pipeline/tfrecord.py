@@ -4,7 +4,6 @@ A length with a wrong checksum ends a file, since the start of the next frame is
 with a wrong checksum costs only that record.
 """
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,20 +48,6 @@ def spans(handle: Any) -> Iterator[tuple[int, int]]:
             yield offset, end - offset
             reader.seek(end)
             offset, number = end, number + 1
-
-
-def spans_before(handle: Any, damage: RecordError) -> Iterator[tuple[int, int]]:
-    """Yield (offset, length) of every whole frame of a gzip file's content before its damage.
-
-    Raises:
-        RecordError: The damage, with its record and byte.
-    """
-    number = end = 0
-    with contextlib.suppress(RecordError):
-        for offset, length in spans(handle):
-            yield offset, length
-            number, end = number + 1, offset + length
-    raise RecordError(damage.reason, f"{damage.detail}, at record {number}, byte {end}")
 
 
 def read(handle: Any) -> Iterator[tuple[int, bytes]]:

@@ -46,7 +46,7 @@ def _top(path: str, layout: str, scratch: str) -> str:
     if into != path and not inside(path) and not storage.exists(path):
         enclosing = inside(into)
         if enclosing and _is_archive(enclosing.archive) and storage.exists(into):
-            return into
+            path = into
     is_packed = bool(scratch) and is_packed_tar(path)
     ending = suffix(unsigned(path))
     if not (is_packed or ending in ("zip", "tar")) or not _is_archive(path):
@@ -60,6 +60,8 @@ def _top(path: str, layout: str, scratch: str) -> str:
         archive = with_ranges(path, scratch) if is_packed and layout != "tar" else path
         if ending != "zip" and not (is_tree(archive) if layout == AUTO else layout != "tar"):
             return path
+        if outer := inside(path):
+            raise ConfigError(f"{path} is an archive in an archive; {_unpack(outer.archive)}")
         storage.is_directory(top_of(archive))  # reads the archive's index
     except RecordError as error:
         raise whole_input(error, f"{path} cannot be read: {error}") from error
@@ -75,10 +77,19 @@ def refuse_archives(root: str, files: Sequence[str]) -> None:
     ]:
         named = ", ".join(with_files[:3]) + (", …" if with_files[3:] else "")
         one = min(with_files, key=lambda path: (is_submission(path), "train" not in path.lower()))
+        if outer := inside(root):
+            raise ConfigError(f"{root} holds archives ({named}); {_unpack(outer.archive)}")
         raise ConfigError(
             f"{root} holds archives ({named}), but only one can be read: give "
             f"{shlex.quote(storage.join(root, one))}, or unpack them"
         )
+
+
+def _unpack(archive: str) -> str:
+    """Return what to type to unpack an archive next to it."""
+    module = "zipfile" if suffix(archive) == "zip" else "tarfile"
+    source = shlex.quote(archive)
+    return f"unpack it once: python -m {module} -e {source} {shlex.quote(stem(archive))}"
 
 
 def names_tree_of_split(path: str) -> bool:

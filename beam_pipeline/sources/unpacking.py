@@ -5,19 +5,14 @@ build commits. Their names derive from the input's path, size and time, so that 
 or a resumed build finds them.
 """
 
-import contextlib
 import functools
 import hashlib
 import re
-import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from beam_pipeline.files import storage
 
 _BLOCK_BYTES = 1 << 20
-_PACKED_BYTES = 1 << 14
-_GZIP = 31  # zlib's wbits
 _PACKED_TAR = re.compile(r"(.+)\.(?:tar\.|t)(gz|bz2?|xz|zst)", re.IGNORECASE | re.DOTALL)
 
 
@@ -29,34 +24,6 @@ def unpack_gzip(path: str, scratch: str) -> str:
             "damaged file" if it is not a whole gzip file or a checksum is wrong.
     """
     return unpacked(path, "", scratch, blocks_of(path, "gz"))
-
-
-def unpack_damaged_gzip(path: str, scratch: str) -> str:
-    """Unpack a gzip file up to its damage; otherwise like `unpack_gzip`."""
-    return unpacked(path, "before the damage", scratch, _before_damage(path))
-
-
-def _before_damage(path: str) -> Iterator[bytes]:
-    unpacking = zlib.decompressobj(_GZIP)
-    with storage.opened(path) as handle:
-        while packed := handle.read(_PACKED_BYTES):
-            while packed:
-                if unpacking.eof:  # another member, or padding
-                    unpacking = zlib.decompressobj(_GZIP)
-                before = unpacking.copy()
-                try:
-                    yield unpacking.decompress(packed)
-                except zlib.error:
-                    yield from _bytewise(before, packed)
-                    return
-                packed = unpacking.unused_data.lstrip(b"\0")
-
-
-def _bytewise(unpacking: Any, packed: bytes) -> Iterator[bytes]:
-    # An error discards all bytes that the same call has unpacked.
-    with contextlib.suppress(zlib.error):
-        for place in range(len(packed)):
-            yield unpacking.decompress(packed[place : place + 1])
 
 
 def with_ranges(path: str, scratch: str) -> str:

@@ -279,7 +279,7 @@ def damages() -> dict[str, tuple[Any, str, str, int]]:
         "empty": (lambda data: b"", "", "no records", 0),
         "text": (lambda data: b"this is text", "", gone, 0),
         "length": (lambda data: flipped(data, 3), "", gone, 0),
-        "gzip": (lambda data: gzip.compress(data, mtime=0)[:-9], "", cut, 7),
+        "gzip": (lambda data: gzip.compress(data, mtime=0)[:-9], "", cut, 0),
     }
 
 
@@ -291,7 +291,7 @@ def test_damage_is_rejected_by_file_and_record(tmp_path):
         path = tmp_path / f"in/{name}.tfrecord"
         path.write_bytes(damage(path.read_bytes()))
     config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path), name="a")
-    with pytest.raises(DataError, match="10 of 64 records invalid"):
+    with pytest.raises(DataError, match="10 of 57 records invalid"):
         beam_pipeline.build(config)
     info = build_verified(tmp_path / "in", tmp_path, max_bad_fraction=0.2)
 

@@ -157,7 +157,7 @@ class Archives(Backend):
 
     def __init__(self, files_of: Callable[[str], Backend]):
         self._files_of = files_of
-        self._lock = threading.RLock()  # archives may be nested
+        self._lock = threading.RLock()  # an .npz may be in an archive
         self._indexes: dict[str, tuple[str, Index]] = {}
         self._statuses: dict[str, Status] = {}
 

@@ -2,7 +2,7 @@
 
 `photos.zip:/cat/1.jpg` is the member `cat/1.jpg` of `photos.zip`, and `photos.zip:` the folder
 that holds all members. `photos.zip:@60,4000,4100,deflated,1a2b3c4d/1.jpg` states the location of
-the member, so that a reader does not need the archive's index. Archives may be nested.
+the member, so that a reader does not need the archive's index. An `.npz` may be in a zip or tar.
 """
 
 import re

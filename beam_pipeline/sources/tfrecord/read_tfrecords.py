@@ -26,7 +26,7 @@ from beam_pipeline.sources.tfrecord.record_files import (
     kind_of_file,
 )
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
-from beam_pipeline.sources.unpacking import unpack_damaged_gzip, unpack_gzip, with_ranges
+from beam_pipeline.sources.unpacking import unpack_gzip, with_ranges
 from tfrecord_dataset.format import feature_keys, metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
@@ -39,9 +39,6 @@ _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
 
 _FILES_LOOKED_INTO = 5
-
-# Damage with records before it, unlike a missing or too large file.
-_DAMAGES = ("truncated file", "damaged file")
 
 
 def refuse_conversions(config: BuildConfig) -> None:
@@ -89,8 +86,8 @@ class ReadTFRecords(beam.PTransform):
     """Read TFRecord files, plain or gzip, as records `<file>:<number>` with unchanged Examples.
 
     Yields a Record for every frame after reading only its length; the file's name states the
-    split. A truncated or damaged file yields the records before the damage and one Rejected;
-    files of another kind are Rejected.
+    split. A truncated or damaged file yields the records before the damage, of gzip none, and one
+    Rejected; files of another kind are Rejected.
 
     Attributes:
         path: A folder, a file, or a pattern of files.
@@ -129,10 +126,9 @@ def list_records(
         return
     number = -1
     try:
-        path, damage = _with_ranges(file, scratch)
+        path = (unpack_gzip if file.compressed else with_ranges)(file.path, scratch)
         with storage.opened(path) as handle:
-            spans = tfrecord.spans_before(handle, damage) if damage else tfrecord.spans(handle)
-            for number, (offset, length) in enumerate(spans):
+            for number, (offset, length) in enumerate(tfrecord.spans(handle)):
                 yield Record(
                     key=f"{file.relative}:{number}",
                     features={},
@@ -145,18 +141,6 @@ def list_records(
     else:
         if number < 0:
             yield left_out(file.relative, "no records", "the file is empty")
-
-
-def _with_ranges(file: RecordFile, scratch: str) -> tuple[str, RecordError | None]:
-    """Return the path of the uncompressed content, and the gzip damage that truncates it."""
-    if not file.compressed:
-        return with_ranges(file.path, scratch), None
-    try:
-        return unpack_gzip(file.path, scratch), None
-    except RecordError as error:
-        if error.reason not in _DAMAGES:
-            raise
-        return unpack_damaged_gzip(file.path, scratch), error
 
 
 def first_records(files: Sequence[RecordFile]) -> Iterator[tuple[str, bytes]]:

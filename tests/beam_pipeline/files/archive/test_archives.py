@@ -115,17 +115,17 @@ def test_files_in_an_archive_are_files(folder, name):
     assert not storage.is_directory(f"{folder}/none.zip:")
 
 
-def test_an_archive_in_another(tmp_path):
+def test_an_npz_in_an_archive(tmp_path):
     inner = zip_bytes(CONTENTS)
     for pack, name in ((zip_bytes, "x.zip"), (tar_bytes, "x.tar")):
-        (tmp_path / name).write_bytes(pack({"deep/y.zip": inner, "z": b"1"}))
-        path = f"{tmp_path}/{name}:/deep/y.zip:/cat/1.jpg"
+        (tmp_path / name).write_bytes(pack({"deep/y.npz": inner, "z": b"1"}))
+        path = f"{tmp_path}/{name}:/deep/y.npz:/cat/1.jpg"
         resolved = storage.resolved(path)
-        assert "/y.zip:@" in resolved
+        assert "/y.npz:@" in resolved
         assert ":/" not in resolved
         for each in (path, resolved):
             assert storage.read_bytes(FileRef(path=each)) == CONTENTS["cat/1.jpg"]
-        assert len(list(storage.list_files(f"{tmp_path}/{name}:/deep/y.zip:"))) == len(CONTENTS)
+        assert len(list(storage.list_files(f"{tmp_path}/{name}:/deep/y.npz:"))) == len(CONTENTS)
 
 
 def test_nothing_is_written_into_an_archive(tmp_path):
