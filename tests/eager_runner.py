@@ -18,8 +18,8 @@ from apache_beam.transforms.sideinputs import SideInputMap
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from beam_pipeline.batch import Rows
 from beam_pipeline.records import Consumed
-from beam_pipeline.rows import Rows
 from beam_pipeline.running.runner import local_runner
 
 Values = list[WindowedValue]

@@ -47,7 +47,7 @@ LAYERS = {
     "beam_pipeline": """
         errors beam_import outlines private_parts
         records
-        rows
+        batch
         files
         tfrecord
         media

@@ -1,15 +1,13 @@
-"""Records as columns that routing needs, each with the record packed into bytes.
+"""Inspected records as columns: what routing needs, then their values.
 
-Duplicates, splits and shards are decided from the columns; a record is packed once, by the process
-that inspected it, and unpacked once, by the process that encodes it. A table crosses a shuffle as
-one element, in Arrow's stream format.
+Duplicates, splits and shards are decided from the first columns; the values are read by the process
+that encodes them. A table crosses a shuffle as one element, in Arrow's stream format.
 
 No Beam here: worker processes import this module.
 """
 
 import hashlib
-import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beam_pipeline import batch
 from beam_pipeline.inspect.digest import annotations
 from beam_pipeline.inspect.record import InspectedRows
 from beam_pipeline.records import Inspected, alike
-from beam_pipeline.rows import features_by_row, value_columns
 
 # Arrow's own allocators keep freed memory for later tables: 110 MB in a build of tiny images.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -37,8 +35,7 @@ _DIGEST_BYTES = 8
 #   position        position in its split's order
 #   source          origin of the record; may be empty
 #   num_bytes       approximate size in a shard, in bytes
-#   record          the packed record; null for a row, which has its values in further columns
-#                   (`beam_pipeline.rows`)
+# Further columns have the other fields of records and their values (`beam_pipeline.batch`).
 SCHEMA = pa.schema(
     [
         ("content_digest", pa.binary(_CONTENT_BYTES)),
@@ -49,7 +46,6 @@ SCHEMA = pa.schema(
         ("position", pa.uint64()),
         ("source", pa.large_string()),
         ("num_bytes", pa.int64()),
-        ("record", pa.large_binary()),
     ]
 )
 # LZ4 leaves 1.15 times the bytes that Zstandard does, for a tenth of the CPU time of small tables.
@@ -57,8 +53,8 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 READ = pa.ipc.IpcReadOptions(use_threads=False)
 # Reads only the routing columns, a small part of the bytes; columns of values come last.
-_WITHOUT_RECORDS = list(range(SCHEMA.get_field_index("record")))
-READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=_WITHOUT_RECORDS)
+READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=list(range(len(SCHEMA))))
+_FIELDS = ("key", "source", "source_id", "notes", "example")
 
 
 def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
@@ -70,7 +66,9 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
         for group in alike(inspected)
         for record, text in zip(group, annotations(group), strict=True)
     }
-    return _table(
+    features = [{**each.features, **each.deferred} for each in inspected]
+    names = dict.fromkeys(name for each in features for name in each)
+    made = _table(
         keys=[record.key for record in inspected],
         sources=[record.source for record in inspected],
         source_ids=[record.source_id for record in inspected],
@@ -79,7 +77,18 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
         split=[split for _, split, _ in rows],
         position=[position for *_, position in rows],
         num_bytes=[record.num_bytes for record in inspected],
-        record=list(map(pack_record, inspected)),
+    )
+    return _with_columns(
+        made,
+        batch.field_columns(inspected, _FIELDS[2:])
+        | batch.value_columns({name: [each.get(name) for each in features] for name in names}),
+    )
+
+
+def _with_columns(table: pa.Table, others: Mapping[str, pa.Array]) -> pa.Table:
+    # Together, since a table of n columns costs n to make.
+    return pa.Table.from_arrays(
+        [*table.columns, *others.values()], names=[*table.column_names, *others]
     )
 
 
@@ -97,12 +106,8 @@ def table_of_rows(
         split=splits,
         position=positions,
         num_bytes=inspected.num_bytes,
-        record=pa.nulls(table.num_rows, pa.large_binary()),
     )
-    values = value_columns(table)  # together, since a table of n columns costs n to make
-    return pa.Table.from_arrays(
-        [*made.columns, *map(table.column, values)], names=[*made.column_names, *values]
-    )
+    return _with_columns(made, {name: table.column(name) for name in batch.column_names(table)})
 
 
 def _table(
@@ -142,37 +147,12 @@ def content_of(content_digest: str) -> bytes:
     return bytes.fromhex(content_digest)[:_CONTENT_BYTES]
 
 
-def pack_record(record: Inspected) -> bytes:
-    """Pack the fields of an inspected record that later stages need, except key and source."""
-    features = {**record.features, **record.deferred} if record.deferred else record.features
-    parts = (features, record.source_id, record.notes, record.example)
-    return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
-
-
-def unpack_record(key: str, source: str, packed: bytes, source_id: str = "") -> Inspected:
-    """Return the record that `pack_record` packed; a nonempty `source_id` replaces its own."""
-    features, own_id, notes, example = pickle.loads(packed)
-    return Inspected.of(
-        key=key,
-        features=features,
-        source=source,
-        source_id=source_id or own_id,
-        notes=notes,
-        example=example,
-    )
-
-
 def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:
     """Yield the records of a table, in order; their `source_id` counts up from `first_number`."""
-    columns = (table.column(name).to_pylist() for name in ("key", "source", "record"))
-    numbers = source_ids(table, first_number)
-    for key, source, data, number, features in zip(
-        *columns, numbers, features_by_row(table), strict=True
-    ):
-        if data is None:
-            yield Inspected(key=key, source=source, source_id=number, features=features)
-        else:
-            yield unpack_record(key, source, data, number)
+    fields: dict[str, Sequence[Any]] = {name: batch.field(table, name) for name in _FIELDS}
+    fields["source_id"] = source_ids(table, first_number)
+    for values in zip(*fields.values(), batch.features_by_row(table), strict=True):
+        yield Inspected.of(**dict(zip((*fields, "features"), values, strict=True)))
 
 
 def sources_of(table: pa.Table) -> list[str]:
@@ -182,16 +162,10 @@ def sources_of(table: pa.Table) -> list[str]:
 
 
 def source_ids(table: pa.Table, first_number: int | None) -> Sequence[str]:
-    """Return the decimal numbers from `first_number` on; "" for each record if it is None."""
+    """Return the decimal numbers from `first_number` on; if it is None, the records' own ids."""
     if first_number is None:
-        return [""] * table.num_rows
+        return batch.field(table, "source_id")
     return list(map(str, range(first_number, first_number + table.num_rows)))
-
-
-def are_rows(table: pa.Table) -> bool:
-    """Whether all values are in columns, without packed records."""
-    packed: int = table.num_rows - table.column("record").null_count
-    return not packed
 
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
@@ -228,8 +202,8 @@ def parts(
     """
     waiting: list[pa.Table] = []
     num_rows = 0
-    for batch in batches:
-        table = pa.ipc.open_stream(batch, options=options).read_all()
+    for data in batches:
+        table = pa.ipc.open_stream(data, options=options).read_all()
         waiting.append(table)
         num_rows += table.num_rows
         if num_rows >= max_rows:

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from beam_pipeline.batch import Rows
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_elements, rejected
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Element, InspectedElement, Record, Rejected
-from beam_pipeline.rows import Rows
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (

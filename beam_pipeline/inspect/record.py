@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline import kinds
+from beam_pipeline.batch import Rows, values_by_feature
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import read_deferred
@@ -29,7 +30,6 @@ from beam_pipeline.records import (
     Value,
     alike,
 )
-from beam_pipeline.rows import Rows, values_by_feature
 from beam_pipeline.running.record_limits import too_large
 from beam_pipeline.schema.conformance import conforming
 

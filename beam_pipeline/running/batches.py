@@ -10,8 +10,8 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
 from beam_pipeline import kinds
+from beam_pipeline.batch import Rows
 from beam_pipeline.records import Consumed, Element, Record, Rejected
-from beam_pipeline.rows import Rows
 from beam_pipeline.running.buckets import Buffer
 from beam_pipeline.running.failures import check_folder
 from beam_pipeline.running.pickling import pack

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from beam_pipeline.batch import Rows
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
@@ -14,7 +15,6 @@ from beam_pipeline.files.archive.members import read_members
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.option_values import AUTO
 from beam_pipeline.records import Element, FileRef, Record, file_of
-from beam_pipeline.rows import Rows
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
 from tfrecord_dataset.format.split_names import is_split

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from apache_beam.pvalue import AsIter, AsSingleton, TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
+from beam_pipeline.batch import Rows
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
-from beam_pipeline.rows import Rows
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.sources.paths import (
     hash_of,

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
+from beam_pipeline.batch import may_have_files, values_by_feature
 from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import changed, hash_change, with_values
 from beam_pipeline.kinds.kind import Rules, Stored
 from beam_pipeline.records import FileRef, Inspected, file_of
-from beam_pipeline.rows import values_by_feature
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
@@ -161,7 +161,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
         encoder, table = self.encoder.value, columns.table_from_bytes(chunk.table)
-        if columns.are_rows(table):
+        if not may_have_files(table):
             return _encoded_rows(encoder, table, chunk.first_number)
         records = columns.records_of(table, chunk.first_number)
 

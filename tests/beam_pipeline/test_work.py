@@ -19,7 +19,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from cases.inputs import make
 from tiers import first_quick
 
-from beam_pipeline.assign import columns
+from beam_pipeline import batch
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.pipeline import WriteDataset, build
@@ -60,8 +60,8 @@ def count(monkeypatch):
         monkeypatch.setattr(module, name, call)
 
     for module, name in (
-        (columns, "pack_record"),
-        (columns, "unpack_record"),
+        (batch, "value_columns"),
+        (batch, "values_by_feature"),
         (encoding, "encode_columns"),
         (encoding, "framed"),
         (ShardSink, "write_encoded_record"),
@@ -77,13 +77,13 @@ def config(images, output):
 
 
 @pytest.mark.slow
-def test_a_record_is_packed_unpacked_and_read_so_often(images, tmp_path, count):
+def test_a_record_is_read_so_often_and_values_are_packed_by_column(images, tmp_path, count):
     build(config(images, tmp_path))
 
     assert count["framed"] == NUM_RECORDS
     assert count["encode_columns"] == count["write_encoded_record"] == NUM_SHARDS  # one chunk each
-    assert count["pack_record"] == NUM_RECORDS
-    assert count["unpack_record"] == NUM_RECORDS + NUM_SHARDS  # and the first of each shard
+    assert count["value_columns"] == math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
+    assert count["values_by_feature"] == 2 * NUM_SHARDS  # and the first record of each
     assert count["read"] - 2 * NUM_RECORDS < 20  # inspected, written; a few others
     assert count["pack"] == math.ceil(NUM_RECORDS / batches.MAX_ELEMENTS)
 

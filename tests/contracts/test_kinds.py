@@ -168,7 +168,7 @@ def test_checking_once_more_and_packing_change_nothing(kind, data):
         assert again.features == record.features
         assert again.content_digest == record.content_digest
 
-        unpacked = columns.unpack_record(record.key, "", columns.pack_record(record))
+        [unpacked] = columns.records_of(columns.table_of([(record, "train", 0)]))
         assert unpacked.features == record.features
 
 

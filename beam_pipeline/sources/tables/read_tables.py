@@ -9,12 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
+from beam_pipeline.batch import Rows, by_row, rows_of
 from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Consumed, Element, Record, Rejected, Value
-from beam_pipeline.rows import Rows, by_row, rows_of
 from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches

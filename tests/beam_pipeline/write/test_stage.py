@@ -51,7 +51,7 @@ def whole():
     ("max_bytes", "num_parts"),
     [
         pytest.param(1 << 20, 1, id="in memory"),
-        pytest.param(100_000, 7, id="in ranges of positions"),
+        pytest.param(85_000, 7, id="in ranges of positions"),
     ],
 )
 def test_rows_come_in_order(tmp_path, monkeypatch, whole, max_bytes, num_parts):

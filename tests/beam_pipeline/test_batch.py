@@ -4,11 +4,11 @@ import pytest
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
+from beam_pipeline.batch import rows_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.record import inspect_elements
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import ClassLabel, Record
-from beam_pipeline.rows import rows_of
 
 FEATURES = {
     "id": [1, -(2**63)],
