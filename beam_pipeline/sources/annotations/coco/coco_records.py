@@ -3,9 +3,10 @@
 import contextlib
 import itertools
 import re
-from collections import Counter, defaultdict
+from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
@@ -52,7 +53,7 @@ NO_BOX = "box dropped: no bbox"
 
 # Members of annotations that become columns, then all known ones; other names are noted.
 _MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
-_BOXES = _MEMBERS.index("bbox")
+_NO_RINGS = (b"", b"")
 _KEPT = frozenset({*_MEMBERS, "image_id", "num_keypoints", "segmentation"})
 _UNSAID: tuple[Any, ...] = (None, "", [], {})
 _SHOWN = 3
@@ -85,87 +86,44 @@ class ImageItem(NamedTuple):
     fault: RecordError | None
 
 
-@fast_pickle
-class Annotations(NamedTuple):
-    """The items of "annotations" of one image, as a column per member.
+Row = tuple[Any, ...]
+"""An annotation of an object, as the fields of `Columns`; plain, since millions are shuffled."""
+
+
+class Columns(NamedTuple):
+    """The object annotations of one image, as a column per member.
 
     Attributes:
-        boxes: `Boxes` if all have four numbers, else as in their file.
-        others: Names of the other members of each item.
-        polygons: Polygons of the items that have any.
-        segments: Segmentations other than polygons, by index of their annotation.
+        others: Names of the members that no record keeps.
+        rings: Coordinates and ring lengths of polygons, as in `Outlines`; b"" for none.
+        segments: Segmentations other than polygons; None for none.
     """
 
-    ids: tuple[Any, ...]
-    categories: tuple[Any, ...]
-    boxes: Sequence[Any]
-    areas: tuple[Any, ...]
-    crowds: tuple[Any, ...]
-    keypoints: tuple[Any, ...]
-    others: tuple[tuple[str, ...], ...]
-    polygons: Outlines
-    segments: Mapping[int, Any]
+    ids: Sequence[Any] = ()
+    categories: Sequence[Any] = ()
+    boxes: Sequence[Any] = ()
+    areas: Sequence[Any] = ()
+    crowds: Sequence[Any] = ()
+    keypoints: Sequence[Any] = ()
+    others: Sequence[tuple[str, ...]] = ()
+    rings: Sequence[tuple[bytes, bytes]] = ()
+    segments: Sequence[Any] = ()
 
-    @classmethod
-    def of(cls, items: Sequence[Mapping[str, Any]]) -> Self:
-        """Make columns of items as parsed from their file."""
-        stated = [item.get("segmentation") for item in items]
-        others = {at: each for at, each in enumerate(stated) if each and not _are_polygons(each)}
-        rings = [() if at in others else each or () for at, each in enumerate(stated)]
-        columns: list[Sequence[Any]] = [
-            tuple([item.get(member) for item in items]) for member in _MEMBERS
-        ]
-        columns[_BOXES] = _as_boxes(columns[_BOXES])
-        names = tuple([other_names(item, _KEPT) for item in items])
-        return cls._make([*columns, names, Outlines.of(rings), others])
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate one or more parts in order."""
-        if len(parts) == 1:
-            return parts[0]
-        columns: list[Sequence[Any]] = [
-            tuple(itertools.chain(*column)) for column in zip(*parts, strict=True)
-        ]
-        columns[_BOXES] = _as_boxes(columns[_BOXES])
-        starts = itertools.accumulate((len(part.ids) for part in parts), initial=0)
-        segments = {
-            start + at: segment
-            for start, part in zip(starts, parts, strict=False)
-            for at, segment in part.segments.items()
-        }
-        polygons = Outlines.joined([part.polygons for part in parts])
-        return cls._make([*columns[:-2], polygons, segments])
+    @property
+    def polygons(self) -> Outlines:
+        """The polygons of all annotations."""
+        coordinates, lengths = zip(*self.rings, strict=True) if self.rings else ((), ())
+        counts = array("i", [len(each) // 4 for each in lengths]).tobytes()
+        return Outlines(b"".join(coordinates), b"".join(lengths), counts)
 
 
-@fast_pickle
-class Block(NamedTuple):
-    """Object annotations and the keys of their images."""
-
-    keys: tuple[str, ...]
-    columns: Annotations
-
-
-def by_image(blocks: Sequence[Block]) -> dict[str, Annotations]:
-    """Group the blocks of a file by image, in file order."""
-    every = Annotations.joined([block.columns for block in blocks])
-    places = defaultdict[str, list[int]](list)
-    for at, key in enumerate(itertools.chain.from_iterable(block.keys for block in blocks)):
-        places[key].append(at)
-    outlines = every.polygons.divided([1] * len(every.ids))
-    found = {}
-    for key, own in places.items():
-        columns = [_taken(column, own) for column in every[:-2]]
-        polygons = Outlines.joined([outlines[at] for at in own])
-        segments = {new: every.segments[at] for new, at in enumerate(own) if at in every.segments}
-        found[key] = Annotations._make([*columns, polygons, segments])
-    return found
-
-
-def _taken(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
-    if isinstance(column, Boxes):
-        return Boxes(column.numbers[places].tobytes())
-    return tuple(map(column.__getitem__, places))
+def row_of(item: Mapping[str, Any]) -> Row:
+    """Make a row of an annotation as parsed from its file."""
+    segmentation = item.get("segmentation")
+    rings = _packed_rings(segmentation) if segmentation else _NO_RINGS
+    segment = segmentation if rings is None else None
+    others = other_names(item, _KEPT)
+    return (*map(item.get, _MEMBERS), others, rings or _NO_RINGS, segment)
 
 
 @fast_pickle
@@ -187,22 +145,15 @@ class Said(NamedTuple):
 
 
 NAME = "name"
-_NONE = Annotations((), (), (), (), (), (), (), Outlines(), {})
 
 
-def _as_boxes(stated: Sequence[Any]) -> Sequence[Any]:
-    """Convert boxes to a column if all are four finite numbers; else return them unchanged."""
-    with contextlib.suppress(TypeError):  # values without a length
-        if {*map(len, stated)} <= {4} and _are_numbers([*itertools.chain.from_iterable(stated)]):
-            return Boxes.of(stated)
-    return stated
-
-
-def _are_polygons(segmentation: Any) -> bool:
+def _packed_rings(segmentation: Any) -> tuple[bytes, bytes] | None:
+    """Pack polygons into their coordinates and ring lengths; None for other segmentations."""
     with contextlib.suppress(TypeError, OverflowError):
-        are_lists = type(segmentation) is list and {*map(type, segmentation)} == {list}
-        return are_lists and packed_ring(itertools.chain(*segmentation)) is not None
-    return False
+        if type(segmentation) is list and {*map(type, segmentation)} == {list}:
+            lengths = array("i", map(len, segmentation)).tobytes()
+            return packed_ring(itertools.chain(*segmentation)), lengths
+    return None
 
 
 def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
@@ -215,7 +166,7 @@ def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
 def elements_of(
     key: str,
     values: Sequence[Any],
-    annotations: Annotations | None,
+    rows: Sequence[Row],
     facts: Mapping[str, FileFacts],
     box_format: str = "xywh",
     *,
@@ -240,7 +191,7 @@ def elements_of(
         fault = malformed(f"belongs to image {image_id}, which {file} does not describe")
         named = [value for value in said if value.kind == NAME] or said
         sources = [f"{value.file}: {value.item}" for value in named]
-        sources += (f"{file}: annotation {each}" for each in (annotations or _NONE).ids)
+        sources += (f"{file}: annotation {row[0]}" for row in rows)
         yield from (Rejected.of(each, fault) for each in sources)
         return
     for value in said:
@@ -253,7 +204,7 @@ def elements_of(
             names = ", ".join(each.key for each in images[:_SHOWN])
             more = f", … ({len(images):,} images)" if images[_SHOWN:] else ""
             raise malformed(f"id {image_id} is given to {names}{more}")
-        features, notes = _features(image, annotations or _NONE, said, own, box_format)
+        features, notes = _features(image, rows, said, own, box_format)
         yield Record(
             key=image.key,
             features=features,
@@ -269,7 +220,7 @@ def elements_of(
 
 def _features(
     image: ImageItem,
-    annotations: Annotations,
+    rows: Sequence[Row],
     said: Sequence[Said],
     facts: FileFacts,
     box_format: str,
@@ -279,13 +230,13 @@ def _features(
         raise image.fault
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
     notes = Counter[str]()
-    gathering = _Gathering(image, annotations, facts, box_format)
+    gathering = _Gathering(image, rows, facts, box_format)
     match facts.shows:
         case "boxes":
             features[BOXES], notes = gathering.objects()
         case "label":
             features[CLASSES] = gathering.class_of_image()
-            notes = not_kept(itertools.chain.from_iterable(annotations.others))
+            notes = not_kept(gathering.left)
         case "segmentation":
             features[PANOPTIC], num_boxes = _map_of(said, facts)
             notes = not_kept(["bbox"] * num_boxes)
@@ -309,12 +260,12 @@ class _Gathering:
     """Collect the objects of an image, column by column."""
 
     def __init__(
-        self, image: ImageItem, stated: Annotations, facts: FileFacts, box_format: str
+        self, image: ImageItem, rows: Sequence[Row], facts: FileFacts, box_format: str
     ) -> None:
         self._image, self._facts, self._format = image, facts, box_format
-        self._stated = stated
+        self._stated = Columns(*zip(*rows, strict=True))
         self._size = stated_size(image.width, image.height)
-        self._left = [*itertools.chain.from_iterable(stated.others)]
+        self.left = [*itertools.chain.from_iterable(self._stated.others)]
         self._notes = Counter[str]()
 
     def objects(self) -> tuple[Objects, Counter[str]]:
@@ -327,8 +278,7 @@ class _Gathering:
             if not kept:
                 self._refuse_class()
             self._notes[NO_BOX] += len(boxes) - len(kept)
-            columns = [_taken(column, kept) for column in self._stated[:-2]]
-            self._stated = Annotations._make([*columns, Outlines(), {}])
+            self._stated = Columns._make([_taken(column, kept) for column in self._stated])
             boxes, masks, polygons = _taken(boxes, kept), _taken(masks, kept), polygons.taken(kept)
         has_rings = bool(polygons.coordinates)
         points = self._points()
@@ -347,7 +297,7 @@ class _Gathering:
             masks=tuple(masks) if has_rings or any(masks) else (),
             image_size=self._size,
         )
-        return objects, self._notes + not_kept(self._left) if self._left else self._notes
+        return objects, self._notes + not_kept(self.left) if self.left else self._notes
 
     def class_of_image(self) -> ClassLabel:
         """The class of a whole image, as in iNaturalist and camera trap datasets."""
@@ -356,7 +306,7 @@ class _Gathering:
             raise RecordError(
                 "no annotation", "no annotation states its class, as those of others do"
             )
-        if any(stated.boxes) or stated.polygons.coordinates or stated.segments:
+        if any(stated.boxes) or stated.polygons.coordinates or any(stated.segments):
             raise malformed("has a box, unlike the file's first annotation, which only has a class")
         classes = sorted({*self._labels()})
         if not classes:
@@ -375,9 +325,9 @@ class _Gathering:
 
     def _masks(self) -> Sequence[Mask | None]:
         masks: list[Mask | None] = [None] * len(self._stated.ids)
-        for at, segment in self._stated.segments.items():
+        for at, segment in enumerate(self._stated.segments):
             try:
-                masks[at] = _mask_of(segment)
+                masks[at] = _mask_of(segment) if segment else None
             except RecordError as error:
                 raise self._fault(at, error.detail) from None
         return masks
@@ -399,8 +349,10 @@ class _Gathering:
     def _boxes(self, masks: Sequence[Mask | None], polygons: Outlines) -> Sequence[Any]:
         """The stated boxes, else boxes around segments; None for items with neither."""
         stated = self._stated.boxes
-        if isinstance(stated, Boxes):
-            return stated
+        with contextlib.suppress(TypeError):  # values without a length
+            sides = [*itertools.chain.from_iterable(stated)]
+            if {*map(len, stated)} <= {4} and _are_numbers(sides):
+                return Boxes(packed_ring(sides))
         self._check(stated, _is_box, "bbox {} is not [x, y, width, height]")
         parts = zip(stated, polygons, masks, strict=True)
         return [box or self._box_around(rings, mask) for box, rings, mask in parts]
@@ -474,7 +426,7 @@ class _Gathering:
         number = sum(bool(stated and known.get(category)) for category, stated in pairs)
         names, *others = {*known.values()} or [()]
         if others or (number and 3 * len(names) != len(points[0])):
-            self._left += ["keypoint names"] * number
+            self.left += ["keypoint names"] * number
             return ()
         return names if number else ()
 
@@ -487,6 +439,10 @@ class _Gathering:
                 f"its class {self._facts.names.get(plain_id(category))!r} is stated without bbox "
                 "or segmentation, as that of a whole image",
             )
+
+
+def _taken(column: Sequence[Any], places: Sequence[int]) -> Sequence[Any]:
+    return tuple(map(column.__getitem__, places))
 
 
 def _mask_of(stated: Any) -> Mask:

@@ -5,6 +5,7 @@ for images.
 """
 
 import dataclasses
+import itertools
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,13 +37,12 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
 from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
     NAME,
-    Annotations,
-    Block,
     ImageItem,
+    Row,
     Said,
-    by_image,
     elements_of,
     other_names,
+    row_of,
 )
 from beam_pipeline.sources.annotations.item_files import Images
 from beam_pipeline.sources.annotations.shapes import as_object
@@ -55,8 +55,8 @@ from beam_pipeline.sources.rejects import malformed
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 1024
 # Annotations that wait for others of their image: the limit, and about the bytes of one.
-_ITEMS_AT_ONCE = 4096
-_ITEM_BYTES = 1024
+_ROWS_AT_ONCE = 4096
+_ROW_BYTES = 1024
 # Keys that sort before the keys of images.
 _FACTS, _FINISHED, _BLOCKS = "", "\0", "\0\0"
 # An annotation with any of these members is an object.
@@ -119,16 +119,17 @@ def join_bucket(
 ) -> Iterator[Element]:
     """Yield the elements of the images in one bucket."""
     facts: dict[str, FileFacts] = {}
-    objects: dict[str, Annotations] = {}
+    objects = defaultdict[str, list[Row]](list)
     for key, values in gathered(spill.all(group[1])):
         if key == _FACTS:
             facts = {value.file.relative: value for value in values}
         elif key == _BLOCKS:
-            objects = by_image([*values])
+            for image, rows in itertools.chain.from_iterable(values):
+                objects[image] += rows
         elif key == _FINISHED:
             yield from values
         else:
-            own = objects.pop(key, None)
+            own = objects.pop(key, [])
             yield from elements_of(key, [*values], own, facts, box_format, keeps_ids=keeps_ids)
     for key, own in objects.items():  # annotations of unknown images
         yield from elements_of(key, [], own, facts)
@@ -144,7 +145,7 @@ class _Reader:
         self._times = Counter[int]()  # by hash: millions of names would fill the memory
         self._num_images = self._num_annotations = 0
         self._rejects: list[Rejected] = []
-        self._items: dict[int | str, list[dict[str, Any]]] = {}
+        self._rows = defaultdict[str, list[Row]](list)
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
         """Yield (bucket, entry): image entries in their image's bucket, other elements in any."""
@@ -154,8 +155,8 @@ class _Reader:
                 if member == "annotations":
                     entry = self._annotation(self._num_annotations, value)
                     self._num_annotations += 1
-                    if not self._num_annotations % _ITEMS_AT_ONCE:
-                        yield from self._waiting_items()
+                    if not self._num_annotations % _ROWS_AT_ONCE:
+                        yield from self._waiting_rows()
                 elif member == "images":
                     entry = self._image(self._num_images, value)
                     self._num_images += 1
@@ -163,7 +164,7 @@ class _Reader:
                     self.facts.add_category(value)
                 if entry:
                     yield self._buckets.bucket(entry.key), entry
-            yield from self._waiting_items()
+            yield from self._waiting_rows()
             self._end()
         except RecordError as error:
             self.facts.is_damaged = True
@@ -249,22 +250,19 @@ class _Reader:
         else:
             if "id" not in annotation:
                 annotation["id"] = f"number {number}"
-            known = image_id if type(image_id) is int else str(plain_id(image_id))
-            self._items.setdefault(known, []).append(annotation)
+            self._rows[self._key(image_id)].append(row_of(annotation))
             return None
         return Entry(self._key(image_id), (2, number), Said(facts.shows, file, item, value))
 
-    def _waiting_items(self) -> Iterator[tuple[int, Entry]]:
+    def _waiting_rows(self) -> Iterator[tuple[int, Entry]]:
         """Yield the waiting object annotations, one block per bucket."""
-        waiting, self._items = self._items, {}
-        by_bucket = defaultdict[int, list[tuple[str, dict[str, Any]]]](list)
-        for image_id, items in waiting.items():
-            key = self._key(image_id)
-            by_bucket[self._buckets.bucket(key)] += ((key, item) for item in items)
-        for bucket, keyed in by_bucket.items():
-            keys, items = zip(*keyed, strict=True)
-            order, num_bytes = (self._num_annotations,), _ITEM_BYTES * len(keys)
-            yield bucket, Entry(_BLOCKS, order, Block(keys, Annotations.of(items)), num_bytes)
+        blocks = defaultdict[int, list[tuple[str, list[Row]]]](list)
+        for key, rows in self._rows.items():
+            blocks[self._buckets.bucket(key)].append((key, rows))
+        self._rows.clear()
+        for bucket, block in blocks.items():
+            num_bytes = _ROW_BYTES * sum(len(rows) for _, rows in block)
+            yield bucket, Entry(_BLOCKS, (self._num_annotations,), block, num_bytes)
 
 
 def _shown(annotation: Mapping[str, Any]) -> str:

@@ -1,8 +1,12 @@
 """COCO beyond the cases: splits of names, blocks of annotations, and bounds."""
 
+import json
+
 import pytest
+from cases.reading import records_of
 
 from beam_pipeline.records import Rejected
+from beam_pipeline.sources.annotations.coco import read_coco
 from beam_pipeline.sources.annotations.coco.coco_files import (
     BOXES,
     CLASSES,
@@ -10,11 +14,9 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     FileFacts,
 )
 from beam_pipeline.sources.annotations.coco.coco_records import (
-    Annotations,
-    Block,
     ImageItem,
-    by_image,
     elements_of,
+    row_of,
 )
 from beam_pipeline.sources.annotations.item_files import split_of_file
 
@@ -40,40 +42,35 @@ PICTURE = ImageItem("a/1.jpg", "/in/a/1.jpg", None, None, 1, None, (), (), None)
 HUGE = int("1" * 400)
 RUNS = {"size": [2, 2], "counts": [1, 3]}
 ONES = [
-    CAT | {"id": number, "segmentation": segmentation}
-    for number, segmentation in enumerate([None, [[0, 0, 9, 0, 9, 9]], RUNS, [[1] * 8, [2] * 6]])
-]
-
-
-@pytest.mark.parametrize("bbox", [[1, 2, 3, 4], "none", None], ids=["boxes", "a text", "no box"])
-@pytest.mark.parametrize(
-    "blocks",
-    [
-        pytest.param([{"a": [0, 1], "b": [2, 3]}], id="one"),
-        pytest.param([{"a": [0]}, {"a": [1], "b": [2]}, {"b": [3]}], id="in order"),
-        pytest.param([{"b": [2], "a": [0]}, {"a": [1], "b": [3]}], id="scattered"),
-    ],
-)
-def test_annotations_of_an_image_meet(blocks, bbox):
-    items = [*ONES[:3], ONES[3] | {"bbox": bbox}]
-
-    found = by_image(
-        [
-            Block(
-                tuple(key for key, numbers in block.items() for _ in numbers),
-                Annotations.of([items[at] for numbers in block.values() for at in numbers]),
-            )
-            for block in blocks
-        ]
+    CAT | {"id": number, "area": number, "segmentation": segmentation}
+    for number, segmentation in enumerate(
+        [[[1] * 6], [[0, 0, 9, 0, 9, 9]], RUNS, [[1] * 8, [2] * 6]]
     )
+]
+RINGS = [1, 1, 0, 2]  # of each
 
-    expected = {"a": Annotations.of(items[:2]), "b": Annotations.of(items[2:])}
-    assert found.keys() == expected.keys()
-    for key, one in expected.items():
-        assert found[key].polygons == one.polygons
-        assert found[key]._replace(boxes=[*map(tuple, found[key].boxes[:1])]) == one._replace(
-            boxes=[*map(tuple, one.boxes[:1])]
-        )
+
+@pytest.mark.parametrize("images", [[0, 0, 1, 1], [0, 1, 0, 1], [1, 0, 1, 0]])
+@pytest.mark.parametrize("at_once", [1, 2, 3, 4])
+def test_annotations_of_an_image_meet_in_the_order_of_their_file(
+    make_tree, monkeypatch, images, at_once
+):
+    monkeypatch.setattr(read_coco, "_ROWS_AT_ONCE", at_once)
+    pictures = [{"id": number, "file_name": f"{number}.jpg"} for number in (0, 1)]
+    pairs = zip(ONES, images, strict=True)
+    document = {
+        "images": [{**each, "width": 9, "height": 9} for each in pictures],
+        "annotations": [one | {"image_id": image} for one, image in pairs],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    root = make_tree({"a.json": json.dumps(document), "0.jpg": "", "1.jpg": ""})
+    found = {record.key: record.features["boxes"] for record in records_of(root)}
+    for number in (0, 1):
+        own = [at for at, image in enumerate(images) if image == number]
+        boxes = found[f"{number}.jpg"]
+        assert list(boxes.attributes["area"]) == [float(at) for at in own]
+        assert [len(rings) for rings in boxes.polygons] == [RINGS[at] for at in own]
+        assert [bool(mask) for mask in boxes.masks] == [at == 2 for at in own]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +88,7 @@ def test_what_an_image_cannot_have(monkeypatch, number, items, detail):
     file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
     shows = BOXES if not items or "bbox" in items[0] else CLASSES
     facts = {"a.json": FileFacts(file=file, shows=shows, names={1: "cat"})}
-    found = elements_of("a.json\0" + "1", [PICTURE] * number, Annotations.of(items), facts)
+    found = elements_of("a.json\0" + "1", [PICTURE] * number, [*map(row_of, items)], facts)
     rejects = [element for element in found if isinstance(element, Rejected)]
     assert len(rejects) == number
     assert all(detail in reject.detail for reject in rejects)
