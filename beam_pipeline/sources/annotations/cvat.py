@@ -16,9 +16,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.records import DeclaredClasses
 from beam_pipeline.sources.annotations.item_files import (
-    AnnotationFile,
     Item,
-    ItemFiles,
+    ItemFormat,
     label_of,
     layout_of,
 )
@@ -39,45 +38,38 @@ from beam_pipeline.sources.rejects import malformed
 _OWNERS = ("box", "polygon", "mask")  # shapes that get the points of their group
 
 
-class CvatFiles(ItemFiles):
-    """XML with an <image> per image, which contains its shapes and tags."""
+def _images(path: str) -> Iterator[tuple[str, Any] | DeclaredClasses]:
+    place, points = 0, tuple[str, ...]()
+    with storage.decompressed(path) as handle:
+        try:
+            for _, element in iterparse(handle, events=("end",)):
+                if element.tag == "labels":
+                    names, of_points = _names(element)
+                    if names:
+                        points = tuple(dict.fromkeys(of_points))  # skeletons may share names
+                        yield DeclaredClasses(feature="boxes", names=dict(enumerate(names)))
+                elif element.tag == "track":
+                    raise malformed("tracks of a video; export it as CVAT for images 1.1")
+                elif element.tag == "image":
+                    place += 1
+                    yield f"image {place}", (element, points)
+                    element.clear()
+        except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
+            raise malformed(f"not usable as XML: {error}") from error
 
-    suffix = "xml"
-    sign = re.compile(rb"<annotations[\s>]")
-    gives_points = True
 
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
-        place, points = 0, tuple[str, ...]()
-        with storage.decompressed(file.path) as handle:
-            try:
-                for _, element in iterparse(handle, events=("end",)):
-                    if element.tag == "labels":
-                        names, of_points = _names(element)
-                        if names:
-                            points = tuple(dict.fromkeys(of_points))  # skeletons may share names
-                            yield DeclaredClasses(feature="boxes", names=dict(enumerate(names)))
-                    elif element.tag == "track":
-                        raise malformed("tracks of a video; export it as CVAT for images 1.1")
-                    elif element.tag == "image":
-                        place += 1
-                        yield f"image {place}", (element, points)
-                        element.clear()
-            except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-                raise malformed(f"not usable as XML: {error}") from error
-
-    def item(self, stated: Any) -> Item:
-        image, point_names = stated
-        shapes = self.shapes()
-        shapes.point_names = point_names
-        shapes.size = stated_size(image.get("width"), image.get("height"))
-        owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
-        for shape in image:
-            group = shape.get("group_id")
-            shapes.left += _add(shapes, shape, group if group in owning else None)
-        features, notes = shapes.parsed()
-        if tags := [tag.get("label") or "" for tag in image.findall("tag")]:
-            features["label"] = label_of(tags)
-        return Item(image.get("name") or "", features, notes)
+def _item(stated: Any, shapes: Shapes) -> Item:
+    image, point_names = stated
+    shapes.point_names = point_names
+    shapes.size = stated_size(image.get("width"), image.get("height"))
+    owning = {shape.get("group_id") for shape in image if shape.tag in _OWNERS}
+    for shape in image:
+        group = shape.get("group_id")
+        shapes.left += _add(shapes, shape, group if group in owning else None)
+    features, notes = shapes.parsed()
+    if tags := [tag.get("label") or "" for tag in image.findall("tag")]:
+        features["label"] = label_of(tags)
+    return Item(image.get("name") or "", features, notes)
 
 
 def _names(labels: Element) -> tuple[list[str], list[str]]:
@@ -150,4 +142,5 @@ def _add_mask(shapes: Shapes, label: str, shape: Element, more: Attributes) -> N
     shapes.mask(label, mask_of(pixels, top, left, size), sized(left, top, width, height), more)
 
 
-LAYOUT = layout_of("cvat", "CVAT's .xml of all images next to them", CvatFiles())
+_CVAT = ItemFormat(suffix="xml", sign=re.compile(rb"<annotations[\s>]"), item=_item, stated=_images)
+LAYOUT = layout_of("cvat", "CVAT's .xml of all images next to them", _CVAT, takes_points=True)

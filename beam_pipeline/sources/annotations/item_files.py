@@ -1,15 +1,14 @@
 """Annotation files whose items describe one image each, by its name.
 
-A format (`ItemFiles`) states how its files begin and parses an item; this module finds files,
+A format (`ItemFormat`) states how its files begin and parses an item; this module finds files,
 splits and images, and makes the records.
 """
 
-import abc
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import apache_beam as beam
 
@@ -168,48 +167,34 @@ def label_of(names: Sequence[str]) -> ClassLabel | ClassLabels:
     return ClassLabel(classes[0]) if len(classes) == 1 else ClassLabels(classes)
 
 
-@dataclasses.dataclass(frozen=True)
-class ItemFiles(abc.ABC):
+def listed(path: str, noun: str = "image", member: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the items of a list in one member of a JSON file, or of a file that is a list."""
+    return ((f"{noun} {number}", each) for number, each in enumerate(items(path, member), start=1))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFormat:
     """Annotation files of one format.
 
     Attributes:
         suffix: Suffix of the files, in lower case.
         sign: Matches their first bytes.
+        item: Parse a stated item, with an empty collection for its shapes; raise RecordError if it
+            is invalid.
+        stated: Yield (place, item) from the file at a path, such as ("task 3", …); classes come
+            first. Raise RecordError if the file cannot be read.
         places: Folders that may contain images; "{split}" is the file's split.
         depth: Maximum number of folders above a file.
         name: Required file name; "" for any.
-        list_name: The member of a JSON file with the list of items; "" if the file is a list.
-        noun: Noun for an item in messages.
-        gives_points: Whether `points` has an effect.
-        points: Meaning of ungrouped points: "objects" or "landmarks".
     """
 
-    suffix: ClassVar[str]
-    sign: ClassVar[re.Pattern[bytes] | JsonSign]
-    places: ClassVar[tuple[str, ...]] = ("images", "data")
-    depth: ClassVar[int] = 1
-    name: ClassVar[str] = ""
-    list_name: ClassVar[str] = ""
-    noun: ClassVar[str] = "image"
-    gives_points: ClassVar[bool] = False
-
-    points: str = OBJECTS
-
-    def shapes(self) -> Shapes:
-        """Create an empty collection for the shapes of one image."""
-        return Shapes(points=self.points)
-
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any] | DeclaredClasses]:
-        """Yield (place, item) from a file, such as ("task 3", …); classes come first.
-
-        Raises RecordError if the file cannot be read.
-        """
-        for number, each in enumerate(items(file.path, self.list_name), start=1):
-            yield f"{self.noun} {number}", each
-
-    @abc.abstractmethod
-    def item(self, stated: Any) -> Item:
-        """Parse an item; raise RecordError if it is invalid."""
+    suffix: str
+    sign: re.Pattern[bytes] | JsonSign
+    item: Callable[[Any, Shapes], Item]
+    stated: Callable[[str], Iterator[tuple[str, Any] | DeclaredClasses]] = listed
+    places: tuple[str, ...] = ("images", "data")
+    depth: int = 1
+    name: str = ""
 
     def may_be_one(self, path: str) -> bool:
         """Whether a file's name fits the format."""
@@ -223,33 +208,36 @@ class ReadItems(beam.PTransform):
     """Images named in annotation files, with their annotations.
 
     Yields a Record for every item, DeclaredClasses, and a bad Rejected for every invalid item or
-    file. Each format has its own suffix.
+    file. Each format has its own suffix; `points` is the meaning of ungrouped points.
     """
 
     files: Sequence[AnnotationFile]
-    formats: tuple[ItemFiles, ...]
+    formats: tuple[ItemFormat, ...]
+    points: str = OBJECTS
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         return (
             pipeline
             | "Files" >> Share(self.files)  # AnnotationFile
-            | "ReadItems" >> beam.FlatMap(read_items, self.formats)  # Element
+            | "ReadItems" >> beam.FlatMap(read_items, self.formats, self.points)  # Element
         )
 
 
-def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[Element]:
+def read_items(
+    file: AnnotationFile, formats: Sequence[ItemFormat], points: str = OBJECTS
+) -> Iterator[Element]:
     """Yield the elements of one file."""
     ending = suffix(uncompressed(file.relative))
     format = next((each for each in formats if each.suffix == ending), formats[0])
     images, seen = Images(file), set[int]()
     try:
-        for each in format.stated(file):
+        for each in format.stated(file.path):
             if isinstance(each, DeclaredClasses):
                 yield each
                 continue
             source = f"{file.relative}: {each[0]}"
             try:
-                item = format.item(each[1])
+                item = format.item(each[1], Shapes(points=points))
                 key, path = images.locate(item.name)
                 if hash(key) in seen:
                     raise RecordError("two annotations", f"{key} has been described before")
@@ -270,7 +258,7 @@ def read_items(file: AnnotationFile, formats: Sequence[ItemFiles]) -> Iterator[E
     yield Consumed(paths=(file.path,))
 
 
-def annotation_files(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool) -> list[str]:
+def annotation_files(tree: Tree, formats: Sequence[ItemFormat], *, is_named: bool) -> list[str]:
     """Sorted files of the formats near the root of a tree, by their first bytes."""
     if tree.is_folder:
         paths = sorted({path for each in formats for path in tree.files_with(each.suffix)})
@@ -286,7 +274,7 @@ def annotation_files(tree: Tree, formats: Sequence[ItemFiles], *, is_named: bool
     return files or [path for path, _ in likely if is_named]
 
 
-def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
+def layout_of(name: str, sign: str, *formats: ItemFormat, takes_points: bool = False) -> Layout:
     """Make the layout of files in these formats."""
 
     def claim(tree: Tree, config: BuildConfig) -> Claim | None:
@@ -306,10 +294,7 @@ def layout_of(name: str, sign: str, *formats: ItemFiles) -> Layout:
             AnnotationFile.of(*each, config, places=formats[0].places)
             for each in below_base(claim.path, claim.reads)
         ]
-        return ReadItems(
-            files, tuple(dataclasses.replace(each, points=config.points) for each in formats)
-        )
+        return ReadItems(files, formats, config.points)
 
-    gives_points = any(each.gives_points for each in formats)
-    takes = ("image_root", *(("points",) if gives_points else ()))
+    takes = ("image_root", *(("points",) if takes_points else ()))
     return Layout(name=name, sign=sign, claim=claim, read=read, takes=takes)

@@ -8,13 +8,14 @@ https://github.com/microsoft/VoTT, src/models/applicationState.ts (IAsset, IRegi
 src/providers/export/vottJson.ts.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from beam_pipeline.sources.annotations.coco.coco_files import SENTENCES
-from beam_pipeline.sources.annotations.item_files import AnnotationFile, Item, ItemFiles, layout_of
+from beam_pipeline.sources.annotations.item_files import Item, ItemFormat, layout_of, listed
 from beam_pipeline.sources.annotations.shapes import (
     Attribute,
     Shapes,
@@ -30,36 +31,25 @@ from beam_pipeline.sources.paths import joined
 from beam_pipeline.sources.rejects import malformed, not_kept
 
 
-class Bdd100kFiles(ItemFiles):
-    """A list of frames, each with its labels."""
-
-    suffix = "json"
-    sign = JsonSign("[{attributes{timeofday", "[{labels[{(box2d|poly2d)")
-    places = ("images/100k", "images", "data")
-    noun = "frame"
-
-    def item(self, stated: Any) -> Item:
-        frame = as_object(stated)
-        frame |= {"labels": frame.get("labels") or []}
-        name, labels = members(frame, name=str, labels=list)
-        shapes = self.shapes()
-        shapes.left += ["image attributes"] * isinstance(frame.get("attributes"), dict)
-        for label in map(as_object, labels):
-            category, box, outlines = (label.get(each) for each in ("category", "box2d", "poly2d"))
-            more: dict[str, Attribute] = {
-                name: int(value) if isinstance(value, bool) else str(value)
-                for name, value in as_object(label.get("attributes")).items()
-            }
-            if isinstance(box, dict):
-                shapes.box(
-                    category or "", [box.get(side) for side in ("x1", "y1", "x2", "y2")], more
-                )
-            elif isinstance(outlines, list) and outlines and all(map(_is_polygon, outlines)):
-                rings = [corners_of(outline.get("vertices")) for outline in outlines]
-                shapes.polygon(category or "", rings, more)
-            else:
-                shapes.left.append("lane or curve" if outlines else "label without box")
-        return Item(name, *shapes.parsed())
+def _frame(stated: Any, shapes: Shapes) -> Item:
+    frame = as_object(stated)
+    frame |= {"labels": frame.get("labels") or []}
+    name, labels = members(frame, name=str, labels=list)
+    shapes.left += ["image attributes"] * isinstance(frame.get("attributes"), dict)
+    for label in map(as_object, labels):
+        category, box, outlines = (label.get(each) for each in ("category", "box2d", "poly2d"))
+        more: dict[str, Attribute] = {
+            name: int(value) if isinstance(value, bool) else str(value)
+            for name, value in as_object(label.get("attributes")).items()
+        }
+        if isinstance(box, dict):
+            shapes.box(category or "", [box.get(side) for side in ("x1", "y1", "x2", "y2")], more)
+        elif isinstance(outlines, list) and outlines and all(map(_is_polygon, outlines)):
+            rings = [corners_of(outline.get("vertices")) for outline in outlines]
+            shapes.polygon(category or "", rings, more)
+        else:
+            shapes.left.append("lane or curve" if outlines else "label without box")
+    return Item(name, *shapes.parsed())
 
 
 def _is_polygon(outline: Any) -> bool:
@@ -68,105 +58,90 @@ def _is_polygon(outline: Any) -> bool:
     return bool(stated.get("closed")) and "C" not in str(stated.get("types"))
 
 
-BDD100K = layout_of("bdd100k", "BDD100K's .json next to images/", Bdd100kFiles())
+# A list of frames, each with its labels.
+_BDD100K = ItemFormat(
+    suffix="json",
+    sign=JsonSign("[{attributes{timeofday", "[{labels[{(box2d|poly2d)"),
+    item=_frame,
+    stated=functools.partial(listed, noun="frame"),
+    places=("images/100k", "images", "data"),
+)
+BDD100K = layout_of("bdd100k", "BDD100K's .json next to images/", _BDD100K)
 
 
-class CreateMlFiles(ItemFiles):
-    """A list of images, each with its boxes."""
-
-    suffix = "json"
-    sign = JsonSign("[{annotations?[{coordinates{")
-
-    def item(self, stated: Any) -> Item:
-        image = as_object(stated)
-        others = {"image": image.get("imagefilename"), "annotations": image.get("annotation")}
-        name, annotations = members({**others, **image}, image=str, annotations=list)
-        shapes = self.shapes()
-        for annotation in map(as_object, annotations):
-            box = as_object(annotation.get("coordinates"))
-            x, y, width, height = numbers_at(box, "x", "y", "width", "height")
-            corners = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-            shapes.box(annotation.get("label") or "", corners)
-        return Item(name, *shapes.parsed())
+def createml_item(stated: Any, shapes: Shapes) -> Item:
+    image = as_object(stated)
+    others = {"image": image.get("imagefilename"), "annotations": image.get("annotation")}
+    name, annotations = members({**others, **image}, image=str, annotations=list)
+    for annotation in map(as_object, annotations):
+        box = as_object(annotation.get("coordinates"))
+        x, y, width, height = numbers_at(box, "x", "y", "width", "height")
+        corners = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+        shapes.box(annotation.get("label") or "", corners)
+    return Item(name, *shapes.parsed())
 
 
-CREATEML = layout_of("createml", "a .json of Create ML next to the images", CreateMlFiles())
+_SIGN = JsonSign("[{annotations?[{coordinates{")
+_CREATEML = ItemFormat(suffix="json", sign=_SIGN, item=createml_item)
+CREATEML = layout_of("createml", "a .json of Create ML next to the images", _CREATEML)
 
 
-class KarpathyFiles(ItemFiles):
-    """An object with a list of images and their sentences."""
-
-    suffix = "json"
-    sign = SENTENCES
-    places = ("images", "Images", "Flicker8k_Dataset", "flickr30k-images", "data")
-    list_name = "images"
-
-    def item(self, stated: Any) -> Item:
-        image = stated if isinstance(stated, dict) else {}
-        home, name, split = image.get("filepath", ""), image.get("filename"), image.get("split")
-        sentences = image.get("sentences")
-        has_names = isinstance(name, str) and isinstance(home, str) and isinstance(split, str)
-        if not (has_names and name and split and isinstance(sentences, list)):
-            raise malformed(f"needs a filename, a split and sentences, has {stated!r:.80}")
-        captions = [
-            sentence.get("raw") if isinstance(sentence, dict) else None for sentence in sentences
-        ]
-        texts = tuple(
-            caption for caption in captions if isinstance(caption, str) and caption.strip()
-        )
-        left = ["sentence without text"] * (len(captions) - len(texts))
-        return Item(joined(home, name), {"captions": texts}, not_kept(left), split=split)
+def _sentences(stated: Any, shapes: Shapes) -> Item:
+    image = stated if isinstance(stated, dict) else {}
+    home, name, split = image.get("filepath", ""), image.get("filename"), image.get("split")
+    sentences = image.get("sentences")
+    has_names = isinstance(name, str) and isinstance(home, str) and isinstance(split, str)
+    if not (has_names and name and split and isinstance(sentences, list)):
+        raise malformed(f"needs a filename, a split and sentences, has {stated!r:.80}")
+    captions = [
+        sentence.get("raw") if isinstance(sentence, dict) else None for sentence in sentences
+    ]
+    texts = tuple(caption for caption in captions if isinstance(caption, str) and caption.strip())
+    left = ["sentence without text"] * (len(captions) - len(texts))
+    return Item(joined(home, name), {"captions": texts}, not_kept(left), split=split)
 
 
-_SIGN = "Karpathy's .json of captions and splits next to the images"
-KARPATHY = layout_of("karpathy", _SIGN, KarpathyFiles())
+_KARPATHY = ItemFormat(
+    suffix="json",
+    sign=SENTENCES,
+    item=_sentences,
+    stated=functools.partial(listed, member="images"),
+    places=("images", "Images", "Flicker8k_Dataset", "flickr30k-images", "data"),
+)
+_OF_SENTENCES = "Karpathy's .json of captions and splits next to the images"
+KARPATHY = layout_of("karpathy", _OF_SENTENCES, _KARPATHY)
 
 
 # Usual names of the class if regions have several attributes.
 _CLASS_ATTRIBUTES = ("class", "label", "name", "type", "category")
 
 
-class ViaFiles(ItemFiles):
-    """A JSON object with a member per image, or a project that contains one."""
-
-    suffix = "json"
-    sign: ClassVar[re.Pattern[bytes] | JsonSign] = JsonSign(
-        "{(_via_settings|_via_img_metadata)",
-        "{*{regions[{shape_attributes",
-        "{*{regions{*{shape_attributes",  # VIA 1
-    )
-    gives_points = True
-
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        for member, name, image in walk(file.path, into=("_via_img_metadata",)):
-            if name and (member or not name.startswith("_via")):
-                yield f"image {name[:80]}", image
-
-    def item(self, stated: Any) -> Item:
-        regions = as_object(stated).get("regions")
-        if isinstance(regions, dict):  # VIA 1
-            stated = {**stated, "regions": [*regions.values()]}
-        name, regions = members(stated, filename=str, regions=list)
-        shapes = self.shapes()
-        for region in regions:
-            _add_region(shapes, *members(region, shape_attributes=dict, region_attributes=dict))
-        return Item(name, *shapes.parsed())
+def _images_of_via(path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the members of an object with a member per image, or of a project with one."""
+    for member, name, image in walk(path, into=("_via_img_metadata",)):
+        if name and (member or not name.startswith("_via")):
+            yield f"image {name[:80]}", image
 
 
-class ViaCsv(ViaFiles):
-    """CSV: a row per region, grouped by image."""
+def _rows_of_via(path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the images of a CSV with a row per region, grouped by image."""
+    for name, rows in itertools.groupby(csv_rows(path), _file_of_row):
+        regions = [
+            {**row, "shape_attributes": row.get("region_shape_attributes")}
+            for row in rows
+            if row.get("region_shape_attributes") != {}
+        ]
+        yield f"image {str(name)[:80]}", {"filename": name, "regions": regions}
 
-    suffix = "csv"
-    sign = re.compile(rb"\A[^\n]*\bregion_shape_attributes\b")
 
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        for name, rows in itertools.groupby(csv_rows(file.path), _file_of_row):
-            regions = [
-                {**row, "shape_attributes": row.get("region_shape_attributes")}
-                for row in rows
-                if row.get("region_shape_attributes") != {}
-            ]
-            yield f"image {str(name)[:80]}", {"filename": name, "regions": regions}
+def _via_item(stated: Any, shapes: Shapes) -> Item:
+    regions = as_object(stated).get("regions")
+    if isinstance(regions, dict):  # VIA 1
+        stated = {**stated, "regions": [*regions.values()]}
+    name, regions = members(stated, filename=str, regions=list)
+    for region in regions:
+        _add_region(shapes, *members(region, shape_attributes=dict, region_attributes=dict))
+    return Item(name, *shapes.parsed())
 
 
 def _file_of_row(row: Mapping[str, Any]) -> Any:
@@ -206,46 +181,56 @@ def _class_of_region(said: Mapping[str, Any]) -> str | None:
     return value
 
 
-VIA = layout_of("via", "VIA's .json or .csv next to the images", ViaFiles(), ViaCsv())
+_VIA = ItemFormat(
+    suffix="json",
+    sign=JsonSign(
+        "{(_via_settings|_via_img_metadata)",
+        "{*{regions[{shape_attributes",
+        "{*{regions{*{shape_attributes",  # VIA 1
+    ),
+    item=_via_item,
+    stated=_images_of_via,
+)
+_VIA_CSV = ItemFormat(
+    suffix="csv",
+    sign=re.compile(rb"\A[^\n]*\bregion_shape_attributes\b"),
+    item=_via_item,
+    stated=_rows_of_via,
+)
+_OF_VIA = "VIA's .json or .csv next to the images"
+VIA = layout_of("via", _OF_VIA, _VIA, _VIA_CSV, takes_points=True)
 
 
-class VottFiles(ItemFiles):
-    """A JSON object of assets, each with its regions."""
-
-    suffix = "json"
-    sign = JsonSign("{assets{*{asset{")
-
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        assets = (
-            each for member, _, each in walk(file.path, into=("assets",)) if member == "assets"
-        )
-        for place, asset in enumerate(assets, start=1):
-            yield f"asset {place}", asset
-
-    def item(self, stated: Any) -> Item:
-        asset, regions = members(stated, asset=dict, regions=list)
-        (name,) = members(asset, name=str)
-        size = as_object(asset.get("size"))
-        shapes = self.shapes()
-        shapes.size = stated_size(size.get("width"), size.get("height"))
-        for region in map(as_object, regions):
-            kind, tags = str(region.get("type")).lower(), region.get("tags")
-            if not isinstance(tags, list) or not tags:
-                shapes.left.append("region without tag")
-                continue
-            if kind not in ("rectangle", "square", "polygon"):
-                shapes.left.append(kind)
-                continue
-            shapes.left += ["second tag"] * (len(tags) - 1)
-            label = tags[0] or ""
-            if kind == "polygon" and isinstance(region.get("points"), list):
-                corners = map(as_object, region["points"])
-                shapes.polygon(label, [[corner.get(axis) for corner in corners for axis in "xy"]])
-            else:
-                box = as_object(region.get("boundingBox"))
-                sides = numbers_at(box, "left", "top", "width", "height")
-                shapes.box(label, sized(*sides))
-        return Item(name, *shapes.parsed())
+def _assets(path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the members of an object of assets."""
+    assets = (each for member, _, each in walk(path, into=("assets",)) if member == "assets")
+    return ((f"asset {place}", asset) for place, asset in enumerate(assets, start=1))
 
 
-VOTT = layout_of("vott", "VoTT's -export.json next to the images", VottFiles())
+def vott_item(stated: Any, shapes: Shapes) -> Item:
+    asset, regions = members(stated, asset=dict, regions=list)
+    (name,) = members(asset, name=str)
+    size = as_object(asset.get("size"))
+    shapes.size = stated_size(size.get("width"), size.get("height"))
+    for region in map(as_object, regions):
+        kind, tags = str(region.get("type")).lower(), region.get("tags")
+        if not isinstance(tags, list) or not tags:
+            shapes.left.append("region without tag")
+            continue
+        if kind not in ("rectangle", "square", "polygon"):
+            shapes.left.append(kind)
+            continue
+        shapes.left += ["second tag"] * (len(tags) - 1)
+        label = tags[0] or ""
+        if kind == "polygon" and isinstance(region.get("points"), list):
+            corners = map(as_object, region["points"])
+            shapes.polygon(label, [[corner.get(axis) for corner in corners for axis in "xy"]])
+        else:
+            box = as_object(region.get("boundingBox"))
+            sides = numbers_at(box, "left", "top", "width", "height")
+            shapes.box(label, sized(*sides))
+    return Item(name, *shapes.parsed())
+
+
+_VOTT = ItemFormat(suffix="json", sign=JsonSign("{assets{*{asset{"), item=vott_item, stated=_assets)
+VOTT = layout_of("vott", "VoTT's -export.json next to the images", _VOTT)

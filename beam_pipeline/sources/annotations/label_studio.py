@@ -4,17 +4,18 @@ Source of the format: https://labelstud.io/guide/export. Coordinates are percent
 image; rotations are clockwise about the upper left corner.
 """
 
+import functools
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from beam_pipeline.sources.annotations.item_files import (
-    AnnotationFile,
     Item,
-    ItemFiles,
+    ItemFormat,
     label_of,
     layout_of,
+    listed,
 )
 from beam_pipeline.sources.annotations.shapes import (
     Shapes,
@@ -30,51 +31,31 @@ from beam_pipeline.sources.paths import has_image_suffix
 from beam_pipeline.sources.rejects import malformed
 
 _LABELS = re.compile(r"(\w*)labels")
-_PLACES = ("data/upload/", "data/local-files/", "media/upload/", "upload/")
+_UPLOADS = ("data/upload/", "data/local-files/", "media/upload/", "upload/")
 _ABOVE = re.compile(r"(\.{0,2}/)*")  # the start of paths to the server's files
 
 
-class LabelStudioFiles(ItemFiles):
-    """JSON: a list of tasks; JSON-MIN: a list of objects with the values of each image."""
-
-    suffix = "json"
-    sign: ClassVar[re.Pattern[bytes] | JsonSign] = JsonSign(
-        "[{(completed_by|annotation_id)",
-        "[{*[{(completed_by|rectanglelabels|polygonlabels)",
-        "[{*[{result[",
-    )
-    places = ("images", "upload", "data")
-    noun = "task"
-    gives_points = True
-
-    def item(self, stated: Any) -> Item:
-        shapes, choices, task = self.shapes(), list[str](), as_object(stated)
-        is_whole = isinstance(task.get("data"), dict)
-        for result in _results(task, shapes.left) if is_whole else _of_min(task):
-            if result.get("type") == "relation":
-                shapes.left.append("relation")
-                continue
-            (value,) = members(result, value=dict)
-            if isinstance(value.get("choices"), list):
-                choices += ("" if each is None else str(each) for each in value["choices"])
-            else:
-                shapes.left += _add(shapes, value, result)
-        features, notes = shapes.parsed()
-        if choices:
-            features = {"label": label_of(choices), **(features if len(shapes) else {})}
-        return Item(_image(task["data"] if is_whole else task), features, notes)
+def parse_task(stated: Any, shapes: Shapes) -> Item:
+    choices, task = list[str](), as_object(stated)
+    is_whole = isinstance(task.get("data"), dict)
+    for result in _results(task, shapes.left) if is_whole else _of_min(task):
+        if result.get("type") == "relation":
+            shapes.left.append("relation")
+            continue
+        (value,) = members(result, value=dict)
+        if isinstance(value.get("choices"), list):
+            choices += ("" if each is None else str(each) for each in value["choices"])
+        else:
+            shapes.left += _add(shapes, value, result)
+    features, notes = shapes.parsed()
+    if choices:
+        features = {"label": label_of(choices), **(features if len(shapes) else {})}
+    return Item(_image(task["data"] if is_whole else task), features, notes)
 
 
-class LabelStudioCsv(LabelStudioFiles):
-    """CSV with the members of JSON-MIN as columns."""
-
-    suffix = "csv"
-    sign = re.compile(
-        rb"\A[^\n]*\bannotation_id\b[^\n]*\blead_time\b[^\0]*\.(jpe?g|png|bmp|webp|gif)\b", re.I
-    )
-
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        return ((f"row {place}", row) for place, row in enumerate(csv_rows(file.path), start=1))
+def _rows(path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a CSV with the members of JSON-MIN as columns."""
+    return ((f"row {place}", row) for place, row in enumerate(csv_rows(path), start=1))
 
 
 def _results(task: Mapping[str, Any], left: list[str]) -> Iterator[dict[str, Any]]:
@@ -145,11 +126,33 @@ def _image(said: Mapping[str, Any]) -> str:
         path = urllib.parse.unquote(inner if "?" in text or parts.scheme else text)
         path = _ABOVE.sub("", path, count=1)
         if has_image_suffix(path):
-            return next((path[len(at) :] for at in _PLACES if path.startswith(at)), path)
+            return next((path[len(at) :] for at in _UPLOADS if path.startswith(at)), path)
     raise malformed(
         "a task without an image; tasks of texts and audio are read as a table: export them as CSV"
     )
 
 
+_PLACES = ("images", "upload", "data")
+# A list of tasks; in JSON-MIN, a list of objects with the values of each image.
+_JSON = ItemFormat(
+    suffix="json",
+    sign=JsonSign(
+        "[{(completed_by|annotation_id)",
+        "[{*[{(completed_by|rectanglelabels|polygonlabels)",
+        "[{*[{result[",
+    ),
+    item=parse_task,
+    stated=functools.partial(listed, noun="task"),
+    places=_PLACES,
+)
+_CSV = ItemFormat(
+    suffix="csv",
+    sign=re.compile(
+        rb"\A[^\n]*\bannotation_id\b[^\n]*\blead_time\b[^\0]*\.(jpe?g|png|bmp|webp|gif)\b", re.I
+    ),
+    item=parse_task,
+    stated=_rows,
+    places=_PLACES,
+)
 _SIGN = "Label Studio's JSON or JSON-MIN next to its images"
-LAYOUT = layout_of("labelstudio", _SIGN, LabelStudioFiles(), LabelStudioCsv())
+LAYOUT = layout_of("labelstudio", _SIGN, _JSON, _CSV, takes_points=True)

@@ -27,9 +27,8 @@ from beam_pipeline.errors import naming
 from beam_pipeline.files import storage
 from beam_pipeline.sources.annotations.item_files import (
     MAX_TEXT_BYTES,
-    AnnotationFile,
     Item,
-    ItemFiles,
+    ItemFormat,
     layout_of,
 )
 from beam_pipeline.sources.annotations.pairing import Pairing
@@ -146,72 +145,72 @@ _MOT_CLASSES = (
 )
 
 
-class MotFiles(ItemFiles):
-    """gt/gt.txt, and the frames in img1/."""
-
-    suffix = "txt"
-    depth = 3
-    name = "gt.txt"
-    sign = re.compile(rb"\A\d+,\d+,(-?[\d.]+,){5,7}-?[\d.]+\s*(\n|\Z)")
-
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        frames: dict[int, list[tuple[int, list[str]]]] = {}
-        for place, line in enumerate(bare_lines(storage.read_text(file.path, MAX_TEXT_BYTES)), 1):
-            if line.strip():
-                fields = line.split(",")
-                frame = int(number(fields[0], f"line {place}: a frame"))
-                frames.setdefault(frame, []).append((place, fields))
-        sequence = name_of(parent(parent(file.path)))
-        for frame, rows in sorted(frames.items()):
-            yield f"frame {frame}", (sequence, frame, rows)
-
-    def item(self, stated: Any) -> Item:
-        sequence, frame, rows = stated
-        shapes = self.shapes()
-        for place, fields in rows:
-            with naming(f"line {place}"):
-                _, track, *sides, counts, category, visibility = numbers(fields, 9)
-                if not 1 <= category <= len(_MOT_CLASSES):
-                    raise malformed(f"class {category} is not one of {len(_MOT_CLASSES)}")
-                more = {"track/label": int(track), "counts": int(counts), "visibility": visibility}
-                shapes.box(_MOT_CLASSES[int(category) - 1], sized(*sides), more)
-        return Item(f"../img1/{frame:06d}.jpg", *shapes.parsed(), group=sequence)
+def _frames(path: str) -> Iterator[tuple[str, Any]]:
+    frames: dict[int, list[tuple[int, list[str]]]] = {}
+    for place, line in enumerate(bare_lines(storage.read_text(path, MAX_TEXT_BYTES)), 1):
+        if line.strip():
+            fields = line.split(",")
+            frame = int(number(fields[0], f"line {place}: a frame"))
+            frames.setdefault(frame, []).append((place, fields))
+    sequence = name_of(parent(parent(path)))
+    for frame, rows in sorted(frames.items()):
+        yield f"frame {frame}", (sequence, frame, rows)
 
 
-MOT = layout_of("mot", "gt/gt.txt and img1/ of MOT", MotFiles())
+def _mot_item(stated: Any, shapes: Shapes) -> Item:
+    sequence, frame, rows = stated
+    for place, fields in rows:
+        with naming(f"line {place}"):
+            _, track, *sides, counts, category, visibility = numbers(fields, 9)
+            if not 1 <= category <= len(_MOT_CLASSES):
+                raise malformed(f"class {category} is not one of {len(_MOT_CLASSES)}")
+            more = {"track/label": int(track), "counts": int(counts), "visibility": visibility}
+            shapes.box(_MOT_CLASSES[int(category) - 1], sized(*sides), more)
+    return Item(f"../img1/{frame:06d}.jpg", *shapes.parsed(), group=sequence)
+
+
+_MOT = ItemFormat(
+    suffix="txt",
+    sign=re.compile(rb"\A\d+,\d+,(-?[\d.]+,){5,7}-?[\d.]+\s*(\n|\Z)"),
+    item=_mot_item,
+    stated=_frames,
+    depth=3,
+    name="gt.txt",
+)
+MOT = layout_of("mot", "gt/gt.txt and img1/ of MOT", _MOT)
 
 
 _FACE_ATTRIBUTES = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
 
 
-class WiderFaceFiles(ItemFiles):
-    """wider_face_train_bbx_gt.txt and the like."""
-
-    suffix = "txt"
-    sign = re.compile(rb"\A[^\n]+\.jpe?g\s*\n\d+\s*\n(-?\d+ ){9}-?\d+", re.IGNORECASE)
-    places = ("WIDER_{split}/images", "images")
-
-    def stated(self, file: AnnotationFile) -> Iterator[tuple[str, Any]]:
-        lines = enumerate(bare_lines(storage.read_text(file.path, MAX_TEXT_BYTES)), start=1)
-        for place, name in lines:
-            if not name.strip():
-                continue
-            count = next(lines, (0, ""))[1].strip()
-            if not count.isdecimal() or len(count) > 9:
-                raise malformed(f"line {place + 1}: {count!r:.40}, not the number of faces")
-            rows = [row for _, row in itertools.islice(lines, max(int(count), 1))][: int(count)]
-            if len(rows) < int(count):
-                raise malformed(f"line {place + 1}: {count} faces, but the file has {len(rows)}")
-            yield f"line {place}", (name.strip(), rows)
-
-    def item(self, stated: Any) -> Item:
-        name, rows = stated
-        shapes = self.shapes()
-        for row in rows:
-            values = numbers(row.split(), 4 + len(_FACE_ATTRIBUTES))
-            more = dict(zip(_FACE_ATTRIBUTES, map(int, values[4:]), strict=True))
-            shapes.box("face", sized(*values[:4]), more)
-        return Item(name, *shapes.parsed())
+def _photographs(path: str) -> Iterator[tuple[str, Any]]:
+    lines = enumerate(bare_lines(storage.read_text(path, MAX_TEXT_BYTES)), start=1)
+    for place, name in lines:
+        if not name.strip():
+            continue
+        count = next(lines, (0, ""))[1].strip()
+        if not count.isdecimal() or len(count) > 9:
+            raise malformed(f"line {place + 1}: {count!r:.40}, not the number of faces")
+        rows = [row for _, row in itertools.islice(lines, max(int(count), 1))][: int(count)]
+        if len(rows) < int(count):
+            raise malformed(f"line {place + 1}: {count} faces, but the file has {len(rows)}")
+        yield f"line {place}", (name.strip(), rows)
 
 
-WIDER_FACE = layout_of("widerface", "wider_face_*_bbx_gt.txt and WIDER_*/images/", WiderFaceFiles())
+def _faces(stated: Any, shapes: Shapes) -> Item:
+    name, rows = stated
+    for row in rows:
+        values = numbers(row.split(), 4 + len(_FACE_ATTRIBUTES))
+        more = dict(zip(_FACE_ATTRIBUTES, map(int, values[4:]), strict=True))
+        shapes.box("face", sized(*values[:4]), more)
+    return Item(name, *shapes.parsed())
+
+
+_WIDER_FACE = ItemFormat(
+    suffix="txt",
+    sign=re.compile(rb"\A[^\n]+\.jpe?g\s*\n\d+\s*\n(-?\d+ ){9}-?\d+", re.IGNORECASE),
+    item=_faces,
+    stated=_photographs,
+    places=("WIDER_{split}/images", "images"),
+)
+WIDER_FACE = layout_of("widerface", "wider_face_*_bbx_gt.txt and WIDER_*/images/", _WIDER_FACE)

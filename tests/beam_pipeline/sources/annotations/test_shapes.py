@@ -5,9 +5,10 @@ import json
 import pytest
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.sources.annotations.json_item_files import CreateMlFiles, VottFiles
+from beam_pipeline.sources.annotations.json_item_files import createml_item, vott_item
 from beam_pipeline.sources.annotations.json_side_files import parse_labelme, parse_supervisely
-from beam_pipeline.sources.annotations.label_studio import LabelStudioFiles
+from beam_pipeline.sources.annotations.label_studio import parse_task
+from beam_pipeline.sources.annotations.shapes import Shapes
 
 HUGE = 10**400
 SIDES = dict.fromkeys(("left", "top", "x", "y", "width", "height"), 1)
@@ -16,19 +17,19 @@ CORNERS = [[1, 2], [3, 4]]
 
 def createml(label, size):
     annotations = [{"label": label, "coordinates": SIDES}]
-    return CreateMlFiles().item({"image": "a.jpg", "annotations": annotations})
+    return createml_item({"image": "a.jpg", "annotations": annotations}, Shapes())
 
 
 def label_studio(label, size):
     value = {**SIDES, "rectanglelabels": [label]}
     result = {"value": value, "original_width": size, "original_height": size}
     task = {"data": {"image": "a.jpg"}, "annotations": [{"result": [result]}]}
-    return LabelStudioFiles().item(task)
+    return parse_task(task, Shapes())
 
 
 def vott(label, size):
     region = {"type": "RECTANGLE", "tags": [label], "boundingBox": SIDES}
-    return VottFiles().item({"asset": {"name": "a.jpg"}, "regions": [region]})
+    return vott_item({"asset": {"name": "a.jpg"}, "regions": [region]}, Shapes())
 
 
 def labelme(label, size):
@@ -61,11 +62,11 @@ def test_a_size_that_is_no_float_is_malformed(read):
 
 def test_a_text_that_is_no_address_is_not_the_image_of_a_task():
     data = {"text": "see http://[1]/ and http://[x", "url": "http://[x", "image": "a.jpg"}
-    assert LabelStudioFiles().item({"data": data, "annotations": []}).name == "a.jpg"
+    assert parse_task({"data": data, "annotations": []}, Shapes()).name == "a.jpg"
 
 
 @pytest.mark.parametrize("choice", [None, " "])
 def test_a_choice_without_a_name_is_no_class(choice):
     result = {"type": "choices", "value": {"choices": ["a", choice]}}
     with pytest.raises(RecordError, match="a class of the image has no name"):
-        LabelStudioFiles().item({"data": {"image": "a.jpg"}, "annotations": [{"result": [result]}]})
+        parse_task({"data": {"image": "a.jpg"}, "annotations": [{"result": [result]}]}, Shapes())
