@@ -11,7 +11,7 @@ from typing import Any
 from beam_pipeline.assign.plan import Preview
 from beam_pipeline.cli.summary import Warned
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.dataset.difference import CHANGES, Difference
+from beam_pipeline.dataset.difference import Difference
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.dataset.shards import read_examples
 from beam_pipeline.describe.metadata import facts_of_records, main_classes
@@ -21,8 +21,6 @@ from beam_pipeline.sources.layout import Claim
 from tfrecord_dataset.format.value_forms import form_of
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.shown_text import counted, one_line, printable
-
-_TITLES = {"content": "changed content", "annotation": "changed annotation"}
 
 
 def plan_json(preview: Preview, config: BuildConfig, claim: Claim, lines: Sequence[str]) -> str:
@@ -88,14 +86,13 @@ def difference_text(difference: Difference) -> str:
 
 
 def _difference_lines(difference: Difference) -> Iterator[str]:
-    for name in CHANGES:
-        if counts := getattr(difference, name):
-            total = sum(counts.values())
-            parts = ", ".join(f"{count:,} {split}" for split, count in counts.items())
-            yield f"{_TITLES.get(name, name)}: {counted(total, 'record')} ({parts})"
-            examples = difference.examples[name]
-            more = ", …" if total > len(examples) else ""
-            yield f"  {', '.join(printable(example, keeps='') for example in examples)}{more}"
+    for name, counts in difference.records.items():
+        total = sum(counts.values())
+        parts = ", ".join(f"{count:,} {split}" for split, count in counts.items())
+        yield f"{name}: {counted(total, 'record')} ({parts})"
+        examples = difference.examples[name]
+        more = ", …" if total > len(examples) else ""
+        yield f"  {', '.join(printable(example, keeps='') for example in examples)}{more}"
     for title, changes in (("feature", difference.features), ("option", difference.options)):
         for name, (old, new) in changes.items():
             yield f"{title} {name}: {_option(old)} → {_option(new)}"

@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 from damages import edit
 from testdata.make_golden import GOLDEN
@@ -51,17 +52,19 @@ def test_builds_of_an_input_that_changed(tmp_path, capsys, write_image):
 
     found = beam_pipeline.diff(old, new)
     assert found.num_records == {"test": (1, 2), "train": (3, 3)}
-    assert found.added == {"test": 1, "train": 1}
-    assert found.removed == {"train": 1}
-    assert found.content == {"train": 1}
-    assert found.annotation == found.moved == found.features == {}
+    assert found.records == {
+        "added": {"test": 1, "train": 1},
+        "removed": {"train": 1},
+        "changed": {"train": 1},
+    }
+    assert found.features == {}
     assert found.options == {"seed": (None, 1)}
     code, shown = diffed(capsys, old, new)
     assert code == 1
     assert shown.out == (
         "added: 2 records (1 test, 1 train)\n  test/cat/1.png, train/cat/3.png\n"
         "removed: 1 record (1 train)\n  train/cat/1.png\n"
-        "changed content: 1 record (1 train)\n  train/cat/2.png\n"
+        "changed: 1 record (1 train)\n  train/cat/2.png\n"
         "option seed: none → 1\n"
     )
 
@@ -84,9 +87,8 @@ def test_splits_by_option_and_classes(tmp_path, capsys, write_image):
     counts = {split: both[0] for split, both in facts["num_records"].items()}
     moved = {f"{split} to train": count for split, count in counts.items() if split != "train"}
     assert code == 1
-    assert facts["moved"] == moved
-    assert facts["annotation"] == {"train": 12}, "each class has another number"
-    assert facts["content"] == facts["added"] == facts["removed"] == {}
+    changed = {"train": 12}
+    assert facts["records"] == {"changed": changed, "moved": moved}, "each class has another number"
     assert facts["features"]["label.classes"] == [["cat", "dog"], ["dog", "cat"]]
 
 
@@ -96,7 +98,7 @@ def test_adopted_files_are_compared_by_position(tmp_path, capsys):
     code, shown = diffed(capsys, old, new)
     assert code == 1
     assert "removed: 5 records (5 train)" in shown.out
-    assert "changed annotation: 1 record (1 train)\n  train-00000-of-00001:1\n" in shown.out
+    assert "changed: 1 record (1 train)\n  train-00000-of-00001:1\n" in shown.out
 
 
 def test_shards_with_equal_hashes_are_not_read(tmp_path, capsys):
@@ -108,6 +110,21 @@ def test_shards_with_equal_hashes_are_not_read(tmp_path, capsys):
     assert diffed(capsys, GOLDEN, new) == (0, ("", ""))
 
 
+def test_an_index_of_another_shard_is_named(tmp_path, capsys):
+    new = shutil.copytree(GOLDEN, tmp_path / "golden")
+    path = new / f"index/{SHARD}.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+
+    def spoil(facts):
+        forget_hashes(facts)
+        del facts["files"][f"index/{SHARD}.parquet"]
+
+    edit(new / "metadata.json", spoil)
+    code, (_, error) = diffed(capsys, GOLDEN, new)
+    assert code == 2
+    assert f"index/{SHARD}.parquet: it does not fit its shard" in error
+
+
 @pytest.mark.parametrize(
     ("spoil", "shown"),
     [
@@ -115,7 +132,7 @@ def test_shards_with_equal_hashes_are_not_read(tmp_path, capsys):
             lambda path: (path / "index/golden-test.tfrecord-00000-of-00001.parquet").write_bytes(
                 b""
             ),
-            f"index/{SHARD}.parquet: it has 0 bytes",
+            f"index/{SHARD}.parquet: it does not fit its shard (it has 0 bytes",
             id="an index",
         ),
         pytest.param(
