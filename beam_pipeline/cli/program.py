@@ -1,6 +1,7 @@
 """Sets up logging and processes, then runs the commands."""
 
 import contextlib
+import importlib.abc
 import multiprocessing.util
 import os
 import sys
@@ -44,9 +45,25 @@ def _builds_here(arguments: list[str]) -> bool:
     )
 
 
+class _NotInstalled(importlib.abc.MetaPathFinder):
+    """Make a module look as if it were not installed.
+
+    Beam and pyarrow import pandas wherever it is installed, to recognize its objects. That takes
+    each process 0.4 s of CPU time and 54 MiB.
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == self._name:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
 def run() -> NoReturn:
     """Run the command that the user typed, and exit."""
     standard_streams.guard()
+    sys.meta_path.insert(0, _NotInstalled("pandas"))
     try:
         code = main()
     except KeyboardInterrupt:  # during imports; commands handle their own

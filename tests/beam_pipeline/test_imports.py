@@ -41,6 +41,18 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
     assert not {"apache_beam", "tensorflow"} & modules_after(script)
 
 
+@pytest.mark.slow
+def test_no_process_of_a_build_loads_pandas(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,label\n1,x\n2,y\n")
+    build = [*("build", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "data"))]
+    command = [sys.executable, "-X", "importtime", "-m", "beam_pipeline", *build, "--name", "t"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    loaded = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines()]
+    assert {"apache_beam", "pyarrow.lib"} <= {*loaded}
+    assert not any(name.startswith("pandas.") for name in loaded)  # attempts are listed, too
+
+
 def test_another_name_is_an_error():
     with pytest.raises(AttributeError, match="biuld"):
         _ = beam_pipeline.biuld
