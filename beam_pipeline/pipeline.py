@@ -32,7 +32,7 @@ from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.remote.clusters import cluster_of
-from beam_pipeline.running.remote.launch import Launch
+from beam_pipeline.running.remote.launch import Launch, job_name
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.sources.inputs import complete, find_input, naming_other_layouts, source_of
@@ -254,32 +254,25 @@ def _with_source(
 def _build_elsewhere(
     config: BuildConfig, options: PipelineOptions, source: beam.PTransform
 ) -> None:
-    """Build on another runner, or continue the job of an earlier launcher."""
+    """Build on another runner."""
     cluster = cluster_of(options)
     cluster.prepare(config.output, config.inputs)
-    launch = Launch(
-        cluster=cluster,
-        folder=job_dir(config),
-        name=config.name,
-        build=f"{config.fingerprint} of {config.input} {config.image_root}".rstrip(),
-        mark=lambda: dataset_mark(config),
-    )
-    if not launch.has_earlier:
-        check_output(config)
+    name = job_name(options, config.name, config.dataset_dir)
+    launch = Launch(cluster, job_dir(config), name, lambda: dataset_mark(config))
+    launch.check_is_first()
+    if is_dataset(config.dataset_dir):
+        launch.delete_folder()  # of a job that outlived its launcher
+    check_output(config)
     with exclusive(config) as claim, collecting_rarely():
+        restore_dataset(config)
+        job = dataclasses.replace(launch.job, claim=claim)
+        write = WriteDataset(config, job, yields_buckets(source))
         try:
-            if launch.finished_earlier():
-                delete_working_dirs(config)  # made by `exclusive`
-                return
-            check_output(config)
-            restore_dataset(config)
-            job = dataclasses.replace(launch.job, claim=claim)
-            write = WriteDataset(config, job, yields_buckets(source))
             launch.run(
                 options, lambda pipeline: pipeline | "Read" >> source | "WriteDataset" >> write
             )
         except (Exception, KeyboardInterrupt):
-            if launch.ended:  # otherwise its workers continue
+            if launch.has_ended:  # otherwise its workers continue
                 drop_unfinished(config, claim)
             raise
 

@@ -122,12 +122,6 @@ PRIVATE_PARTS = (
         "a downloaded job server is looked up on the network again",
     ),
     PrivatePart(
-        f"{_RUNNERS}.portability.job_server",
-        "StopOnExitJobServer.start",
-        "job servers that Beam starts, to stop them before os._exit",
-        "job servers outlive their build",
-    ),
-    PrivatePart(
         f"{_RUNNERS}.worker.sdk_worker_main",
         "main",
         "runs a worker process that a cluster asks for",
@@ -163,17 +157,11 @@ PRIVATE_PARTS = (
         "address of a runner's service in the form that a worker reads",
         "--environment_type=PROCESS fails",
     ),
-    # Processes.
+    # The end of a command.
     PrivatePart(
-        "concurrent.futures",
-        "ProcessPoolExecutor(1)._processes",
-        "worker processes to kill when a build ends early; Python 3.14 has `kill_workers`",
-        "Ctrl-C waits for the batches in progress",
-    ),
-    PrivatePart(
-        "multiprocessing.util",
-        "_run_finalizers",
-        "what os._exit skips of loky's clean-up",
-        "warnings about leaked semaphores after a build",
+        "atexit",
+        "_run_exitfuncs",
+        "what os._exit skips: Beam's end of job servers, loky's of semaphores",
+        "job servers outlive their build",
     ),
 )

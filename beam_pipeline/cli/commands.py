@@ -42,11 +42,14 @@ from beam_pipeline.sources.inputs import complete, find_input, naming_other_layo
 from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.directories import check_apart, scratch_dir
+from beam_pipeline.write.receipts import has_finished_parts
 from beam_pipeline.write.rejects import failed_rejects_path
 from tfrecord_dataset import foreign_errors, standard_streams
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.shown_text import counted, one_line, printable
+
+_CONTINUES = "it continues with the shards that are missing"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,14 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `show … | head` has read enough
         standard_streams.discard_stdout()
     except (Exception, KeyboardInterrupt) as error:
-        command = "".join(arguments[:1])
-        if (failure := _failure(error, command)) is None:
+        if (failure := _failure(error)) is None:
             raise
         if debug:
             traceback.print_exception(error)
         message, exit_code = failure
         print(message, file=sys.stderr)
-        return _OTHER_CODES.get(command, {}).get(exit_code, exit_code)
+        return _OTHER_CODES.get("".join(arguments[:1]), {}).get(exit_code, exit_code)
     return 0
 
 
@@ -84,7 +86,7 @@ def _run(arguments: Sequence[str]) -> int:
     return _COMMANDS[command.name](options_of(command), options, **how) or 0
 
 
-def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
+def _failure(error: BaseException) -> tuple[str, int] | None:
     """Return (message, exit code) of an error that a user can fix; None for a bug."""
     if isinstance(error, ProblemError):
         lines = map(one_line, error.problem.lines())
@@ -94,8 +96,8 @@ def _failure(error: BaseException, command: str) -> tuple[str, int] | None:
     if short := foreign_errors.shortage(error):
         return f"error: {short}", 1
     again = "run the same command again"
-    if command == "build":
-        again += " (it continues with the shards that are missing)"
+    if _CONTINUES in getattr(error, "__notes__", ()):
+        again += f" ({_CONTINUES})"
     match _outer_cause(error):
         case KeyboardInterrupt():
             return f"interrupted; {again}", 130
@@ -131,6 +133,10 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
         with contextlib.suppress(RecordError):  # no rejects were written
             storage.read_bytes(FileRef(path=path, length=1))
             print(f"the rejects are listed in {path}", file=sys.stderr)
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        if has_finished_parts(config):
+            error.add_note(_CONTINUES)
         raise
     print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     page = storage.join(info.path, "report.html")

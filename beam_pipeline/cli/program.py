@@ -1,8 +1,8 @@
 """Sets up logging and processes, then runs the commands."""
 
+import atexit
 import contextlib
 import importlib.abc
-import multiprocessing.util
 import os
 import sys
 from typing import NoReturn
@@ -75,11 +75,12 @@ def run() -> NoReturn:
             raise
         print(f"error: {message}", file=sys.stderr)
         code = 1
-    # os._exit skips these; without them loky reports leaked semaphores.
-    multiprocessing.util._run_finalizers(0)  # type: ignore[attr-defined]
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BrokenPipeError):
             stream.flush()
+    # os._exit would skip Beam's end of job servers, which is logged after a command's last line.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    atexit._run_exitfuncs()
     # Not sys.exit: on a busy machine, ending threads of native libraries that Beam loads
     # aborted one process in eighty after its work was done.
     os._exit(code)

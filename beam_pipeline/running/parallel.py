@@ -34,8 +34,6 @@ _WORK = (
     "beam_pipeline.assign.packing",
     "beam_pipeline.write.encoding",
 )
-# Idle processes end after this time.
-_IDLE_S = 60
 
 
 def usable_cpus() -> int:
@@ -96,7 +94,12 @@ def map_shards(
         return list(map_threads(function, shards, _THREADS_FOR_REMOTE_FILES))
     if sum(size or 0 for size in storage.sizes(paths)) < _FEW_BYTES:
         return list(map(function, shards))
-    return list(start_processes(max(1, processes)).ahead().map(function, shards))
+    are_own = started_processes() is None
+    try:
+        return list(start_processes(max(1, processes)).ahead().map(function, shards))
+    finally:
+        if are_own:
+            end_processes()
 
 
 def started_processes() -> WorkerPool | None:
@@ -109,14 +112,14 @@ def start_processes(count: int) -> WorkerPool:
 
     They do not import the program's `__main__`, and end soon after this process.
     """
-    global _processes  # one pool per process, like loky's executor
+    global _processes  # one pool per process
     if _processes is None:
         try:
-            _processes = WorkerPool(count, _IDLE_S, import_work)
+            _processes = WorkerPool(count, import_work)
         except OSError as error:
             raise UnavailableError(
-                f"worker processes cannot be started ({error.strerror}); make /dev/shm writable, "
-                "or pass --threads 1"
+                f"worker processes cannot be started ({error.strerror}); end other programs, or "
+                "pass --threads 1"
             ) from error
     return _processes
 

@@ -1,32 +1,27 @@
-"""Worker processes: a pool, replaced if one is killed, and the search for the item that kills it.
+"""Worker processes: each has a pipe of its own, so that a killed one costs only its own item.
 
-If a process is killed, its pool ends, and all calls in progress are lost. The oldest of them, one
-per process, may be what killed it: each is repeated in a process of its own, and piece by piece
-if it kills that, too. The others had not begun; they are repeated in the new pool.
-
-The pool's processes are forks of this one if that is safe: forks share its memory, start at once
-and import nothing. A process with threads cannot be forked, as locks that they hold would stay
-locked; then loky starts new processes, without the program's `__main__`.
+A process is a fork of this one if that is safe: forks share its memory, start at once and import
+nothing. A process with threads cannot be forked, as locks that they hold would stay locked; then
+loky starts a new process, without the program's `__main__`.
 
 No Beam here: worker processes import this module.
 """
 
 import abc
 import contextlib
-import functools
 import gc
 import multiprocessing
 import os
+import queue
 import signal
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import loky
 from loky.backend import get_context
 
 from beam_pipeline.errors import BeamTFRecordsError
@@ -38,9 +33,9 @@ _R = TypeVar("_R")
 
 # A process may be killed because another one took the machine's memory.
 _ATTEMPTS = 3
+_ATTEMPTS_WHOLE = 2
 _PARENT_LOOK_S = 1.0
 _END_S = 10
-_BEGUN = ()
 _THREADS = "/proc/self/task"  # also those of native libraries
 
 
@@ -63,78 +58,119 @@ class Death(NamedTuple):
         return f"its process was ended {self.attempts} times by {cause}{hint}"
 
 
-def run_isolated(
-    function: Callable[[_T], _R], items: Iterable[_T], max_attempts: int = _ATTEMPTS
-) -> Iterator[_R | Death]:
-    """Call a function with each item in another process; yield results or Deaths in order.
+class Work(abc.ABC, Generic[_T, _R]):
+    """Call for worker processes that can be repeated in pieces if it ends its process."""
 
-    One process is used until it ends. It does not import the program's `__main__`.
+    @abc.abstractmethod
+    def __call__(self, item: _T) -> _R:
+        """Process an item in a worker process."""
 
-    Raises:
-        Exception: The function raised it.
-        BeamTFRecordsError: A process cannot be started.
+    @abc.abstractmethod
+    def piece_by_piece(self, item: _T) -> _R:
+        """Process an item with `run_isolated`, in the process that made the call."""
+
+
+def may_fork() -> bool:
+    """Whether this process may be forked: on Linux, with a single thread."""
+    return os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
+
+
+class Worker:
+    """A process that makes one call at a time; after its end, another one takes its place.
+
+    It calls `prepare` first, and does not import the program's `__main__`.
     """
-    waiting, attempts = deque(items), 0
-    while waiting:
-        for outcome in _outcomes(function, tuple(waiting)):
-            if isinstance(outcome, Death):
-                attempts += 1
-                if attempts < max_attempts and not outcome.ran_out_of_time:
-                    break
-                outcome = outcome._replace(attempts=attempts)
-            waiting.popleft()
-            attempts = 0
-            yield outcome
 
+    def __init__(self, prepare: Callable[[], object] | None = None):
+        self._prepare = prepare
+        self._is_closed = False
+        self._start()
 
-def _outcomes(function: Callable[[_T], _R], items: tuple[_T, ...]) -> Iterator[_R | Death]:
-    """Yield results from one process, and a Death if it ends before the last item."""
-    context = get_context("loky")
-    answers, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(sender, function, items, os.getpid()))
-    process.start()
-    sender.close()
-    try:
-        if _received(answers) is None:
+    def _start(self) -> None:
+        context: Any = multiprocessing.get_context("fork") if may_fork() else get_context("loky")
+        self._pipe, its_end = context.Pipe()
+        arguments = (its_end, self._prepare, os.getpid())
+        self._process = context.Process(target=_work, args=arguments, daemon=True)
+        self._process.start()
+        its_end.close()
+        self._has_begun = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the process has begun; a call before that waits for it."""
+        return self._has_begun or bool(self._pipe.poll())
+
+    def call(self, function: Callable[[_T], _R], item: _T) -> _R | Death:
+        """Call a function in the process; return a Death if the process ends.
+
+        Raises:
+            Exception: The function raised it.
+            BeamTFRecordsError: A process cannot be started.
+        """
+        try:
+            if not self._has_begun:
+                self._pipe.recv()
+                self._has_begun = True
+            self._pipe.send((function, item))
+            result, error = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            return self._replaced()
+        if error is not None:
+            raise error
+        done: _R = result
+        return done
+
+    def _replaced(self) -> Death:
+        if self._is_closed:
+            raise CancelledError from None
+        if not self._has_begun:
             raise BeamTFRecordsError(
                 "a worker process cannot be started, perhaps because memory ran out; run the same "
                 "command again with --threads 1, which needs none"
-            )
-        for _ in items:
-            answer = _received(answers)
-            if answer is None:
-                process.join(_END_S)
-                yield Death(process.exitcode or 0)
-                return
-            result, error = answer
-            if error is not None:
-                raise error
-            yield result
-    finally:
-        process.terminate()  # loky has no `kill`; nothing in it handles the signal
-        process.join()
-        answers.close()
+            ) from None
+        self._process.join(_END_S)
+        death = Death(self._process.exitcode or 0)
+        self._pipe.close()
+        self._start()
+        return death
+
+    def repeated(self, function: Callable[[_T], _R], item: _T, max_attempts: int) -> _R | Death:
+        """Call a function until its process survives, unless it exceeds its time."""
+        for attempt in range(1, max_attempts + 1):
+            outcome = self.call(function, item)
+            if not isinstance(outcome, Death):
+                return outcome
+            death = outcome._replace(attempts=attempt)
+            if death.ran_out_of_time:
+                break
+        return death
+
+    def close(self) -> None:
+        """Kill the process; a call in progress is cancelled."""
+        self._is_closed = True
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGKILL)  # loky has no `kill`
+        self._process.join()
 
 
-def _received(answers: Any) -> Any:
-    """Receive a process's next message; None if it has ended."""
-    try:
-        return answers.recv()
-    except EOFError:
-        return None
-
-
-def _work(
-    sender: Any, function: Callable[[_T], object], items: tuple[_T, ...], parent: int
-) -> None:
+def _work(pipe: Any, prepare: Callable[[], object] | None, parent: int) -> None:
+    """Answer calls in a worker process."""
     exit_with_parent(parent)
-    sender.send(_BEGUN)
-    for item in items:
-        try:
-            sender.send((function(item), None))
-        except Exception as error:
-            sender.send((None, error))
-            return
+    collect_rarely()
+    gc.enable()  # may have been paused at the fork
+    if prepare:
+        prepare()
+    pipe.send(None)
+    with contextlib.suppress(EOFError):  # the parent has ended
+        while True:
+            function, item = pipe.recv()
+            result, raised = None, None
+            try:
+                result = function(item)
+            except Exception as error:
+                error.add_note(traceback.format_exc())
+                raised = error
+            pipe.send((result, raised))
 
 
 def exit_with_parent(parent: int) -> None:
@@ -150,150 +186,66 @@ def exit_with_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def may_fork() -> bool:
-    """Whether this process may be forked: on Linux, with a single thread."""
-    return os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
-
-
-class Work(abc.ABC, Generic[_T, _R]):
-    """Call for worker processes that can be repeated in pieces if it ends its process."""
-
-    @abc.abstractmethod
-    def __call__(self, item: _T) -> _R:
-        """Process an item in a worker process."""
-
-    @abc.abstractmethod
-    def piece_by_piece(self, item: _T) -> _R:
-        """Process an item with `run_isolated`, in the process that made the call."""
+def run_isolated(
+    function: Callable[[_T], _R], items: Iterable[_T], max_attempts: int = _ATTEMPTS
+) -> Iterator[_R | Death]:
+    """Call a function with each item in another process; yield results or Deaths in order."""
+    worker = Worker()
+    try:
+        for item in items:
+            yield worker.repeated(function, item, max_attempts)
+    finally:
+        worker.close()
 
 
 class WorkerPool:
-    """Pool of `count` worker processes, which call `prepare` first.
+    """Pool of `count` worker processes, which call `prepare` first."""
 
-    Processes that are idle for `idle_s` seconds end, except forks.
-    """
-
-    def __init__(self, count: int, idle_s: int, prepare: Callable[[], object]):
-        self._count, self._idle_s = count, idle_s
-        self._initializer = functools.partial(_begin, os.getpid())
-        self._lock = threading.Lock()
-        self._calls: list[PoolCall[Any, Any]] = []  # in progress, in order
-        self._executor = self._forks() if may_fork() else self._new_processes()
-        self._first = [self._executor.submit(prepare) for _ in range(count)]
+    def __init__(self, count: int, prepare: Callable[[], object]):
+        self._workers = [Worker(prepare) for _ in range(count)]  # before there are threads
+        self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(count)
 
     @property
     def ready(self) -> bool:
-        """Whether a process has started; until then this process is faster."""
-        return any(call.done() for call in self._first)
+        """Whether a process has begun; until then this process is faster."""
+        return any(worker.is_ready for worker in self._workers)
 
     def ahead(self) -> "Ahead[Any]":
         """Return ordered calls in these processes."""
-        return Ahead(self, 2 * self._count)
+        return Ahead(self, 2 * len(self._workers))
 
-    def _forks(self) -> ProcessPoolExecutor | loky.ProcessPoolExecutor:
-        fork = multiprocessing.get_context("fork")
-        return ProcessPoolExecutor(self._count, fork, self._initializer)
+    def submit(self, function: Callable[[_T], _R], item: _T) -> "Future[_R]":
+        """Call a function in a process; again in another one if it is killed.
 
-    def _new_processes(self) -> ProcessPoolExecutor | loky.ProcessPoolExecutor:
-        # If set, loky traces no crashes on stderr; the record is reported by name.
-        crashes = {"PYTHONFAULTHANDLER": os.environ.get("PYTHONFAULTHANDLER", "")}
-        return loky.ProcessPoolExecutor(
-            self._count, timeout=self._idle_s, initializer=self._initializer, env=crashes
-        )
+        The future raises BeamTFRecordsError if the call ends its processes repeatedly.
+        """
+        return self._threads.submit(self._call, function, item)
 
-    def submit(self, function: Callable[[_T], _R], item: _T) -> "PoolCall[_T, _R]":
-        """Call a function in a process; if the processes have ended, in new ones."""
-        call = PoolCall(self, function, item)
-        with self._lock:
-            self._calls = [*filter(PoolCall.in_progress, self._calls), call]
-            try:
-                call.start(self._executor)
-            except BrokenProcessPool:
-                self._replace()
-        return call
-
-    def replace(self, ended: Executor) -> None:
-        """Replace an executor whose processes have ended, unless another thread has done so."""
-        with self._lock:
-            if self._executor is ended:
-                self._replace()
-
-    def _replace(self) -> None:
-        self._executor = self._new_processes()
-        self._calls = list(filter(PoolCall.in_progress, self._calls))
-        # Calls begin in order. A finished call whose result was lost may precede the one that
-        # killed its process, which then kills another pool.
-        for call in self._calls[: self._count]:
-            call.start(None)
-        self._calls = self._calls[self._count :]
-        for call in self._calls:
-            call.start(self._executor)
-
-    def end(self) -> None:
-        """Kill the processes."""
-        if isinstance(self._executor, ProcessPoolExecutor):
-            # `kill_workers` of Python 3.14.
-            for process in list((self._executor._processes or {}).values()):
-                process.kill()
-            self._executor.shutdown()
-        else:
-            self._executor.shutdown(kill_workers=True)
-
-
-def _begin(parent: int) -> None:
-    """Initialize a worker process."""
-    exit_with_parent(parent)
-    collect_rarely()
-    gc.enable()  # may have been paused at the fork
-
-
-class PoolCall(Generic[_T, _R]):
-    """Call in progress, repeated if its process is killed, perhaps by another call."""
-
-    def __init__(self, pool: WorkerPool, function: Callable[[_T], _R], item: _T):
-        self._pool = pool
-        self._function, self._item = function, item
-        self._started: tuple[Executor, Future[_R]] | None = None
-
-    def start(self, executor: Executor | None) -> None:
-        """Start the call in an executor; if None, `result` makes it in a process of its own."""
-        self._started = (
-            (executor, executor.submit(self._function, self._item)) if executor else None
-        )
-
-    def in_progress(self) -> bool:
-        """Whether the call has no result yet, or its processes have ended."""
-        if self._started is None:
-            return True
-        _, future = self._started
-        return not future.done() or isinstance(future.exception(), BrokenProcessPool)
-
-    def exception(self) -> BaseException | None:
-        """Wait for the call's end, and return its error."""
-        return self._started[1].exception() if self._started else None
-
-    def result(self) -> _R:
-        """Wait for the call's result; BeamTFRecordsError if it ends its process repeatedly."""
-        while self._started:
-            executor, future = self._started
-            try:
-                return future.result()
-            except BrokenProcessPool:
-                self._pool.replace(executor)
-        return self._alone()
-
-    def _alone(self) -> _R:
-        has_pieces = isinstance(self._function, Work)
-        [outcome] = run_isolated(self._function, [self._item], 1 if has_pieces else _ATTEMPTS)
+    def _call(self, function: Callable[[_T], _R], item: _T) -> _R:
+        worker = self._idle.get()
+        try:
+            attempts = _ATTEMPTS_WHOLE if isinstance(function, Work) else _ATTEMPTS
+            outcome = worker.repeated(function, item, attempts)
+        finally:
+            self._idle.put(worker)
         if not isinstance(outcome, Death):
             return outcome
-        if isinstance(self._function, Work):
-            done: _R = self._function.piece_by_piece(self._item)
+        if isinstance(function, Work):
+            done: _R = function.piece_by_piece(item)
             return done
         raise BeamTFRecordsError(
             f"some records cannot be processed: {outcome}; run the same command again with more "
             "memory"
         )
+
+    def end(self) -> None:
+        """Kill the processes."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.close()
 
 
 class Ahead(Generic[_R]):
@@ -302,7 +254,7 @@ class Ahead(Generic[_R]):
     def __init__(self, executor: Executor | WorkerPool, count: int):
         self._executor = executor
         self.count = count
-        self._waiting: deque[Future[_R] | PoolCall[Any, _R]] = deque()
+        self._waiting: deque[Future[_R]] = deque()
 
     def call(self, function: Callable[[_T], _R], item: _T) -> Iterator[_R]:
         """Submit a call, and yield the result of an earlier one if enough are in progress."""
@@ -318,16 +270,13 @@ class Ahead(Generic[_R]):
     def _next(self) -> _R:
         try:
             return self._waiting.popleft().result()
-        except KeyboardInterrupt:  # the calls end with this process
-            raise
-        except BaseException:
+        except Exception:  # after an interrupt the calls end with this process
             self.wait()
             raise
 
     def wait(self) -> None:
         """Wait for all calls, so that none continues after the caller has failed."""
-        for call in self._waiting:
-            call.exception()
+        wait(self._waiting)
 
     def map(self, function: Callable[[_T], _R], items: Iterable[_T]) -> Iterator[_R]:
         """Map a function; results are in order."""

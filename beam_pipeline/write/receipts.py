@@ -12,7 +12,12 @@ from collections.abc import Collection, Iterator, Mapping
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.shard_info import TemporaryFile
-from beam_pipeline.errors import ConfigError, DatasetDamagedError, RecordError
+from beam_pipeline.errors import (
+    BeamTFRecordsError,
+    ConfigError,
+    DatasetDamagedError,
+    RecordError,
+)
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.running.parallel import map_threads
@@ -132,6 +137,13 @@ def _inner(folder: str, stated: str) -> str:
     if not storage.is_remote(folder) and os.path.realpath(path) != whole:
         raise ValueError(f"{path} is a link, which builds never create")
     return path
+
+
+def has_finished_parts(config: BuildConfig) -> bool:
+    """Whether the next build with the same options finds parts that this one finished."""
+    with contextlib.suppress(OSError, BeamTFRecordsError):  # the build's own error is more useful
+        return bool(storage.list_dir(_folder(config)))
+    return False
 
 
 def drop_unfinished(config: BuildConfig, claim: str = "") -> None:

@@ -63,16 +63,24 @@ def test_ctrl_c_cancels_the_job(held, launch, pets, service, cloud):
     assert service.keys(f"{cloud}/data") == []
 
 
-def test_the_command_goes_on_with_the_job_of_a_killed_launcher(
-    held, launch, build, pets, service, cloud
-):
+def test_the_job_of_a_killed_launcher_goes_on_alone(held, launch, build, pets, service, cloud):
     launch(pets).kill()
+    job = service.jobs[-1]
     jobs = len(service.jobs)
-    held()
 
     done = build(pets)
 
-    assert (done.returncode, done.stdout) == (0, f"{cloud}/data/pets/1.0.0\n"), done.stderr
-    assert f"the job {service.jobs[-1].name}, which an earlier command started" in done.stderr
+    assert done.returncode == 2, done.stderr
+    assert f"the job {job.name} of an earlier command still runs (https://" in done.stderr
+    held()
+    deadline = time.monotonic() + _START_S
+    while job.state != "JOB_STATE_DONE":
+        assert time.monotonic() < deadline, "the job does not end"
+        time.sleep(0.2)
+
+    done = build(pets)
+
+    assert done.returncode == 2, done.stderr
+    assert f"{cloud}/data/pets/1.0.0 holds a finished dataset; choose another" in done.stderr
     assert len(service.jobs) == jobs
     assert not [key for key in service.keys(f"{cloud}/data") if "/." in key]

@@ -84,6 +84,16 @@ def test_a_failure_leaves_nothing_but_finished_shards(pets, whole, tmp_path, mon
     assert digests(build(pets, tmp_path, **OPTIONS).path) == whole
 
 
+def test_only_finished_shards_are_promised(pets, tmp_path, monkeypatch, capsys):
+    arguments = ["build", str(pets), "--output", str(tmp_path), "--threads=1", "--num-shards=4"]
+    with monkeypatch.context() as patch:
+        patch.setattr(write.EncodeChunk, "here", failing_at(3))
+        assert commands.main(arguments) == 1
+    shown = capsys.readouterr().err
+    assert "error: No space left on device" in shown
+    assert "run the same command again (it continues with the shards that are missing)" in shown
+
+
 @pytest.mark.parametrize("change", ["rewritten", "deleted"])
 def test_a_source_that_changes_under_the_build(
     class_folders, write_image, tmp_path, monkeypatch, change, capsys

@@ -14,8 +14,9 @@ from flink_cluster import ROOT, TEST_S, free_port, wait_for_stage, wait_until
 nightly = pytest.mark.nightly
 
 
-def is_a_sentence(text):
-    return "Traceback" not in text and "\tat " not in text
+def last_line(text):
+    """The launcher's own message; the lines above are Beam's log and the progress."""
+    return text.rstrip("\n").rpartition("\n")[2]
 
 
 def replace_one(cluster):
@@ -56,8 +57,8 @@ def test_a_cancelled_job(cluster, launch, heavy, tmp_path, built_by):
     code, text = launcher.finish()
     cluster.wait_for_task_managers(2)
     assert code == 1, text
-    assert f"error: the job {job['name']} was cancelled; run the same command again" in text
-    assert is_a_sentence(text)
+    told = f"error: the job {job['name']} was cancelled; run the same command again"
+    assert last_line(text).startswith(told)
 
 
 @pytest.fixture
@@ -115,12 +116,11 @@ def test_a_job_manager_is_lost_for_long(cluster, launch, heavy, tmp_path, built_
     wait_for_stage(output, "write")
     cluster.kill_job_manager()
     code, text = launcher.finish()
-    assert is_a_sentence(text)
     if code == 0:  # the TaskManagers finished before they noticed
         assert "was lost, but it has made the dataset" in text
     else:
         assert code == 1, text
-        assert "does not answer; once it does, run the same command again" in text
+        assert "does not answer; once it does, run the same command again" in last_line(text)
         code, text = launch(heavy.source, output, *heavy.options).finish()
         assert code == 1, text
         assert "nothing answers at --flink_master" in text
@@ -141,8 +141,7 @@ def test_a_job_manager_is_replaced_that_knows_no_jobs(cluster, launch, people, t
     cluster.start_job_manager()
     code, text = launcher.finish()
     assert code == 1, text
-    assert "its cluster no longer knows it" in text
-    assert is_a_sentence(text)
+    assert "its cluster no longer knows it" in last_line(text)
 
     cluster.wait_for_task_managers(2)
     code, text = launch(people, tmp_path / "out", "--name=data").finish()
@@ -170,7 +169,7 @@ def test_a_job_manager_is_replaced_that_knows_its_jobs(
 
 @nightly
 def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_path, built_by):
-    """An interrupt ends the job with its launcher; after a kill it continues and is found."""
+    """An interrupt ends the job with its launcher; after a kill it continues, alone."""
     output = tmp_path / "out"
     launcher = launch(heavy.source, output, *heavy.options)
     wait_for_stage(output, "inspect")
@@ -178,7 +177,6 @@ def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_pat
     code, text = launcher.finish()
     assert code == 130, text
     assert "is cancelled\ninterrupted; run the same command again" in text
-    assert "Traceback" not in text
     assert cluster.jobs()[0]["state"] == "CANCELED"
 
     launcher = launch(heavy.source, output, *heavy.options)
@@ -188,11 +186,15 @@ def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_pat
     wait_until(lambda: not launcher.processes(), 20, "the job server is left")
     assert cluster.jobs()[0]["state"] == "RUNNING"
 
+    job = cluster.jobs()[0]
+    code, text = launch(heavy.source, output, *heavy.options).finish()
+    assert code == 2, text
+    assert f"the job {job['name']} of an earlier command still runs (http://" in text
+    cluster.cancel(job)
+    wait_until(lambda: cluster.jobs()[0]["state"] == "CANCELED", TEST_S, "it is not cancelled")
     again = launch(heavy.source, output, *heavy.options)
     code, text = again.finish()
     assert code == 0, text
-    assert ", which an earlier command started" in text
-    assert all(job["state"] != "RUNNING" for job in cluster.jobs())
     assert again.process.stdout.read() == f"{output}/data/1.0.0\n"
     assert built_by(output) == heavy.digests
 
@@ -206,18 +208,12 @@ def test_a_job_that_ended_without_its_launcher_is_found_finished(
     launcher.wait_for(" runs: http://")
     launcher.process.kill()
     launcher.process.wait()
-    job = cluster.jobs()[0]["name"]
     wait_until(lambda: cluster.jobs()[0]["state"] == "FINISHED", TEST_S, "the job does not end")
     num_jobs = len(cluster.jobs())
 
     code, text = launch(people, output, "--name=data").finish()
-    assert code == 0, text
-    assert f"the job {job}, which an earlier command started, has made the dataset" in text
-    assert "5,000 records in 1 shard" in text
-    assert len(cluster.jobs()) == num_jobs
-    assert built_by(output)
-
-    code, text = launch(people, output, "--name=data").finish()
-    assert code == 2, "another run is another build"
+    assert code == 2, text
     assert "holds a finished dataset" in text
     assert "pass --overwrite" in text
+    assert len(cluster.jobs()) == num_jobs
+    assert built_by(output)

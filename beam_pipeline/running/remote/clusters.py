@@ -2,8 +2,8 @@
 
 import abc
 import enum
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
@@ -11,13 +11,10 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     SparkRunnerOptions,
 )
-from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.remote import checks
-from beam_pipeline.running.runner import runner_name
-
-_T = TypeVar("_T")
+from beam_pipeline.running.runner import local_runner, runner_name
 
 _EMBEDDED = "embed"
 
@@ -28,15 +25,24 @@ class JobState(enum.Enum):
     RUNNING = "running"
     ENDED = "ended"
     CANCELLED = "cancelled"
+    CANCELLING = "cancelling"  # its machines stop minutes later
     UNKNOWN = "unknown"  # the cluster has forgotten it, or cannot be asked
     UNREACHABLE = "unreachable"  # the cluster does not answer; the job may run
+
+
+class SeenJob(NamedTuple):
+    """A job as its cluster describes it: its id there, its state, and the URL of its page."""
+
+    id: str
+    state: JobState
+    page: str
 
 
 class Cluster(abc.ABC):
     """A runner, which finds a job by the name that the launcher gave it.
 
-    Runners that cannot be asked for jobs only implement `prepare`; the others raise OSError in the
-    private methods if they do not answer.
+    Runners that cannot be asked for jobs only implement `prepare`. All methods raise OSError if
+    the runner does not answer.
     """
 
     @abc.abstractmethod
@@ -48,43 +54,16 @@ class Cluster(abc.ABC):
             UnavailableError: The runner's services do not answer now.
         """
 
-    def page(self, job_name: str) -> str:
-        """Return the URL of the job's page; "" if it is unknown."""
-        return self._ask(job_name, self._page, "", "")
-
-    def state(self, job_name: str) -> JobState:
-        """Return the job's state."""
-        return self._ask(job_name, self._state, JobState.UNKNOWN, JobState.UNREACHABLE)
-
-    def failure(self, job_name: str) -> str:
-        """Return the text of the job's failures so far, the last one last; "" if there are none."""
-        return self._ask(job_name, self._failure, "", "")
-
-    def cancel(self, job_name: str) -> bool:
-        """Cancel the job; False if the cluster cannot."""
-        return self._ask(job_name, self._cancel, False, False)
-
-    def _ask(self, job_name: str, ask: Callable[[Any], _T], unknown: _T, silent: _T) -> _T:
-        try:
-            job = self._job(job_name)
-            return ask(job) if job else unknown
-        except OSError:
-            return silent
-
-    def _job(self, job_name: str) -> Any:
-        """Return the runner's description of the newest job of this name, if any."""
+    def find(self, job_name: str) -> SeenJob | None:
+        """Return the newest job of this name; None if the runner knows none."""
         return None
 
-    def _state(self, job: Any) -> JobState:
+    def failure(self, job: SeenJob) -> str:
+        """Return the text of the job's failures so far, the last one last; "" if there are none."""
         raise NotImplementedError
 
-    def _page(self, job: Any) -> str:
-        raise NotImplementedError
-
-    def _failure(self, job: Any) -> str:
-        raise NotImplementedError
-
-    def _cancel(self, job: Any) -> bool:
+    def cancel(self, job: SeenJob) -> None:
+        """Cancel the job, unless it has ended."""
         raise NotImplementedError
 
 
@@ -100,7 +79,7 @@ class PortableCluster(Cluster):
         """Check the job service or Beam's needs to start one, and choose where workers run."""
         runner = runner_name(self._options)
         if self._endpoint == _EMBEDDED:
-            worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0  # see `local_runner`
+            local_runner()  # the service's runner has the same settings
         elif self._endpoint:
             checks.check_job_endpoint(self._options)
         elif runner == "portable":

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.running.remote import checks
-from beam_pipeline.running.remote.clusters import Cluster, JobState
+from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
 from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
 
@@ -25,8 +25,7 @@ _REST_S = 10.0
 _STATES = {
     "JOB_STATE_DONE": JobState.ENDED,
     "JOB_STATE_FAILED": JobState.ENDED,
-    # Its machines stop minutes later.
-    "JOB_STATE_CANCELLING": JobState.CANCELLED,
+    "JOB_STATE_CANCELLING": JobState.CANCELLING,
     "JOB_STATE_CANCELLED": JobState.CANCELLED,
 }
 _CONSOLE = "https://console.cloud.google.com/dataflow/jobs"
@@ -63,25 +62,26 @@ class DataflowCluster(Cluster):
             _check_credentials()
         self._check_service()
 
-    def _state(self, job: Any) -> JobState:
-        return _STATES.get(job["currentState"], JobState.RUNNING)
-
-    def _failure(self, job: Any) -> str:
-        least = {"minimumImportance": "JOB_MESSAGE_ERROR"}
-        messages = self._call("GET", f"/{job['id']}/messages", params=least)
-        return "\n".join(each["messageText"] for each in messages.get("jobMessages", ()))
-
-    def _page(self, job: Any) -> str:
-        return f"{_CONSOLE}/{self._google.region}/{job['id']}?project={self._google.project}"
-
-    def _cancel(self, job: Any) -> bool:
-        self._call("PUT", f"/{job['id']}", json={"requestedState": "JOB_STATE_CANCELLED"})
-        return True
-
-    def _job(self, job_name: str) -> dict[str, Any] | None:
+    def find(self, job_name: str) -> SeenJob | None:
+        """Return the newest job of this name; None if the project has none."""
         jobs = self._call("GET", "", params={"name": job_name}).get("jobs", [])
         named = [job for job in jobs if job["name"] == job_name]
-        return max(named, key=lambda job: job["createTime"], default=None)
+        if not named:
+            return None
+        newest = max(named, key=lambda job: job["createTime"])
+        page = f"{_CONSOLE}/{self._google.region}/{newest['id']}?project={self._google.project}"
+        state = _STATES.get(newest["currentState"], JobState.RUNNING)
+        return SeenJob(newest["id"], state, page)
+
+    def failure(self, job: SeenJob) -> str:
+        """Return the errors among the job's messages so far."""
+        least = {"minimumImportance": "JOB_MESSAGE_ERROR"}
+        messages = self._call("GET", f"/{job.id}/messages", params=least)
+        return "\n".join(each["messageText"] for each in messages.get("jobMessages", ()))
+
+    def cancel(self, job: SeenJob) -> None:
+        """Cancel the job, unless it has ended."""
+        self._call("PUT", f"/{job.id}", json={"requestedState": "JOB_STATE_CANCELLED"})
 
     def _call(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """Make a request about jobs; OSError if it fails."""

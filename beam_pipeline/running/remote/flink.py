@@ -22,7 +22,7 @@ from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import checks
-from beam_pipeline.running.remote.clusters import Cluster, JobState
+from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
 from tfrecord_dataset.store.user_cache import cache_folder
 
 _REST_S = 5.0
@@ -78,27 +78,26 @@ class FlinkCluster(Cluster):
         if not self._portable.job_endpoint:
             self._choose_job_server()
 
-    def _state(self, job: Any) -> JobState:
-        return _STATES.get(job["state"], JobState.RUNNING)
-
-    def _page(self, job: Any) -> str:
-        return f"{self.rest}/#/job/running/{job['jid']}/overview"
-
-    def _failure(self, job: Any) -> str:
-        history = self._get(f"/jobs/{job['jid']}/exceptions")["exceptionHistory"]
-        entries = sorted(history["entries"], key=lambda entry: entry["timestamp"])
-        return "\n".join(entry["stacktrace"] for entry in entries)
-
-    def _cancel(self, job: Any) -> bool:
-        # Beam's own way only reaches the job server.
-        answer = self._session.patch(f"{self.rest}/jobs/{job['jid']}", timeout=_REST_S)
-        return answer.ok or answer.status_code in (404, 409)  # it has ended
-
-    def _job(self, job_name: str) -> dict[str, Any] | None:
+    def find(self, job_name: str) -> SeenJob | None:
+        """Return the newest job of this name; None if the cluster knows none."""
         if not self.rest:
             return None
         jobs = [each for each in self._get("/jobs/overview")["jobs"] if each["name"] == job_name]
-        return max(jobs, key=lambda job: job["start-time"], default=None)
+        if not jobs:
+            return None
+        newest = max(jobs, key=lambda job: job["start-time"])
+        page = f"{self.rest}/#/job/running/{newest['jid']}/overview"
+        return SeenJob(newest["jid"], _STATES.get(newest["state"], JobState.RUNNING), page)
+
+    def failure(self, job: SeenJob) -> str:
+        """Return the stack traces of the job's failures so far, the last one last."""
+        history = self._get(f"/jobs/{job.id}/exceptions")["exceptionHistory"]
+        entries = sorted(history["entries"], key=lambda entry: entry["timestamp"])
+        return "\n".join(entry["stacktrace"] for entry in entries)
+
+    def cancel(self, job: SeenJob) -> None:
+        """Cancel the job; Beam's own way only reaches the job server."""
+        self._session.patch(f"{self.rest}/jobs/{job.id}", timeout=_REST_S)
 
     def _get(self, path: str) -> Any:
         answer = self._session.get(f"{self.rest}{path}", timeout=_REST_S)

@@ -47,6 +47,10 @@ def test_results_keep_their_order(threads):
     assert list(parallel.map_threads(late_if_even, range(30), threads)) == list(range(30))
 
 
+def with_process(shard):
+    return shard, os.getpid()
+
+
 @pytest.mark.parametrize("large", [False, True])
 def test_map_shards(tmp_path, monkeypatch, large):
     paths = [str(tmp_path / name) for name in ("a", "b", "missing")]
@@ -54,19 +58,17 @@ def test_map_shards(tmp_path, monkeypatch, large):
         with open(path, "wb") as file:
             file.write(bytes(6))
     monkeypatch.setattr(parallel, "_FEW_BYTES", 12 if large else 13)
-    try:
-        done = parallel.map_shards(lambda shard: (shard, os.getpid()), [1, 2, 3], paths, 2)
-    finally:
-        parallel.end_processes()
+    done = parallel.map_shards(with_process, [1, 2, 3], paths, 2)
     assert [shard for shard, _ in done] == [1, 2, 3]
     assert all((process != os.getpid()) == large for _, process in done)
+    assert parallel.started_processes() is None
 
 
-def test_a_system_without_semaphores_is_named(monkeypatch):
+def test_a_system_without_room_for_processes_is_named(monkeypatch):
     def refuse(*args):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(parallel, "_processes", None)
     monkeypatch.setattr(parallel, "WorkerPool", refuse)
-    with pytest.raises(UnavailableError, match=r"Read-only .* make /dev/shm writable"):
+    with pytest.raises(UnavailableError, match=r"temporarily unavailable\); end other .*threads 1"):
         parallel.start_processes(1)

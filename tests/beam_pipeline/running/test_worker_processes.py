@@ -113,7 +113,7 @@ def test_only_a_batch_that_kills_its_process_is_done_piece_by_piece(
     batch = deadly.Batch(deadly_batches, str(tmp_path) if once else "", [])
     results = parallel.start_processes(2).ahead().map(batch, range(12))
     assert list(results) == list(range(12))
-    assert batch.in_pieces == ([] if once else deadly_batches)
+    assert sorted(batch.in_pieces) == ([] if once else deadly_batches)
 
 
 @pytest.mark.slow
@@ -141,14 +141,15 @@ forked = set(multiprocessing.active_children())
 assert len(forked) == 2, "not forked"
 call = functools.partial(deadly.die_once, sys.argv[1])
 print(*processes.ahead().map(call, range(12)))
-assert not forked.intersection(multiprocessing.active_children()), "the copies are still there"
+active = set(multiprocessing.active_children())
+assert (len(forked & active), len(active - forked)) == (1, 1), "not only the killed one is new"
 parallel.end_processes()
 """
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("deadly")
-def test_forked_processes_are_replaced_by_new_ones(tmp_path):
+def test_only_the_killed_fork_is_replaced_by_a_new_process(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FORKED, str(tmp_path)], capture_output=True, text=True, timeout=100
     )
@@ -197,11 +198,10 @@ def test_nothing_is_left_of_worker_processes_whose_parent_is_killed(before):
         mark = b"LokyProcess" if before else b"start_processes"
         (worker,) = (pid for pid in children(parent.pid) if mark in command(pid))
         assert listening_sockets(parent.pid) == listening_sockets(worker) == set()
-        assert bool(shared_memory(parent.pid)) == bool(before)
         parent.kill()
     deadline = time.monotonic() + 30
-    while mark in command(worker) or shared_memory(parent.pid):
-        assert time.monotonic() < deadline, "the worker, or its semaphores, outlive its parent"
+    while mark in command(worker):
+        assert time.monotonic() < deadline, "the worker outlives its parent"
         time.sleep(0.1)
 
 
@@ -211,11 +211,6 @@ def listening_sockets(pid: int) -> set[str]:
     rows = (line.split() for table in tables for line in table.splitlines()[1:])
     listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
     return listening & {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
-
-
-def shared_memory(pid: int) -> list[Path]:
-    """Return the semaphores that loky made for a process."""
-    return list(Path("/dev/shm").glob(f"*loky-{pid}-*"))
 
 
 def children(pid: int) -> list[int]:

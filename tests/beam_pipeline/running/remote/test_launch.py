@@ -1,146 +1,96 @@
-"""A launcher that continues an earlier one; tests/flink does so with a real cluster."""
+"""A launcher's view of its job; tests/flink and tests/dataflow run real ones."""
 
 import dataclasses
-import logging
-import threading
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
-from beam_pipeline.running.remote import launch as launching
-from beam_pipeline.running.remote.clusters import JobState
-from beam_pipeline.running.remote.launch import Launch, _last_reason, quiet
-from tfrecord_dataset.json_file import sealed
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError, UnavailableError
+from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
+from beam_pipeline.running.remote.launch import Launch, _last_reason, job_name
 
 
 @dataclasses.dataclass
-class Answers:
-    """A cluster with the same answers for every job."""
+class OneJob(Cluster):
+    """A cluster that knows one job, or none, and does not answer if it is unreachable."""
 
-    says: JobState
+    state: JobState
     failed: str = ""
+    id: str = "1"
 
     def prepare(self, output, inputs):
         raise AssertionError
 
-    def state(self, job_name):
-        return self.says
+    def find(self, name):
+        if self.state == JobState.UNREACHABLE:
+            raise ConnectionRefusedError
+        page = f"http://cluster/{name}"
+        return None if self.state == JobState.UNKNOWN else SeenJob(self.id, self.state, page)
 
-    def page(self, job_name):
-        return ""
-
-    def failure(self, job_name):
+    def failure(self, job):
         return self.failed
 
-    def cancel(self, job_name):
-        raise AssertionError
 
-
-def launch_over(folder, says, mark, build="b"):
-    """Launch a build over the record of a job of the same or another build."""
-    return Launch(
-        cluster=Answers(says), folder=str(folder), name="pets", build=build, mark=lambda: mark
-    )
-
-
-def leave_record(folder, build):
-    folder.mkdir()
-    record = {"job_name": "pets-1", "build": build, "replaces": "older"}
-    (folder / "job.json").write_text(sealed(record))
+def launch_on(cluster, folder):
+    return Launch(cluster, str(folder), "pets-1", lambda: "")
 
 
 @pytest.mark.parametrize(
-    ("build", "says", "mark", "finished"),
+    ("state", "error", "message"),
     [
-        pytest.param("b", JobState.ENDED, "newer", True, id="finished"),
-        pytest.param("b", JobState.UNKNOWN, "newer", True, id="finished, and forgotten"),
-        pytest.param("b", JobState.ENDED, "older", False, id="failed"),
-        pytest.param("b", JobState.UNKNOWN, "", False, id="never begun"),
-        pytest.param("a", JobState.ENDED, "newer", False, id="of other options"),
+        pytest.param(
+            JobState.RUNNING,
+            ConfigError,
+            r"the job pets-1 of an earlier command still runs \(http://cluster/pets-1\); wait",
+            id="running",
+        ),
+        pytest.param(JobState.CANCELLING, ConfigError, "still runs", id="cancelling"),
+        pytest.param(
+            JobState.UNREACHABLE,
+            UnavailableError,
+            "the job pets-1 does not answer; once",
+            id="lost",
+        ),
+        pytest.param(JobState.ENDED, None, "", id="ended"),
+        pytest.param(JobState.CANCELLED, None, "", id="cancelled"),
+        pytest.param(JobState.UNKNOWN, None, "", id="unknown"),
     ],
 )
-def test_an_earlier_job_that_has_ended(tmp_path, build, says, mark, finished):
-    leave_record(tmp_path / "job", build)
-    launch = launch_over(tmp_path / "job", says, mark)
-    assert launch.finished_earlier() == finished
-    assert not (tmp_path / "job").exists()
-    assert launch.ended
+def test_a_job_of_an_earlier_launcher(tmp_path, state, error, message):
+    """None of its files may be deleted while it runs."""
+    launch = launch_on(OneJob(state), tmp_path)
+    if error:
+        with pytest.raises(error, match=message):
+            launch.check_is_first()
+    else:
+        launch.check_is_first()
 
 
-def test_another_password_is_the_same_build(tmp_path):
-    """The record next to the dataset contains no password."""
-    leave_record(tmp_path / "job", "b of https://***@host/pets?signature=***")
-    build = "b of https://me:secret@host/pets?signature=secret"
-    assert launch_over(tmp_path / "job", JobState.ENDED, "newer", build).finished_earlier()
+def test_an_earlier_job_of_the_same_name_is_not_this_one(tmp_path):
+    cluster = OneJob(JobState.CANCELLED, failed="ValueError: old")
+    launch = launch_on(cluster, tmp_path)
+    launch.check_is_first()
+    assert "failed: new; run" in str(launch._failure(RuntimeError("new")))
+    cluster.id = "2"
+    assert "was cancelled; run" in str(launch._failure(RuntimeError("new")))
 
 
-def test_a_job_of_other_options_that_still_runs(tmp_path):
-    """None of its files may be deleted."""
-    leave_record(tmp_path / "job", "a")
-    launch = launch_over(tmp_path / "job", JobState.RUNNING, "")
-    with pytest.raises(ConfigError, match="the job pets-1 of another build is writing"):
-        launch.finished_earlier()
-    assert (tmp_path / "job/job.json").exists()
-    assert not launch.ended
-
-
-RECORD = sealed({"job_name": "pets-1", "build": "b", "replaces": ""})
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (RECORD[:40], "cut off or changed"),
-        (RECORD.replace("pets-1", "pets-2"), "was changed after it"),
-        (sealed({"job_name": 1, "build": "b", "replaces": ""}), "job_name is 1, not"),
-    ],
-)
-def test_a_damaged_record_is_named(tmp_path, content, reason):
-    """Its job may still run, so none of the job's files may be deleted."""
-    (tmp_path / "job").mkdir()
-    (tmp_path / "job/job.json").write_text(content)
-    launch = launch_over(tmp_path / "job", JobState.ENDED, "newer")
-    with pytest.raises(BeamTFRecordsError, match="names a running job, is damaged") as error:
-        launch.finished_earlier()
-    assert reason in str(error.value)
-    assert (tmp_path / "job/job.json").exists()
-    assert not launch.ended
-
-
-@pytest.mark.parametrize(("mark", "finished"), [("newer", True), ("older", False)])
-def test_an_earlier_job_whose_cluster_does_not_answer_for_a_while(
-    tmp_path, monkeypatch, mark, finished
-):
-    """The job may still run, so no other job is started."""
-    monkeypatch.setattr(launching, "_LOOK_S", 0.01)
-    leave_record(tmp_path / "job", "b")
-    launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, mark)
-    cluster = launch.cluster
-
-    def state(job_name):
-        asked.append(job_name)
-        return JobState.UNREACHABLE if len(asked) < 5 else JobState.UNKNOWN
-
-    asked = []
-    monkeypatch.setattr(cluster, "state", state)
-    assert launch.finished_earlier() == finished
-    assert len(asked) == 5
-
-
-def test_an_earlier_job_whose_cluster_does_not_answer_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(launching, "_UNREACHABLE_S", 0.0)
-    leave_record(tmp_path / "job", "b")
-    launch = launch_over(tmp_path / "job", JobState.UNREACHABLE, "older")
-    with pytest.raises(UnavailableError, match="the job pets-1 does not answer; once"):
-        launch.finished_earlier()
-    assert (tmp_path / "job/job.json").exists()
-    assert not launch.ended
-
-
-def test_without_an_earlier_job(tmp_path):
-    launch = launch_over(tmp_path / "job", JobState.RUNNING, "newer")
-    assert not launch.has_earlier
-    assert not launch.finished_earlier()
+def test_a_job_is_named_after_its_dataset():
+    names = [
+        job_name(PipelineOptions(arguments), "my_pets", dataset)
+        for arguments, dataset in (
+            ([], "/data/my_pets/1.0.0"),
+            ([], "/data/my_pets/1.0.0"),
+            ([], "/data/my_pets/1.0.1"),
+            (["--job_name=mine"], "/data/my_pets/1.0.0"),
+            ([], "https://me:secret@host/my_pets/1.0.0"),
+            ([], "https://me:other@host/my_pets/1.0.0"),
+        )
+    ]
+    assert names[0] == names[1] != names[2]
+    assert names[0].startswith("my-pets-")
+    assert names[3] == "mine"
+    assert names[4] == names[5], "a password is no part of it"
 
 
 @pytest.mark.parametrize(
@@ -162,46 +112,36 @@ def test_the_reason_in_a_traceback_of_two_languages(text, reason):
 
 
 @pytest.mark.parametrize(
-    ("says", "message"),
+    ("state", "failed", "error", "message"),
     [
-        pytest.param(JobState.CANCELLED, "the job pets-1 was cancelled; run the", id="cancelled"),
         pytest.param(
-            JobState.ENDED, "the job pets-1 failed: WorkerError: lost; run the", id="failed"
+            JobState.CANCELLED,
+            "WorkerError: lost\n",
+            BeamTFRecordsError,
+            "the job pets-1 was cancelled; run the",
+            id="cancelled, after a failure that was repeated",
+        ),
+        pytest.param(
+            JobState.ENDED,
+            "WorkerError: lost\n",
+            BeamTFRecordsError,
+            "the job pets-1 failed: WorkerError: lost; run the",
+            id="failed",
+        ),
+        pytest.param(
+            JobState.ENDED,
+            "beam_pipeline.errors.DataError: 3 of 9 are bad\n\tat java",
+            DataError,
+            "3 of 9 are bad",
+            id="an error of ours",
+        ),
+        pytest.param(
+            JobState.UNREACHABLE, "", UnavailableError, "does not answer; once", id="unreachable"
         ),
     ],
 )
-def test_a_failure_that_was_repeated_is_no_reason_to_cancel(tmp_path, says, message):
-    launch = launch_over(tmp_path / "job", says, "")
-    launch.cluster.failed = "WorkerError: lost\n"
-    error = launch._failure("pets-1", RuntimeError("Pipeline pets-1 failed in state FAILED"))
-    assert str(error).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("message", "is_reported"),
-    [
-        ("Multiplexer hanging up", False),
-        ("Stream removed (Socket closed)", False),
-        ("Connection reset", True),
-    ],
-)
-def test_a_job_server_that_hangs_up_is_not_a_fault(message, is_reported, caplog, monkeypatch):
-    """Beam logs a worker's broken connection, and raises it in a thread."""
-    raised = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_value))
-    logger = logging.getLogger("apache_beam.runners.worker.data_plane")
-
-    def read():
-        try:
-            raise RuntimeError(message)
-        except RuntimeError:
-            logger.exception("Failed to read inputs in the data plane.")
-            raise
-
-    with quiet():
-        thread = threading.Thread(target=read)
-        thread.start()
-        thread.join()
-
-    assert bool(raised) == is_reported
-    assert ("Failed to read inputs" in caplog.text) == is_reported
+def test_why_a_job_failed(tmp_path, state, failed, error, message):
+    launch = launch_on(OneJob(state, failed), tmp_path)
+    found = launch._failure(RuntimeError("Pipeline pets-1 failed in state FAILED"))
+    assert type(found) is error
+    assert message in str(found)
