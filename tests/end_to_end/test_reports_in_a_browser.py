@@ -48,7 +48,7 @@ def box_figures():
 def run(tmp_path_factory):
     """The report of a run with every section that shows foreign names."""
     random = np.random.default_rng(2)
-    boxes, classes = box_figures(), ClassFigures(CLASSES)
+    boxes, classes = box_figures(), ClassFigures(CLASSES, has_one_class=True)
     classes.update(random.integers(0, 3, 60), {"probabilities": random.dirichlet([1, 1, 1], 60)})
     image = random.integers(0, 256, (90, 120, 3)).astype(np.uint8)
     examples = [

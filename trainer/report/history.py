@@ -21,7 +21,7 @@ _SEVERAL = 3
 _LEAST_TREND = 4
 _TIMES_NOISE = 2
 # Task metrics for which lower is better; for others higher is.
-_LOWER_IS_BETTER = ("loss", "mse", "mae")
+_LOWER_IS_BETTER = ("loss", "mse", "rmse", "mae")
 _WAYS = {"min": True, "max": False}
 
 

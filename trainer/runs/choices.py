@@ -37,6 +37,7 @@ _VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
 _FEWEST_TO_DIVIDE = 20
 # Number of steps for small tables.
 _STEPS_OF_TABLES = 4_000
+_OF_UNEVEN = "macro_f1"  # accuracy is high where the rare classes are never found
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
 # Minimum number of steps per epoch, if the batch size allows it.
 _LEAST_STEPS = 20
@@ -313,9 +314,17 @@ def batch_size(num_records: int, num_replicas: int = 1) -> int:
 
 
 def with_plan(
-    config: TrainConfig, task: Task, num_records: int, *, num_replicas: int, is_validated: bool
+    config: TrainConfig,
+    task: Task,
+    num_records: int,
+    *,
+    num_replicas: int,
+    is_validated: bool,
+    is_uneven: bool = False,
 ) -> TrainConfig:
     """Complete the options of a new run.
+
+    Where classes are uneven, the best model is the one with the highest macro F1.
 
     Without `epochs`, the learning rate warms up, then decays by half a cosine, and a validated run
     stops early; with it, the rate is constant, and only `early_stopping` stops a run early.
@@ -326,7 +335,7 @@ def with_plan(
         "learning_rate": USUAL_LEARNING_RATE,
         "schedule": "constant",
         "warmup_steps": 0,
-        "best_by": task.goal.best_by if is_validated else "loss",
+        "best_by": (_OF_UNEVEN if is_uneven else task.goal.best_by) if is_validated else "loss",
     }
     if config.epochs is None:
         is_table = all(each.group == "numbers" for each in task.inputs.values())

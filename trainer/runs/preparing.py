@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,10 +22,11 @@ from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.choices import TrainingInput
 from trainer.runs.directory import Row, RunConfig, RunDirectory
-from trainer.tasks import data_checks, models
+from trainer.tasks import Task, data_checks, models
 from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import check_memory_of_batch, with_statistics
+from trainer.tasks.table_columns import Column
 from trainer.tasks.task_json import check_same_records
 from trainer.training import layers, optimizers
 from trainer.training.loop import Plan
@@ -145,15 +147,14 @@ def prepare(
         task, config = choices.choose(config, dataset, split, columns, progress)
         dataset = choices.with_targets(dataset, task, chosen_by, progress)
         task = with_statistics(task, dataset, split, progress.say)
-        own_model = own.model is not None
-        for warning in data_checks.warnings(task, dataset, splits, columns, own_model=own_model):
-            progress.warn(warning)
+        counts = _say_of_data(task, dataset, splits, columns, progress, own_model=bool(own.model))
         config = choices.with_plan(
             config,
             task,
             dataset.num_records(split),
             num_replicas=strategy.num_replicas_in_sync,
             is_validated=validation_split is not None,
+            is_uneven=data_checks.is_uneven(counts),
         )
     if taken := sorted({"loss", *task.metrics} & own.metrics.keys()):
         raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")
@@ -179,6 +180,24 @@ def prepare(
         changes=choices.batch_changes(config, task, dataset, split, previous),
         progress=progress,
     )
+
+
+def _say_of_data(
+    task: Task,
+    dataset: Dataset,
+    splits: tuple[str, str | None],
+    columns: Callable[[], Mapping[str, Column]],
+    progress: Progress,
+    *,
+    own_model: bool,
+) -> Counter[str]:
+    """Say what the classes are and what is wrong with the data; return the records by class."""
+    counts = data_checks.class_counts(task, dataset, splits[0]) or Counter()
+    if counts:
+        progress.say(data_checks.shares_of_classes(task, counts))
+    for warning in data_checks.warnings(task, dataset, splits, columns, own_model=own_model):
+        progress.warn(warning)
+    return counts
 
 
 def build(prepared: Prepared) -> Plan:

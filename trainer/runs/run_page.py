@@ -28,7 +28,7 @@ from trainer.runs.directory import Row
 from trainer.runs.preparing import Prepared
 from trainer.tasks import Task
 from trainer.tasks.baselines import Baseline
-from trainer.tasks.figures import Accumulator, Example, Overlay
+from trainer.tasks.figures import Accumulator, Example, Overlay, lowest_recalls
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
@@ -106,6 +106,10 @@ class RunPage:
         if self._baseline is not None:
             compared = self._baseline.compare(_validated(row), shown_metric(row, best.metric))
         return verdict(history, best, config.epochs or 0), compared
+
+    def lowest_recalls(self) -> Iterator[str]:
+        """Yield a line with the classes that model.keras finds least often."""
+        return lowest_recalls(self._figures)
 
     def beats_guess(self, row: Row) -> bool:
         """Whether a row's validation is better than the trivial guess."""

@@ -151,6 +151,8 @@ def _say_result(prepared: Prepared, recorder: Recorder, page: RunPage) -> None:
     if compared:
         row = history[saved_place(history, recorder.best)]
         (progress.say if page.beats_guess(row) else progress.warn)(compared)
+    for line in page.lowest_recalls():
+        progress.say(line)
     progress.say(f"model: {run.model}{', the last one' if recorder.validate is None else ''}")
     if run.report.exists():
         progress.say(f"report: {run.report}")

@@ -30,6 +30,7 @@ from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, models
 from trainer.tasks.choice import shorten
+from trainer.tasks.figures import lowest_recalls
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
 from trainer.tasks.targets.results import results_of
@@ -186,7 +187,7 @@ def open_run(
     )
 
 
-def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
+def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str, Any]:
     """Compute a trained model's loss and metrics on one split; each record counts once.
 
     Args:
@@ -222,6 +223,8 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
     result = evaluate_split(accumulators=[*accumulators, baseline])
     say = progress.say if baseline.is_beaten_by(result) else progress.warn
     say(baseline.compare(result))
+    for line in lowest_recalls(accumulators):
+        progress.say(line)
     if missing := baseline.missing:
         progress.warn(
             f"{split_name} has no records of {counted(len(missing), 'class')}, which its metrics "
@@ -233,4 +236,5 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> Row:
         sections = sections_of(accumulators, task, dataset, split_name)
         page = html_of_predictions(title, about, as_text(result), sections)
         Path(config.report).write_text(page, encoding="utf-8")
-    return {**result, "num_records": num_records}
+    details = {name: each for one in accumulators for name, each in one.details().items()}
+    return {**result, **details, "num_records": num_records}

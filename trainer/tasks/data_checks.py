@@ -13,6 +13,7 @@ from trainer.tasks.table_columns import Column, sample_columns
 from trainer.tasks.task import Task
 
 _FEWEST_OF_CLASS = 10
+_MOST_OF_ONE = 0.8
 # Smaller samples are not checked.
 _FEWEST_SAMPLED = 20
 _SAME = 1 - 1e-9  # correlation of columns that differ by rounding or unit only
@@ -64,11 +65,25 @@ def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
         yield f"missing numbers (NaN) of {shorten([*missing])} in up to {most}: {what}"
 
 
+def shares_of_classes(task: Task, counts: Counter[str]) -> str:
+    """Describe the classes of a split by their shares, the most frequent first."""
+    shares = [f"{name} {count / counts.total():.1%}" for name, count in counts.most_common()]
+    text = f"classes of {task.target}: {shorten(shares)}"
+    if is_uneven(counts):
+        text += "; --class-weights balanced gives rare classes more weight"
+    return text
+
+
+def is_uneven(counts: Counter[str]) -> bool:
+    """Whether one class has at least four of five records, so that guessing it looks good."""
+    return len(counts) > 1 and max(counts.values()) >= _MOST_OF_ONE * counts.total()
+
+
 def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]) -> Iterator[str]:
     if not task.goal.has_one_class or len(task.classes) < 2:
         return
     for split in filter(None, splits):
-        counts = _class_counts(task, dataset, split)
+        counts = class_counts(task, dataset, split)
         if counts is None:
             continue
         least = _FEWEST_OF_CLASS if split == splits[0] else 1
@@ -80,8 +95,10 @@ def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]
             yield f"fewer than {least} records of a class in {split}: {shown}"
 
 
-def _class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | None:
-    """Count the records of each class; None if not stated and too many to read."""
+def class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | None:
+    """Count the records of each class; None if not stated and too many to read, or no classes."""
+    if not task.goal.has_one_class:
+        return None
     facts = {} if split in dataset.parts else dataset.statistics(split).get(task.target, {})
     if stated := facts.get("classes") or facts.get("strings"):
         return Counter(stated)

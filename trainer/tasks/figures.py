@@ -4,7 +4,7 @@ import abc
 import bisect
 import collections
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,10 @@ class Accumulator(abc.ABC):
 
     def figures(self) -> dict[str, Any]:
         """Return the values for the report's template by section; call after `result`."""
+        return {}
+
+    def details(self) -> dict[str, Any]:
+        """Return what an evaluation states besides numbers, such as the recall of each class."""
         return {}
 
     def examples(self) -> list[Example]:
@@ -112,8 +116,9 @@ class ClassFigures(Accumulator):
     with over 32 classes) count as equal.
     """
 
-    def __init__(self, classes: Sequence[str]) -> None:
+    def __init__(self, classes: Sequence[str], *, has_one_class: bool) -> None:
         self._classes = tuple(classes)
+        self._has_one_class = has_one_class
         self._steps = max(2, min(_MOST_STEPS, _MOST_COUNTS // max(1, len(classes))))
         self._members, self._others = np.zeros((2, len(classes), self._steps), np.int64)
         # Keys encode (class, predicted class) as one number; few of many pairs occur.
@@ -157,9 +162,20 @@ class ClassFigures(Accumulator):
         return [*map(area_under_curve, self._members, self._others)]
 
     def result(self) -> dict[str, float]:
-        """Return `auc`, the mean over the classes that have one; two classes have the same."""
-        known = [area for area in self.areas if not np.isnan(area)]
-        return {"auc": float(np.mean(known)) if known else float("nan")}
+        """Return `auc`, `macro_f1` and, for one class per record, `balanced_accuracy`.
+
+        Each is the mean over the classes that have a value: of a class without records, the recall
+        has none, and the F1 only if the class is predicted. Two classes have the same AUC.
+        """
+        rows = self._rows()
+        by_class = {"auc": self.areas, "macro_f1": [row["f1"] for row in rows]}
+        if self._has_one_class:
+            by_class["balanced_accuracy"] = [row["recall"] for row in rows]
+        return {name: _mean(values) for name, values in by_class.items()}
+
+    def details(self) -> dict[str, Any]:
+        """Return `recall` by class; None for a class without records."""
+        return {"recall": {row["name"]: row["recall"] for row in self._rows()}}
 
     def figures(self) -> dict[str, Any]:
         """Return `classes`: "rows" by class, "confusion" or "confusions", "curves"."""
@@ -225,6 +241,23 @@ class ClassFigures(Accumulator):
         ]
 
 
+_FEW_RECALLS = 3
+
+
+def lowest_recalls(accumulators: Iterable[Accumulator]) -> Iterator[str]:
+    """Yield a line with the classes that are found least often, if there are several."""
+    for each in accumulators:
+        found = [(n, name) for name, n in each.details().get("recall", {}).items() if n is not None]
+        if len(found) > 1:
+            lowest = sorted(found, key=lambda pair: pair[0])[:_FEW_RECALLS]
+            yield "lowest recall: " + ", ".join(f"{name} {n:.2f}" for n, name in lowest)
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value is not None and not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
 def precision_recall(members: Any, others: Any) -> list[tuple[float, float]]:
     """Return points (recall, precision) by descending threshold; counts are ascending."""
     right, wrong = np.cumsum(members[::-1]), np.cumsum(others[::-1])
@@ -272,20 +305,33 @@ class NumberFigures(Accumulator):
                 self._worst.add(badness, number, one, other)
         self.seen += len(true)
 
-    def figures(self) -> dict[str, Any]:
-        """Return `numbers`: the fit of each column, and points (true, predicted)."""
+    def _fits(self) -> list[dict[str, Any]]:
+        """Return the errors of each column; `r2` is None if its values are equal."""
         true, squares, error, error_squares, sizes = self._sums / max(1, self.seen)
         variance = squares - true**2
-        columns = [
+        return [
             {
                 "r2": float(1 - error_squares[place] / variance[place])
                 if variance[place] > 0
                 else None,
                 "bias": float(error[place]),
                 "mae": float(sizes[place]),
-                "points": [(float(a[place]), float(b[place])) for a, b in self._points],
+                "mse": float(error_squares[place]),
             }
-            for place in range(min(len(true), _MOST_COLUMNS))
+            for place in range(len(true))
+        ]
+
+    def result(self) -> dict[str, float]:
+        """Return `rmse`, of all columns, and `r2`, the mean over columns that vary."""
+        fits = self._fits()
+        mse = _mean([fit["mse"] for fit in fits]) if self.seen else float("nan")
+        return {"rmse": mse**0.5, "r2": _mean([fit["r2"] for fit in fits])}
+
+    def figures(self) -> dict[str, Any]:
+        """Return `numbers`: the fit of each column, and points (true, predicted)."""
+        columns = [
+            {**fit, "points": [(float(a[place]), float(b[place])) for a, b in self._points]}
+            for place, fit in enumerate(self._fits()[:_MOST_COLUMNS])
         ]
         return {"numbers": columns}
 

@@ -57,7 +57,9 @@ def test_each_task(kind, more, task, metrics, guess, directory_of, train, evalua
     assert f"task {task}: from " in said
     assert {name for name in result if not name.startswith("val_")} == metrics
     evaluated = evaluate(data)
-    ranked = {"auc"} if "accuracy" in metrics or "f1" in metrics else set()
+    ranked = {"auc", "macro_f1", "recall"} if "accuracy" in metrics or "f1" in metrics else set()
+    ranked |= {"balanced_accuracy"} if "accuracy" in metrics else set()
+    ranked |= {"rmse", "r2"} if "mae" in metrics else set()
     ranked |= MAPS if task == "segmentation" else set()
     expected = {*metrics, "num_records", *ranked, f"baseline_{guess}"} - {"epoch", "step"}
     assert set(evaluated) == expected

@@ -1,6 +1,7 @@
 """Warnings about data before training."""
 
 import functools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from kinds_of_learning import training
 
 import trainer
 from trainer.tasks import choose_task
-from trainer.tasks.data_checks import warnings
+from trainer.tasks.data_checks import is_uneven, warnings
 from trainer.tasks.reading import with_statistics
 from trainer.tasks.table_columns import sample_columns
 
@@ -77,3 +78,11 @@ def test_warnings(warned, columns, expected):
     assert len(found) == len(expected), found
     for warning in expected:
         assert any(line.startswith(warning) for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [({}, False), ({"a": 9}, False), ({"a": 79, "b": 21}, False), ({"a": 4, "b": 1}, True)],
+)
+def test_classes_are_uneven_from_four_fifths(counts, expected):
+    assert is_uneven(Counter(counts)) == expected

@@ -13,6 +13,7 @@ from trainer.tasks.figures import (
     ClassFigures,
     NumberFigures,
     Worst,
+    lowest_recalls,
     precision_recall,
 )
 from trainer.tasks.targets.maps import PixelConfusion
@@ -29,7 +30,7 @@ def predicted():
 
 
 def counted(target, probabilities, size=20):
-    figures = ClassFigures(CLASSES)
+    figures = ClassFigures(CLASSES, has_one_class=target.ndim == 1)
     for start in range(0, len(target), size):
         part = slice(start, start + size)
         figures.update(target[part], {"probabilities": probabilities[part]})
@@ -52,6 +53,19 @@ def test_one_class_per_record(predicted, scikit_learn):
     assert found["confusions"][0][2] == max(
         count for place, count in np.ndenumerate(found["confusion"]) if place[0] != place[1]
     )
+    means = figures.result()
+    del means["auc"]
+    assert means == pytest.approx(
+        {
+            "macro_f1": scikit_learn.metrics.f1_score(target, chosen, average="macro"),
+            "balanced_accuracy": scikit_learn.metrics.balanced_accuracy_score(target, chosen),
+        }
+    )
+    recalls = figures.details()["recall"]
+    assert [*recalls] == [*CLASSES]
+    [line] = lowest_recalls([figures])
+    least = min(recalls, key=recalls.get)
+    assert line.startswith(f"lowest recall: {least} {recalls[least]:.2f}, ")
     # Mistakes: the least probable true classes, then the most confident wrong ones.
     numbers = [example.number for example in figures.examples()]
     wrong = np.flatnonzero(chosen != target)
@@ -90,7 +104,7 @@ def test_auc_is_that_of_all_pairs(scale):
     logits = rng.normal(0, scale, (600, 4)) + scale * (np.arange(4) == target[:, None])
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
-    figures = ClassFigures("abcde")
+    figures = ClassFigures("abcde", has_one_class=True)
     padded = np.pad(probabilities, [(0, 0), (0, 1)])
     figures.update(target, {"probabilities": padded})
 
@@ -98,11 +112,11 @@ def test_auc_is_that_of_all_pairs(scale):
     *found, of_no_record = figures.areas
     assert found == pytest.approx(expected, abs=0.003)
     assert np.isnan(of_no_record)
-    assert figures.result() == {"auc": pytest.approx(np.mean(found))}
+    assert figures.result()["auc"] == pytest.approx(np.mean(found))
 
 
 def test_auc_of_several_classes_per_record_and_of_a_diverged_model():
-    figures = ClassFigures("ab")
+    figures = ClassFigures("ab", has_one_class=False)
     assert np.isnan(figures.result()["auc"])
     target = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     figures.update(target, {"probabilities": [[0.9, 0.8], [0.1, 0.7], [0.4, 0.75]]})
@@ -123,6 +137,12 @@ def test_numbers(scikit_learn):
     assert column["r2"] == pytest.approx(scikit_learn.metrics.r2_score(true, predicted))
     assert column["mae"] == pytest.approx(np.abs(true - predicted).mean())
     assert column["bias"] == pytest.approx((predicted - true).mean())
+    assert found.result() == pytest.approx(
+        {
+            "rmse": scikit_learn.metrics.root_mean_squared_error(true, predicted),
+            "r2": scikit_learn.metrics.r2_score(true, predicted),
+        }
+    )
     assert 400 < len(column["points"]) <= 1_000
     worst = int(np.abs(true - predicted)[:, 0].argmax())
     assert found.examples()[0].number == worst

@@ -147,7 +147,7 @@ class _ClassResults(Results):
         return ", ".join(parts[:_MOST_SHOWN]), Overlay()
 
     def accumulators(self) -> list[Accumulator]:
-        return [ClassFigures(self.goal.classes)]
+        return [ClassFigures(self.goal.classes, has_one_class=self.goal.has_one_class)]
 
 
 class _OneClassResults(_ClassResults):
