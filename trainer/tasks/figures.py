@@ -56,7 +56,7 @@ class Accumulator(abc.ABC):
         return {}
 
     def details(self) -> dict[str, Any]:
-        """Return what an evaluation states besides numbers, such as the recall of each class."""
+        """Return what else an evaluation states, such as the recall of each class."""
         return {}
 
     def examples(self) -> list[Example]:
