@@ -18,11 +18,13 @@ SENTENCES: Mapping[str, str] = {
     "columns",
     "no label files": "{path} has a data.yaml, but no image has a label file; put labels/ next to "
     "images/",
-    "unknown layout": "{path} has no known layout: it holds {held}",
+    "unknown layout": "{path} has no known layout: it holds {held}; write it as one of those in "
+    "docs/from/index.md",
     "single file": "{path} is a single file, which {reader}; give the folder that it is in",
     "file of another layout": "{path} is a single file, which {reader}, but {other} does; leave "
     "out layout (--layout)",
-    "layout does not fit": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
+    "layout does not fit": "{path} cannot be read as {layout}: it holds {held}; it needs {sign}",
+    "another layout": "{path} cannot be read as {layout}: it holds {held}, and no {sign}",
     "no such input": "the input {path!r} does not exist",
     "some folders are splits": "{path} has folders named after splits ({splits}) and others "
     "({others})",

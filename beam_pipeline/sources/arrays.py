@@ -4,7 +4,8 @@ import dataclasses
 import itertools
 import math
 import re
-from collections import defaultdict
+import shlex
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import apache_beam as beam
@@ -325,6 +326,17 @@ def _column(path: str, member: str | StoredArray, shown: str) -> Column:
         return column
 
 
+def _but_the_most(lengths: Sequence[Sequence[int]], columns: Sequence[str]) -> str:
+    """Return the option that keeps the columns of the most frequent length, with an "or"."""
+    usual = Counter(filter(None, lengths)).most_common(1)
+    others = [
+        column
+        for column, length in zip(columns, lengths, strict=True)
+        if usual and length != usual[0][0]
+    ]
+    return f"--ignore-columns {shlex.quote(','.join(others))} or " if others else ""
+
+
 def _check(tables: Sequence[ArrayTable]) -> None:
     for table in tables:
         name, first = table.file.relative, tables[0].file.relative
@@ -334,15 +346,18 @@ def _check(tables: Sequence[ArrayTable]) -> None:
                 f"{column} {f'{shape[0]:,}' if shape else 'none: a number without axes'}"
                 for column, shape in shapes.items()
             )
+            others = _but_the_most([shape[:1] for shape in shapes.values()], [*shapes])
             raise ConfigError(
-                f"the arrays of {name} have different numbers of rows ({row_counts}); leave some "
-                "out with --ignore-columns, or pass --layout folders if each file is a record"
+                f"the arrays of {name} have different numbers of rows ({row_counts}); pass "
+                f"{others}--layout folders if each file is a record"
             )
         if table.columns.keys() != tables[0].columns.keys():
             one, other = (", ".join(sorted(each.columns)) for each in (tables[0], table))
+            shared = table.columns.keys() & tables[0].columns
+            others = ",".join(sorted((table.columns.keys() | tables[0].columns) - shared))
+            remedy = f", or pass --ignore-columns {shlex.quote(others)}" if shared else ""
             raise ConfigError(
-                f"{first} has the columns {one}, and {name} has {other}; give them the same, or "
-                "leave some out with --ignore-columns"
+                f"{first} has the columns {one}, and {name} has {other}; give them the same{remedy}"
             )
 
 

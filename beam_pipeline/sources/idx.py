@@ -5,7 +5,9 @@ Images are converted to PGM, and concatenated in one file.
 """
 
 import dataclasses
+import glob
 import re
+import shlex
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -88,7 +90,7 @@ class ReadIdx(ReadContainers):
         if not label_file:
             raise ConfigError(
                 f"{file.relative} has no classes: {labels} is missing; put it in the same folder, "
-                "or leave the images out with --ignore"
+                f"or leave the images out with --ignore {shlex.quote(glob.escape(file.relative))}"
             )
         file = dataclasses.replace(file, split=_split_of(name) or file.split)
         return IdxTable(file=file, header=("image", "label"), labels=label_file)
@@ -109,7 +111,7 @@ class ReadIdx(ReadContainers):
             if (other := by_split.setdefault(split, table)) is not table:
                 raise ConfigError(
                     f"{other.file.relative} and {file.relative} both have images of {split}; "
-                    "leave one out with --ignore"
+                    f"leave one out with --ignore {shlex.quote(glob.escape(file.relative))}"
                 )
             read += [file.path, table.labels, f"{table.labels}.gz"]
         roles = Roles(labels=(("label", "label"),), classes=tuple(self.classes))

@@ -200,8 +200,14 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     inside = f"{shown(top.folders, 'folder')} with {number} such as {files[0]}"
     facts = {"path": config.input, "held": str(top) if top.files else inside}
     facts |= {"layout": config.layout, "sign": candidates[0].sign}
-    code = "unknown layout" if is_auto else "layout does not fit"
-    raise ProblemError(Problem(code=code, facts=facts, option="layout"))
+    if is_auto:
+        raise ProblemError(Problem(code="unknown layout", facts=facts))
+    others = _claims([*layouts().values()], tree, dataclasses.replace(config, layout=AUTO))
+    if not others:
+        raise ProblemError(Problem(code="layout does not fit", facts=facts))
+    names = tuple(claim.layout for claim in others)
+    problem = Problem(code="another layout", facts=facts, option="layout", choices=names)
+    raise ProblemError(problem)
 
 
 def _single_file(tree: Tree, config: BuildConfig) -> Problem:

@@ -58,6 +58,7 @@ def parse_pattern(text: str) -> PathPattern:
     except ValueError as error:
         raise _error(text, f"{error}; write a brace itself as {{{{ or }}}}") from error
     names: list[str] = []
+    is_plain = all(name is None for _, name, *_ in parts)
     # For each folder and the file's name: literals and names, alternating.
     segments: list[list[str]] = [[""]]
     for literal, name, form, conversion in parts:
@@ -74,7 +75,7 @@ def parse_pattern(text: str) -> PathPattern:
         segments[-1] += [name, ""]
         if name != _DROPPED:
             names.append(name)
-    if not names:
+    if is_plain:
         raise _error(text, "it has no names; write it as '{label}_{speaker}_{index}'")
     return PathPattern(
         text=text, names=tuple(names), regex=_regex(segments), by_name="/" not in text

@@ -28,7 +28,8 @@ def question(folders: Folders, path: str, *, one_class: bool) -> Problem | None:
     classes = {name for name in named if not is_no_class(name)}
     if not classes:
         facts = {"path": path, "names": first_names(sorted(named))}
-        return Problem(code="no class folders", facts=facts, option="path_pattern")
+        readings = folders.without_classes()
+        return Problem(code="no class folders", facts=facts, readings=readings)
     if problem := _blanks(path, classes):
         return problem
     is_one = len(classes) == 1

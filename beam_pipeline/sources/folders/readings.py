@@ -2,6 +2,7 @@
 
 import glob
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,6 +67,20 @@ class Folders:
     def readings(self) -> tuple[Reading, ...]:
         """Return up to three readings."""
         return tuple(self._reading(*each) for each in _distinct(self._found()))
+
+    def without_classes(self) -> tuple[Reading, ...]:
+        """Return readings of folders that are named after kinds of files: the largest, or all."""
+        roles = self.structure.roles()
+        sizes: Counter[str] = Counter()
+        for place, number in self.structure.folders.items():
+            sizes.update(dict.fromkeys(place[roles.class_depth : DEPTH][:1], number))
+        kinds = [name for name, _ in sizes.most_common()]
+        found: list[_Found] = []
+        for kept in [*([name] for name in kinds[: _MOST - 1]), kinds]:
+            ignored = tuple(glob.escape(name) for name in sorted({*kinds}.difference(kept)))
+            text = (_SPLIT if roles.splits else "") + _NO_CLASS
+            found += self._by_patterns([text], self._kept(ignored), ignored)
+        return tuple(self._reading(*each) for each in _distinct(found))
 
     def _reading(self, assigned: Assigned, options: Mapping[str, tuple[str, ...]]) -> Reading:
         labels = sorted({label for _, label in assigned.values() if label})

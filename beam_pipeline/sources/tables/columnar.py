@@ -329,10 +329,12 @@ def _declaration_of(
             return declaration_of_bytes(field.name, first_bytes())
         return ColumnDeclaration(media=media)
     if any(map(_is_file, _types_in(kind))):
-        raise unsupported(f"column {field.name!r} holds files in lists or structs, not one a row")
+        detail = f"column {field.name!r} holds files in lists or structs, not one a row"
+        raise unsupported(detail, field.name)
     kinds = (kind, *_types_in(kind))
     if not all(map(_is_bounded, kinds)):
-        raise unsupported(f"column {field.name!r} is of the type {kind}, which is not read")
+        detail = f"column {field.name!r} is of the type {kind}, which is not read"
+        raise unsupported(detail, field.name)
     structs = [each for each in kinds if pa.types.is_struct(each) or pa.types.is_map(each)]
     as_json = bool(structs) and lowered(field.name) not in BOXES
     classes = () if as_json else next(_classes_in(feature), ())
@@ -360,7 +362,7 @@ def declaration_of_bytes(name: str, data: bytes) -> ColumnDeclaration:
         with contextlib.suppress(RecordError):  # not of this kind
             sniff(data)
             return ColumnDeclaration(media=kind)
-    raise unsupported(f"column {name!r} holds bytes that are neither images nor audio")
+    raise unsupported(f"column {name!r} holds bytes that are neither images nor audio", name)
 
 
 def _types_in(kind: pa.DataType) -> Iterator[pa.DataType]:

@@ -802,7 +802,9 @@ def _cells(options: TableOptions, names: Collection[str]) -> Cells:
     elif not used:
         why = "it names no column; write it as '{id}.png'"
     elif column in names and column not in used:
-        why = f"there is a column {column!r} already; name the column of the path by --image-column"
+        why = (
+            f"there is a column {column!r} already; name another with --image-column {column}_path"
+        )
     if why:
         raise ConfigError(f"image_template {template!r} cannot be used: {why}")
     return dataclasses.replace(made, column=column, template=tuple(parts))

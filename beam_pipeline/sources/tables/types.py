@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -75,10 +76,11 @@ class Unlabelled(enum.Enum):
     LABEL = ""
 
 
-def unsupported(detail: str) -> RecordError:
+def unsupported(detail: str, column: str = "") -> RecordError:
     """Return the error for a column or value that no feature can hold."""
+    option = f"--ignore-columns {shlex.quote(column)}" if column else "--ignore-columns"
     return RecordError(
-        "unsupported column", f"{detail}; change it, or leave the column out with --ignore-columns"
+        "unsupported column", f"{detail}; change it, or leave the column out with {option}"
     )
 
 

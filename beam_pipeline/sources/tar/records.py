@@ -4,6 +4,7 @@ import functools
 import itertools
 import json
 import logging
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -190,7 +191,8 @@ def _check_clashes(roles: Mapping[str, Role]) -> None:
         if other != name and (role.form != earlier.form or role.form not in _MEDIA):
             raise ConfigError(
                 f"{other!r} and {name!r} of the tars' members both make the feature "
-                f"{role.feature!r}; {FIRST_DOT}, or leave one out with --ignore-columns"
+                f"{role.feature!r}; {FIRST_DOT}, or leave one out with --ignore-columns "
+                f"{shlex.quote(name)}"
             )
 
 

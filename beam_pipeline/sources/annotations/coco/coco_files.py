@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import glob
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,7 +107,7 @@ def _claim_of_videos(tree: Tree) -> Claim | None:
         "path": path,
         "what": "a COCO file of videos, without images",
         "remedy": "list the frames as its images (docs/from/convert.md), or leave it out with "
-        "--ignore",
+        f"--ignore {shlex.quote(glob.escape(path))}",
     }
     problem = Problem(code="format not read", facts=facts)
     return Claim(layout="coco", rank=Rank.TABLE, path=tree.input, reads=(path,), problem=problem)

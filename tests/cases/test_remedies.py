@@ -1,0 +1,92 @@
+"""Every remedy that a case's error proposes to type leads on, typed as it stands."""
+
+import re
+import shlex
+
+import pytest
+from eager_runner import yielded
+
+from beam_pipeline.config import BuildConfig
+from beam_pipeline.errors import BeamTFRecordsError
+from cases.inputs import make
+from cases.reading import options_of_case, source_at
+from cases.test_cases import CASES, is_file
+from tfrecord_dataset.options import all_options
+
+REFUSED = [name for name, case in CASES.items() if is_file(case, "error")]
+OPTIONS = all_options(BuildConfig)
+
+# Remedies that no option can be: by a part of the message, and why.
+NOT_TYPED = {
+    r"(; | )(fix|rename|remove|correct) ": "a file or folder of the input is changed",
+    r"(; |, and )(put|write|unite|list) ": "a file of the input is written",
+    r"; (make|give|name) (them|a list|every|so many|one|two|the folder)": "a file is changed",
+    r"; it (has|is|needs) ": "a file says what its format does not allow",
+    r"; (fetch|save) it again": "a file is damaged",
+    r"(is not YAML|is an alias|the same column|names no columns)": "a file is changed",
+    r"there (are|is) '|choose from|did you mean": "the option has a wrong value; right ones follow",
+    r"does not exist|fits no file": "the option names what is not there",
+    r"save it as UTF-8": "a file of the input is written",
+    r"lists of class names .* differ": "one of two files is left out",
+    r"unpack it once": "a command of Python's, which test_archives.py types",
+    r"has no known layout": "no layout reads any of it",
+}
+
+
+# What the words of an option end with in a sentence.
+_END = r"(?:$|;|, or| or (?=--)| to | if )"
+
+
+def typed(error):
+    """The words that an error proposes after the case's options."""
+    problem = getattr(error, "problem", None)
+    if problem and problem.readings:
+        return [reading.typed for reading in problem.readings]
+    if problem and problem.option in OPTIONS:
+        field = OPTIONS[problem.option]
+        if field.kind is bool:
+            return [field.flag]
+        return [f"{field.flag} {shlex.quote(choice)}" for choice in problem.choices]
+    return re.findall(rf"\b(?:pass|with|or) (--[\w-]+ [^ ].*?){_END}", str(error))
+
+
+def without_option(message, options):
+    """The case's options without the one that a message says to leave out."""
+    if "leave it out, or" not in message and "; leave out layout" not in message:
+        return []
+    option = re.search(r"\((--[\w-]+)\)", message.partition("; ")[2] or message)[1]
+    option = option if "leave out layout" in message else re.search(r"--[\w-]+", message)[0]
+    return [re.sub(rf"{option} \S+", "", options)]
+
+
+def refusal(root, options):
+    """The error of reading an input; None if it is read."""
+    try:
+        yielded(source_at(root, options)[1])
+    except BeamTFRecordsError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_remedy_that_is_typed_leads_on(tmp_path, name):
+    """The input is read, or another question is asked."""
+    root = tmp_path / "input"
+    make(CASES[name] / "input", root)
+    options = options_of_case(CASES[name])
+    error = refusal(root, options)
+    message = str(error)
+    remedies = [f"{options} {words}" for words in typed(error)]
+    remedies += re.findall(r"(?:give|such as) (\S+/input/\S+?)(?:,|$)", message)
+    remedies += without_option(message, options)
+    assert remedies or any(re.search(part, message) for part in NOT_TYPED), message
+    for words in remedies:
+        after = refusal(root, words)
+        assert after is None or str(after).partition("; ")[0] != message.partition("; ")[0], words
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_no_remedy_lacks_the_value_of_its_option(name):
+    message = (CASES[name] / "error").read_text("utf-8").strip()
+    is_of_lists = "lists of class names" in message
+    assert is_of_lists or not re.search(r"\b(?:pass|with|by|or) --[\w-]+(?:$|,|;| or )", message)
