@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import apache_beam as beam
@@ -207,7 +207,8 @@ def _complete_folder(
 
     The folder may have been deleted while this build was suspended, and filled by another. So
     metadata.json is put only while the claim and all files are this build's. The claim is compared
-    again afterwards, since the build may also be suspended in between.
+    again afterwards, since the build may also be suspended in between. Shards that a build has put
+    which has lost the claim, or found other input, are deleted.
 
     Raises:
         BeamTFRecordsError: The folder was deleted and taken by another build.
@@ -219,14 +220,19 @@ def _complete_folder(
     error = lost(config, claim)
     if error and not is_committed(config, files, text):  # by another attempt of this job
         raise error
-    _check_files(config, files)
+    there = _check_files(config, files)
+    storage.delete_all(
+        storage.join(folder, path)
+        for path in there - files.keys() - texts.keys()
+        if is_build_file(config, path)
+    )
     _write_texts(folder, {metadata.FILE: text})
     if lost(config, claim):
         _check_files(config, files)
 
 
-def _check_files(config: BuildConfig, files: Mapping[str, TemporaryFile]) -> None:
-    """Compare the files on a store with those that this build has put there.
+def _check_files(config: BuildConfig, files: Mapping[str, TemporaryFile]) -> Set[str]:
+    """Compare the files on a store with those that this build has put there; return all paths.
 
     An object of another version is read, as some stores list another version than they return for
     a new object.
@@ -244,6 +250,7 @@ def _check_files(config: BuildConfig, files: Mapping[str, TemporaryFile]) -> Non
             continue
         if status.size != file.num_bytes or storage.sha256_of(file.path) != file.sha256:
             raise FileExistsError(errno.EEXIST, "Another object is there", file.path)
+    return there.keys()
 
 
 def _replace_folder(

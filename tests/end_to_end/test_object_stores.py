@@ -101,6 +101,21 @@ def test_each_byte_is_sent_once(bucket, images, tmp_path):
     assert len(info.splits["train"]) == 4
 
 
+def test_shards_of_a_build_that_lost_the_folder_are_deleted(bucket, write_image, tmp_path):
+    """It was suspended while it put them; a user's own objects stay."""
+    for name in ("cat/1.jpg", "dog/2.jpg"):
+        write_image(tmp_path / "in" / name)
+    url, store = bucket
+    folder = f"{url}/out/in/1.0.0"
+    strays = "in-train.tfrecord-00004-of-00009", "index/in-train.tfrecord-00004-of-00009.parquet"
+    for name in (*strays, "notes.txt"):
+        store.put(f"{folder}/{name}", b"stray")
+    build(tmp_path / "in", f"{url}/out", name="in", threads=1, num_shards=1)
+    names = {place.partition("/1.0.0/")[2] for place in store.objects if "/1.0.0/" in place}
+    assert not names.intersection(strays)
+    assert {"notes.txt", "metadata.json", "in-train.tfrecord-00000-of-00001"} <= names
+
+
 @pytest.mark.slow
 def test_the_waits_of_reads_overlap(bucket, images):
     """At least seven reads are in flight on average."""
