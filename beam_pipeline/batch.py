@@ -8,14 +8,23 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
+import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from beam_pipeline.records import ClassLabel, Entry, FileRef, Image, Record, Value
+from beam_pipeline.records import (
+    ClassLabel,
+    Entry,
+    Expectation,
+    FileRef,
+    Image,
+    Record,
+    Value,
+    alike,
+)
 
 _TEXT = pa.large_string()
 _SHA256_BYTES = 32
@@ -175,19 +184,26 @@ _FIELDS: dict[str, tuple[Form, Any]] = {
     "key": (_FORMS[str], None),
     "source": (_FORMS[str], ""),
     "split": (_FORMS[str], None),
+    "group": (_FORMS[str], None),
     "source_id": (_FORMS[str], ""),
-    "notes": (_OBJECTS, MappingProxyType({})),
+    "notes": (_OBJECTS, dict[str, int]()),
     "example": (Form("file", _FILE, _pack_files, _unpack_files), None),
 }
 
 
 def field_columns(records: Sequence[Entry], names: Iterable[str]) -> dict[str, pa.Array]:
-    """Return columns of these fields, except those that all records lack."""
+    """Return columns of these fields, except those that all records lack.
+
+    Raises:
+        ValueError, TypeError: A column cannot hold a value.
+    """
     columns: dict[str, pa.Array] = {}
     for name in names:
         form, _ = _FIELDS[name]
         values = [getattr(record, name) or None for record in records]
         if any(values):
+            if form.dtype == _TEXT and not set(map(type, values)) <= {str, type(None)}:
+                raise TypeError(name)  # Arrow would take bytes for a text
             columns[name] = form.pack(values)
     return columns
 
@@ -208,7 +224,8 @@ def value_columns(features: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
     columns: dict[str, pa.Array] = {}
     for feature, values in features.items():
         forms = {each: _FORMS.get(each, _OBJECTS) for each in set(map(type, values))}
-        forms.pop(type(None), None)
+        if len(forms) > 1:
+            forms.pop(type(None), None)
         try:
             some = {form.name: form.pack(_only(values, forms, form)) for form in forms.values()}
         except _NOT_HELD:
@@ -256,13 +273,15 @@ def features_by_row(table: pa.Table) -> Iterator[dict[str, Value]]:
     return by_row(values_by_feature(table), table.num_rows)
 
 
-def by_row(columns: Mapping[str, Sequence[Any]], num_rows: int) -> Iterator[dict[str, Value]]:
-    """Return the values of each row by name, without those that are None."""
+def by_row(
+    columns: Mapping[str, Sequence[Any]], num_rows: int, *, are_complete: bool = False
+) -> Iterator[dict[str, Value]]:
+    """Return the values of each row by name, without those that are None for missing."""
     if not columns:
         return iter([{} for _ in range(num_rows)])
     names = tuple(columns)
     rows = zip(*columns.values(), strict=True)
-    if not any(None in values for values in columns.values()):
+    if are_complete or not any(None in values for values in columns.values()):
         return (dict(zip(names, row, strict=True)) for row in rows)
     return (
         {name: value for name, value in zip(names, row, strict=True) if value is not None}
@@ -271,27 +290,54 @@ def by_row(columns: Mapping[str, Sequence[Any]], num_rows: int) -> Iterator[dict
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
-    """Records with the same features, whose values are single numbers, texts or classes.
+class RecordBatch:
+    """Records with the same features, as columns.
 
-    The table has the columns "key", "source" and "split" (null if not stated), and values.
+    Attributes:
+        table: Fields that not all records lack, and values; no value is missing.
+        expected: `Record.expected` of all records.
     """
 
     table: pa.Table
+    expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> Self | None:
+        """Return records that are `alike` as columns; None if a field cannot be one."""
+        features = {name: [each.features[name] for each in records] for name in records[0].features}
+        try:
+            columns = field_columns(records, _FIELDS) | value_columns(features)
+        except _NOT_HELD:
+            return None
+        return cls(pa.table(columns), records[0].expected) if "key" in columns else None
 
     def __len__(self) -> int:
         count: int = self.table.num_rows
         return count
 
+    @property
+    def has_only_values(self) -> bool:
+        """Whether the records have no files, and no fields that concern files or splits."""
+        fields = set(self.table.column_names).difference(column_names(self.table))
+        return fields <= {"key", "source", "split"} and not may_have_files(self.table)
+
     def records(self) -> Iterator[Record]:
-        """Return a record for each row."""
-        keys, sources, splits = (
-            self.table.column(name).to_pylist() for name in ("key", "source", "split")
-        )
-        for key, source, split, features in zip(
-            keys, sources, splits, features_by_row(self.table), strict=True
-        ):
-            yield Record(key=key, source=source, split=split, features=features)
+        """Yield the records."""
+        fields = {name: field(self.table, name) for name in _FIELDS}
+        features = by_row(values_by_feature(self.table), len(self), are_complete=True)
+        for values in zip(*fields.values(), features, strict=True):
+            stated = dict(zip((*fields, "features"), values, strict=True))
+            yield _made(Record, expected=self.expected, **stated)
+
+
+def batches_of(records: Iterable[Record]) -> Iterator[RecordBatch | Record]:
+    """Yield records as batches, or as they are if they cannot be columns."""
+    groups: dict[int, list[Record]] = {}
+    for record in records:
+        groups.setdefault(id(record.expected) if record.expected else 0, []).append(record)
+    for group in itertools.chain.from_iterable(map(alike, groups.values())):
+        batch = RecordBatch.of(group)
+        yield from [batch] if batch else group
 
 
 _SCALARS = {int, float, str, ClassLabel}
@@ -302,8 +348,8 @@ def rows_of(
     sources: Sequence[str],
     splits: Sequence[str | None],
     features: Mapping[str, Sequence[Any]],
-) -> Rows | None:
-    """Return records as rows; None if a feature has other values, or rows differ in features."""
+) -> RecordBatch | None:
+    """Return rows as a batch; None if values are not single ones, or rows differ in features."""
     for values in features.values():
         types = set(map(type, values))
         if len(types) != 1 or not types <= _SCALARS:
@@ -316,4 +362,4 @@ def rows_of(
     held = value_columns(features)
     if any(name.startswith(f"{_OBJECTS.name}:") for name in held):
         return None
-    return Rows(pa.table(columns | held))
+    return RecordBatch(pa.table(columns | held))

@@ -18,7 +18,7 @@ from apache_beam.transforms.sideinputs import SideInputMap
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_pipeline.batch import Rows
+from beam_pipeline.batch import RecordBatch
 from beam_pipeline.records import Consumed
 from beam_pipeline.running.runner import local_runner
 
@@ -44,7 +44,7 @@ def yielded(transform: beam.PTransform) -> list[Any]:
 def by_record(elements: Iterable[Any]) -> Iterator[Any]:
     """Yield elements, with rows split into records."""
     for element in elements:
-        yield from element.records() if isinstance(element, Rows) else [element]
+        yield from element.records() if isinstance(element, RecordBatch) else [element]
 
 
 class _Values(beam.PCollection):

@@ -98,8 +98,8 @@ def table_of_rows(
     """Return a table of rows with these splits and positions."""
     table = inspected.rows.table
     made = _table(
-        keys=table.column("key").to_pylist(),
-        sources=table.column("source").to_pylist(),
+        keys=batch.field(table, "key"),
+        sources=batch.field(table, "source"),
         source_ids=[""] * table.num_rows,
         content_digests=inspected.content_digests,
         texts=inspected.content_digests,

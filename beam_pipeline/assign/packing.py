@@ -12,6 +12,7 @@ import pyarrow as pa
 from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.placement import SplitChooser, class_of
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.batch import field
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch
@@ -89,7 +90,7 @@ class Packer:
     def _table_of_rows(self, rows: InspectedRows, statistics: Statistics) -> pa.Table:
         config = self.config
         splits = list(map(self._chooser.split_of, rows.content_digests))
-        keys = rows.rows.table.column("key").to_pylist()
+        keys = field(rows.rows.table, "key")
         table = columns.table_of_rows(
             rows, splits, [placement.position(key, config.seed) for key in keys]
         )
@@ -116,5 +117,4 @@ class Packer:
 
 
 def _has_no_split(rows: InspectedRows) -> bool:
-    splits = rows.rows.table.column("split")
-    return bool(splits.null_count == len(splits))
+    return not any(field(rows.rows.table, "split"))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from beam_pipeline.batch import Rows
+from beam_pipeline.batch import RecordBatch
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_elements, rejected
@@ -91,7 +91,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
     def _inspected(
         self,
-        elements: Iterable[Element | Rows],
+        elements: Iterable[Element | RecordBatch],
         read: storage.ReadFile,
         check: Callable[[Check, Any], Problem],
     ) -> list[InspectedElement | InspectedRows]:
@@ -110,15 +110,24 @@ class InspectBatch(Work[bytes, PackedBatch]):
         )
 
 
-def _with_reader(batch: bytes) -> tuple[list[Element | Rows], storage.ReadFile]:
+def _with_reader(batch: bytes) -> tuple[list[Element | RecordBatch], storage.ReadFile]:
     """Return (elements of a batch, function that reads their files)."""
-    elements = unpack(batch)
+    elements = [*expanded(unpack(batch))]
     return elements, storage.Reader(file for each in elements for file in files_of(each)).read
 
 
-def _one_by_one(elements: Iterable[Element | Rows]) -> Iterator[Element]:
+def expanded(elements: Iterable[Element | RecordBatch]) -> Iterator[Element | RecordBatch]:
+    """Yield the records of batches with files or annotations, and other elements unchanged."""
     for element in elements:
-        if isinstance(element, Rows):
+        if isinstance(element, RecordBatch) and not element.has_only_values:
+            yield from element.records()
+        else:
+            yield element
+
+
+def _one_by_one(elements: Iterable[Element | RecordBatch]) -> Iterator[Element]:
+    for element in elements:
+        if isinstance(element, RecordBatch):
             yield from element.records()
         else:
             yield element

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline import kinds
-from beam_pipeline.batch import Rows, values_by_feature
+from beam_pipeline.batch import RecordBatch, values_by_feature
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import read_deferred
@@ -49,7 +49,7 @@ Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 class InspectedRows:
     """Checked rows: values by feature, and digests and sizes as in `Inspected`."""
 
-    rows: Rows
+    rows: RecordBatch
     columns: Mapping[str, Sequence[Value]]
     content_digests: Sequence[str]
     num_bytes: npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class InspectedRows:
 
 
 def inspect_elements(
-    elements: Iterable[Element | Rows],
+    elements: Iterable[Element | RecordBatch],
     rules: Rules,
     read: storage.ReadFile = storage.read_bytes,
     each: Each = map,
@@ -73,7 +73,7 @@ def inspect_elements(
     for element in elements:
         if isinstance(element, Record):
             records.append(element)
-        elif isinstance(element, Rows):
+        elif isinstance(element, RecordBatch):
             if inspected := inspect_rows(element, rules):
                 results.append(inspected)
             else:
@@ -92,9 +92,9 @@ def inspect_elements(
     return results
 
 
-def inspect_rows(rows: Rows, rules: Rules) -> InspectedRows | None:
+def inspect_rows(rows: RecordBatch, rules: Rules) -> InspectedRows | None:
     """Inspect rows as columns; None if their records must be inspected one by one."""
-    if rules.schema:
+    if rules.schema or not rows.has_only_values:
         return None
     columns: Mapping[str, Sequence[Any]] = values_by_feature(rows.table)
     num_bytes = np.full(len(rows), EXAMPLE_OVERHEAD_BYTES, np.int64)

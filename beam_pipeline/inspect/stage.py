@@ -8,7 +8,7 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.inspect.batch import InspectBatch, Pack, PackedBatch, Settings
+from beam_pipeline.inspect.batch import InspectBatch, Pack, PackedBatch, Settings, expanded
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.failures import errors_handed_over
@@ -97,7 +97,7 @@ class _InspectBatch(beam.DoFn):
     def _inspected(self, batch: bytes) -> Iterator[Any]:
         if not self._num_batches:
             self._parallelism = choose_parallelism(
-                unpack(batch), self._threads, self._job.processes
+                expanded(unpack(batch)), self._threads, self._job.processes
             )
         self._num_batches += 1
         inspect = InspectBatch(self._settings, self._parallelism.threads)

@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
 from beam_pipeline import kinds
-from beam_pipeline.batch import Rows
+from beam_pipeline.batch import RecordBatch, batches_of
 from beam_pipeline.records import Consumed, Element, Record, Rejected
 from beam_pipeline.running.buckets import Buffer
 from beam_pipeline.running.failures import check_folder
@@ -46,13 +46,13 @@ class BatchElements(beam.DoFn):
         )
         self._count = 0
 
-    def process(self, element: Element | Rows) -> Iterator[Any]:
+    def process(self, element: Element | RecordBatch) -> Iterator[Any]:
         if isinstance(element, Consumed):
             return
-        if isinstance(element, Rows):  # a batch already
+        if isinstance(element, RecordBatch):
             self._count += len(element)
             self._meter.add(len(element))
-            yield from self._batch([element])
+            yield self._packed([element])
             return
         if isinstance(element, Record | Rejected):
             self._count += 1
@@ -66,8 +66,13 @@ class BatchElements(beam.DoFn):
         self._num_read.inc(self._count)
         yield in_global_window(beam.pvalue.TaggedOutput(self.COUNT, self._count))
 
-    def _batch(self, elements: Sequence[Element | Rows]) -> Iterator[bytes]:
-        yield pack(elements, compressed=not self._job.is_here)
+    def _batch(self, elements: Sequence[Element]) -> Iterator[bytes]:
+        records = [each for each in elements if isinstance(each, Record)]
+        others = [each for each in elements if not isinstance(each, Record)]
+        yield self._packed([*batches_of(records), *others])
+
+    def _packed(self, elements: Sequence[Element | RecordBatch]) -> bytes:
+        return pack(elements, compressed=not self._job.is_here)
 
 
 def inline_bytes(record: Record) -> int:

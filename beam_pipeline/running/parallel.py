@@ -17,7 +17,7 @@ import loky
 from beam_pipeline import kinds
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Element, Entry, FileRef, Inspected, InspectedElement, file_of
+from beam_pipeline.records import Entry, FileRef, file_of
 from beam_pipeline.running.memory import collection_paused
 from beam_pipeline.running.worker_processes import Ahead, WorkerPool
 
@@ -49,9 +49,7 @@ class Parallelism(NamedTuple):
     processes: int = 0
 
 
-def choose_parallelism(
-    elements: Iterable[Element | Inspected], threads: int, processes: int
-) -> Parallelism:
+def choose_parallelism(elements: Iterable[object], threads: int, processes: int) -> Parallelism:
     """Choose the parallelism for elements, whose first records show whether files are remote.
 
     `threads` is the user's number of threads, which excludes processes, or 0.
@@ -66,7 +64,7 @@ def choose_parallelism(
     return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)
 
 
-def files_of(element: Element | InspectedElement) -> Iterator[FileRef]:
+def files_of(element: object) -> Iterator[FileRef]:
     """Yield the files or ranges that an element is read from."""
     if isinstance(element, Entry):
         if element.example:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from beam_pipeline.batch import Rows
+from beam_pipeline.batch import RecordBatch
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
@@ -120,7 +120,7 @@ def is_tree(path: str) -> bool:
     return has_table or len(folders) > 1
 
 
-def placed(element: Element | Rows) -> Element | Rows:
+def placed(element: Element | RecordBatch) -> Element | RecordBatch:
     """Add the locations of an element's files in their archives, so that reading needs no index."""
     if not isinstance(element, Record):
         return element

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from apache_beam.pvalue import AsIter, AsSingleton, TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.batch import Rows
+from beam_pipeline.batch import RecordBatch
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
@@ -252,8 +252,8 @@ class _PlaceInSplits(beam.DoFn):
         self._found: set[int] = set()
 
     @no_annotations
-    def process(self, element: Element | Rows, lines: Lines) -> Iterator[Element]:
-        for each in element.records() if isinstance(element, Rows) else (element,):
+    def process(self, element: Element | RecordBatch, lines: Lines) -> Iterator[Element]:
+        for each in element.records() if isinstance(element, RecordBatch) else (element,):
             if isinstance(each, Record | Rejected):
                 numbers = lines.of(each.key if isinstance(each, Record) else each.source)
                 self._found.update(numbers)

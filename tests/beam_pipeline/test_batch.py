@@ -4,11 +4,12 @@ import pytest
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.batch import rows_of
+from beam_pipeline.batch import batches_of, rows_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.record import inspect_elements
 from beam_pipeline.kinds.kind import Rules
-from beam_pipeline.records import ClassLabel, Record
+from beam_pipeline.records import ClassLabel, Expectation, FileRef, Image, Objects, Record
+from beam_pipeline.running.pickling import pack, unpack
 
 FEATURES = {
     "id": [1, -(2**63)],
@@ -16,6 +17,7 @@ FEATURES = {
     "city": ["Oslo", ""],
     "label": [ClassLabel("a"), ClassLabel("é")],
 }
+EXPECTED = Expectation("int64", "", "a")
 KEYS = ["t.csv:2", "t.csv:3"]
 RECORDS = [
     Record(key=key, source=key, features=dict(zip(FEATURES, values, strict=True)))
@@ -27,6 +29,46 @@ def test_rows_are_the_records_that_they_were_made_of():
     rows = rows_of(KEYS, KEYS, [None, None], FEATURES)
     assert rows is not None
     assert list(rows.records()) == RECORDS
+
+
+FILE = FileRef(path="/in/é.png", offset=3, length=9)
+OTHERS = {"group": "g", "source_id": "7", "notes": {"not kept: pose": 1}, "example": FILE}
+
+
+@pytest.mark.parametrize(
+    ("features", "is_one"),
+    [
+        pytest.param([{"x": 1}, {"x": 2}], True, id="numbers"),
+        pytest.param(
+            [{"x": Image(file=FILE)}, {"x": Image(file=FileRef(path="/"))}], True, id="images"
+        ),
+        pytest.param(
+            [{"x": Objects(boxes=((0, 0, 1, 1),))}, {"x": Objects(boxes=())}], True, id="objects"
+        ),
+        pytest.param([{"x": 1}, {"y": 1}], False, id="of two names"),
+        pytest.param([{"x": 1}, {"x": True}], False, id="of two classes"),
+        pytest.param([{"x": 1}, {"x": 2**70}], True, id="beyond 64 bits"),
+        pytest.param([{"x": None}, {"x": None}], True, id="no values"),
+        pytest.param([{"x": "a"}, {"x": "\udcff"}], True, id="no UTF-8"),
+        pytest.param([{"x": float("nan")}, {"x": -0.0}], True, id="unusual numbers"),
+        pytest.param([{}, {}], True, id="no features"),
+    ],
+)
+@pytest.mark.parametrize("fields", [{}, OTHERS, {"split": "train", "expected": {"x": EXPECTED}}])
+def test_a_batch_gives_its_records_again(features, is_one, fields):
+    records = [Record(key=str(n), features=each, **fields) for n, each in enumerate(features)]
+    batches = [*batches_of(records)]
+    assert (len(batches) == 1) == is_one
+    packed = unpack(pack(batches))
+    assert repr([record for batch in packed for record in batch.records()]) == repr(records)
+
+
+@pytest.mark.parametrize(
+    "key", [pytest.param("\udcff", id="no UTF-8"), pytest.param(b"x", id="bytes")]
+)
+def test_a_record_that_cannot_be_a_column_stays_one(key):
+    records = [Record(key=key, features={"x": 1})]
+    assert [*batches_of(records)] == records
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.batch import Rows, by_row, rows_of
+from beam_pipeline.batch import RecordBatch, by_row, rows_of
 from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
@@ -70,7 +70,7 @@ class RecordMaker:
         self._main = main_columns(table.file, self._roles, self._kinds)
         self._others = other_columns(table, self._roles, self._kinds)
 
-    def rows(self, batch: Batch) -> Iterator[Rows | Record | Rejected]:
+    def rows(self, batch: Batch) -> Iterator[RecordBatch | Record | Rejected]:
         """Yield rows together if possible, otherwise a record or reject per row."""
         return self._elements(batch, _rows_or_records)
 
@@ -152,7 +152,7 @@ def _records(
         yield Record(key=key, features=values, split=split, source=source)
 
 
-def _rows_or_records(*columns: Any) -> Iterable[Rows | Record]:
+def _rows_or_records(*columns: Any) -> Iterable[RecordBatch | Record]:
     rows = rows_of(*columns) if columns[-1] else None
     return [rows] if rows else _records(*columns)
 
@@ -168,7 +168,7 @@ def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | 
 
 def read_rows(
     table: Table | Other, all_rows: Overview, scratch_folder: str = ""
-) -> Iterator[Entry | Element | Rows]:
+) -> Iterator[Entry | Element | RecordBatch]:
     """Yield a table's rows as entries keyed by main file, or as records if keyed by line."""
     if not isinstance(table, Table):
         yield table
@@ -286,8 +286,8 @@ class ReadRows(beam.PTransform):
         )
         arguments = (AsSingleton(all_rows), self.scratch)
         if not self.roles.key:
-            read = beam.FlatMap(read_rows, *arguments).with_output_types(Element | Rows)
-            return tables | "ReadTables" >> read  # Element | Rows
+            read = beam.FlatMap(read_rows, *arguments).with_output_types(Element | RecordBatch)
+            return tables | "ReadTables" >> read  # Element | RecordBatch
         sizes = storage.sizes(table.file.path for table in self.tables)
         num_bytes = sum(size or 0 for size in sizes)
         batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
@@ -309,7 +309,7 @@ class Planned(NamedTuple):
 class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     """Read the rows of tables, one record per row.
 
-    Yields `Rows`, whose `records()` are many records, if all values are single numbers, texts or
+    Yields batches, whose `records()` are many records, if all values are single numbers, texts or
     classes; otherwise `Record`; and `Rejected`.
 
     Options, names and first rows decide the roles of columns (docs/tables.md); all others are

@@ -2,6 +2,7 @@
 
 import pytest
 
+from beam_pipeline.batch import RecordBatch
 from beam_pipeline.records import Array, DeclaredClasses, Record, Rejected
 from beam_pipeline.running import batches
 from beam_pipeline.running.pickling import Constant, pack, unpack
@@ -23,9 +24,13 @@ def batch_sizes(elements, job=HERE):
     source = batches.BatchElements(job)
     source.setup()
     source.start_bundle()
-    sizes = [len(unpack(batch)) for element in elements for batch in source.process(element)]
+    sent = [batch for element in elements for batch in source.process(element)]
     *rest, count = source.finish_bundle()
-    sizes += [len(unpack(batch.value)) for batch in rest]
+    sent += [batch.value for batch in rest]
+    sizes = [
+        sum(len(each) if isinstance(each, RecordBatch) else 1 for each in unpack(batch))
+        for batch in sent
+    ]
     return sizes, count.value.value
 
 
