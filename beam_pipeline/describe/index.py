@@ -89,11 +89,8 @@ def rows_of_columns(
         if column := own_columns.get(feature.name):
             columns[column] = _own_values(feature, values)
         elif facts := kind.fact_types(feature):
-            stated = [
-                _NO_LIST if value is None else kinds.of(value).facts(value) for value in values
-            ]
             for fact in facts:
-                columns[fact_column(feature, fact)] = [each.get(fact) for each in stated]
+                columns[fact_column(feature, fact)] = _facts(fact, values)
         else:
             named = [kind.class_names(value, feature) for value in values]
             labels = [
@@ -195,6 +192,16 @@ def _own(feature: Feature, value: Value | None) -> Value | None:
     if isinstance(value, int) and feature.dtype == "float32":
         return float(value)  # pyarrow refuses an int that float32 rounds
     return value
+
+
+def _facts(fact: str, values: Sequence[Value | None]) -> Sequence[Any]:
+    """Return the values of a property; None for a list that an existing Example lacks."""
+    if len(set(map(type, values))) == 1 and values[0] is not None:
+        return kinds.of(values[0]).fact_column(fact, values)
+    return [
+        _NO_LIST.get(fact) if value is None else kinds.of(value).fact_column(fact, [value])[0]
+        for value in values
+    ]
 
 
 def fact_column(feature: Feature, fact: str) -> str:

@@ -298,6 +298,10 @@ class Kind(Generic[V]):
         """Return a value's entries in these columns."""
         return {"length": 1}
 
+    def fact_column(self, fact: str, values: Sequence[V]) -> Sequence[Any]:
+        """Return the entries of several values in one of these columns."""
+        return [self.facts(value).get(fact) for value in values]
+
 
 def check_text(name: str, text: str) -> None:
     """Raise RecordError for text that is not UTF-8, such as some file names."""

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import operator
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -32,7 +33,7 @@ from beam_pipeline.media.images import encode_image, inspect_image, look_of, siz
 from beam_pipeline.media.maps import IGNORED, encode_map, inspect_map, read_numbers
 from beam_pipeline.media.other_formats import sniff
 from beam_pipeline.records import Audio, FileRef, Image, Map
-from tfrecord_dataset.format.example import FeatureValue
+from tfrecord_dataset.format.example import FeatureValue, Singles
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import (
     Lists,
@@ -84,8 +85,10 @@ class MediaKind(Kind[Media]):
         """Return the size by axis."""
         return value.height, value.width
 
-    def parts(self, value: Media, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        """Return values stored in addition to the payload, by part of the feature's key."""
+    def parts(
+        self, values: Sequence[Media], payloads: Sequence[bytes], stored: Sequence[Stored]
+    ) -> Mapping[str, Sequence[str | int]]:
+        """Return columns stored in addition to the payloads, by part of the feature's key."""
         raise NotImplementedError
 
     def content(self, value: Media) -> object:
@@ -101,14 +104,15 @@ class MediaKind(Kind[Media]):
     def shown(self, value: Media) -> str:
         return f"{self.type_of(value)} {list(self.sizes(value))}"
 
-    def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
-        payload = stored.payloads[feature.name]
-        lists: dict[str, FeatureValue] = {feature.key: [payload]}
+    def encode_column(
+        self, feature: Feature, values: Sequence[Any], stored: Sequence[Stored]
+    ) -> dict[str, Sequence[FeatureValue]]:
+        payloads = [each.payloads[feature.name] for each in stored]
+        columns: dict[str, Sequence[FeatureValue]] = {feature.key: Singles(payloads)}
         if not feature.bare:
-            prefix = feature.subkey("")  # computed once, as a record has many
-            for part, stated in self.parts(value, payload, stored).items():
-                lists[prefix + part] = [stated.encode() if isinstance(stated, str) else stated]
-        return lists
+            for part, stated in self.parts(values, payloads, stored).items():
+                columns[feature.subkey(part)] = Singles(map(_as_stored, stated))
+        return columns
 
     def problem(self, feature: Feature, lists: Lists) -> str:
         value = one(lists, feature.key)
@@ -120,11 +124,17 @@ class MediaKind(Kind[Media]):
     def fact_types(self, feature: Feature) -> Mapping[str, str]:
         return {"sha256": "string", **dict.fromkeys(self.numbers, "int64")} if self.numbers else {}
 
-    def facts(self, value: Media) -> Mapping[str, Any]:
-        return {"sha256": value.file.sha256} | {name: getattr(value, name) for name in self.numbers}
+    def fact_column(self, fact: str, values: Sequence[Media]) -> Sequence[Any]:
+        if fact == "sha256":
+            return [value.file.sha256 for value in values]
+        return list(map(operator.attrgetter(fact), values))
 
     def tfds(self, feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:
         return tfds_features.media(feature, key, spec)
+
+
+def _as_stored(stated: str | int) -> bytes | int:
+    return stated.encode() if isinstance(stated, str) else stated
 
 
 def size_problem(feature: Feature, sizes: tuple[int, ...], sample_rate: int = 0) -> str:
@@ -235,15 +245,19 @@ class ImageKind(MediaKind[Image]):
     def payload(self, value: Image, data: bytes, rules: Rules) -> bytes:
         return encode_image(data, value, rules.image)
 
-    def parts(self, value: Image, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        is_file = not value.conversions
+    def parts(
+        self, values: Sequence[Image], payloads: Sequence[bytes], stored: Sequence[Stored]
+    ) -> Mapping[str, Sequence[str | int]]:
         return {
-            "format": value.format,
-            "filename": stored.key,
-            "source_id": stored.source_id,
-            "key/sha256": value.file.sha256 if is_file else hashlib.sha256(payload).hexdigest(),
-            "height": value.height,
-            "width": value.width,
+            "format": [value.format for value in values],
+            "filename": [each.key for each in stored],
+            "source_id": [each.source_id for each in stored],
+            "key/sha256": [
+                hashlib.sha256(payload).hexdigest() if value.conversions else value.file.sha256
+                for value, payload in zip(values, payloads, strict=True)
+            ],
+            "height": [value.height for value in values],
+            "width": [value.width for value in values],
         }
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
@@ -358,8 +372,10 @@ class MapKind(MediaKind[Map]):
     def payload(self, value: Map, data: bytes, rules: Rules) -> bytes:
         return encode_map(data, value, rules.image.max_pixels)
 
-    def parts(self, value: Map, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        return {"format": "png"}
+    def parts(
+        self, values: Sequence[Map], payloads: Sequence[bytes], stored: Sequence[Stored]
+    ) -> Mapping[str, Sequence[str | int]]:
+        return {"format": ["png"] * len(values)}
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         data = bytes(one(lists, feature.key))
@@ -436,8 +452,11 @@ class AudioKind(MediaKind[Audio]):
     def payload(self, value: Audio, data: bytes, rules: Rules) -> bytes:
         return encode_audio(data, value)
 
-    def parts(self, value: Audio, payload: bytes, stored: Stored) -> Mapping[str, Any]:
-        return {"format": value.format, **{name: getattr(value, name) for name in self.numbers}}
+    def parts(
+        self, values: Sequence[Audio], payloads: Sequence[bytes], stored: Sequence[Stored]
+    ) -> Mapping[str, Sequence[str | int]]:
+        parts = ("format", *self.numbers)
+        return {part: list(map(operator.attrgetter(part), values)) for part in parts}
 
     def differences(self, feature: Feature, lists: Lists) -> Iterator[str]:
         with of_key(feature.key):
