@@ -34,6 +34,8 @@ SENTENCES: Mapping[str, str] = {
     "classes differ in blanks": "{path} has class folders whose names differ in outer blanks only, "
     "{one!r} and {folder!r}; rename one, or pass --ignore {quoted}",
     "no class folders": "{path} has no class folders: {names} are named after what they hold",
+    "classes in names": "{path} has no class folders, but a part of the files' names may be the "
+    "class",
     "one class": "{path} has one class folder, {name}/, so all records would be of one class",
     "format not read": "{path} is {what}, which is not read; {remedy}",
     "two maps of an image": "{one} and {other} both hold maps of the images",

@@ -29,6 +29,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
+from beam_pipeline.sources.folders.names import classes_in_names
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.questions import question
 from beam_pipeline.sources.folders.readings import Folders
@@ -296,6 +297,9 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
     problem = None
     if inner.has_all_folders:  # else the whole listing decides (`ReadClassFolders`)
         problem = question(folders, inner.root, one_class=config.one_class)
+    if roles.class_depth is None and not lists:
+        facts = {"path": inner.root, "at_least": inner.at_least}
+        problem = classes_in_names(_files(inner, structure.kind), structure.kind, facts)
     # Class folders are as good a claim as files of many records, so the user decides.
     is_sure = roles.class_depth is not None and (not problem or bool(problem.readings))
     return Claim(
@@ -308,6 +312,12 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         else {},
         problem=problem,
     )
+
+
+def _files(tree: Tree, kind: str) -> Sequence[str]:
+    """Return the paths of the files of a kind."""
+    names = ((folder, name) for folder, some in tree.names() for name in some)
+    return [joined(folder, name) for folder, name in names if file_kind(name) == kind]
 
 
 def _only_folder(tree: Tree, ignored: Sequence[str]) -> str:

@@ -83,16 +83,10 @@ class Folders:
         return tuple(self._reading(*each) for each in _distinct(found))
 
     def _reading(self, assigned: Assigned, options: Mapping[str, tuple[str, ...]]) -> Reading:
-        labels = sorted({label for _, label in assigned.values() if label})
-        splits = sorted({split for split, _ in assigned.values() if split})
+        labels = {label for _, label in assigned.values() if label}
+        splits = {split for split, _ in assigned.values() if split}
         number = sum(self.structure.folders[place] for place in assigned)
-        files = f"{self.at_least}{counted(number, NOUNS[self.structure.kind])}"
-        classes = (
-            f"of {count_classes(labels)} ({first_names(labels)})" if labels else "without classes"
-        )
-        what = f"read {files} {classes}"
-        if splits:
-            what += f" in {'splits' if splits[1:] else 'the split'} {', '.join(splits)}"
+        what = effect(self.at_least, self.structure.kind, number, labels, splits)
         return Reading(options, what)
 
     def _found(self) -> Iterator[_Found]:
@@ -191,6 +185,17 @@ class Folders:
     def _ignoring(self, place: Place) -> str:
         """Return the pattern that ignores a folder."""
         return glob.escape(joined(self.base, "/".join(place)))
+
+
+def effect(
+    at_least: str, kind: str, number: int, labels: Collection[str], splits: Collection[str]
+) -> str:
+    """Return what a reading does: "read 4 images of 2 classes (cat, dog) in the split train"."""
+    names = sorted(labels)
+    classes = f"of {count_classes(names)} ({first_names(names)})" if names else "without classes"
+    what = f"read {at_least}{counted(number, NOUNS[kind])} {classes}"
+    place = "splits" if len(splits) > 1 else "the split"
+    return f"{what} in {place} {', '.join(sorted(splits))}" if splits else what
 
 
 def _distinct(found: Iterable[_Found]) -> Sequence[_Found]:

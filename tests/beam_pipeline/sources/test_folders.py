@@ -249,6 +249,25 @@ def test_each_reading_of_any_tree_keeps_its_promise(folders):
         assert check_readings(root, has_strays=True) <= 3
 
 
+NAMES = st.tuples(
+    st.sampled_from(["", "train/", "test/", "images/"]),
+    st.sampled_from(["cat", "dog", "{z}", "train", "7", "a b", " "]),
+    st.sampled_from("_-. "),
+    st.sampled_from(["cat", "dog", "1", "2", "x_y", "[q]"]),
+    st.integers(0, 9),
+)
+
+
+@given(st.sets(NAMES, min_size=1, max_size=40))
+@example({("", word, "_", end, n) for word in ("cat", "dog") for end in "12" for n in range(4)})
+def test_each_reading_of_names_keeps_its_promise(names):
+    with tempfile.TemporaryDirectory() as root:
+        for folder, one, between, other, number in names:
+            Path(root, folder).mkdir(exist_ok=True)
+            Path(root, f"{folder}{one}{between}{other}{between}{number}.jpg").touch()
+        assert check_readings(root, has_strays=True) <= 3
+
+
 def test_of_many_folders_the_whole_listing_decides(make_tree):
     root = make_tree({f"Data/{n}/1.jpg": "" for n in range(100)} | {"Shown/1.jpg": ""})
     assert detect(BuildConfig(input=root)).problem is None

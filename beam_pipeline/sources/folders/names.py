@@ -1,0 +1,74 @@
+"""Classes in the names of files that no class folders hold, such as "cat_1.jpg" and "dog_1.jpg"."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from beam_pipeline.problems import Problem, Reading
+from beam_pipeline.sources.folders.pattern import literal, parse_pattern
+from beam_pipeline.sources.folders.readings import effect
+from beam_pipeline.sources.paths import stem
+from beam_pipeline.sources.tables.types import class_name
+from tfrecord_dataset.format.split_names import is_split
+
+_SEPARATORS = ("_", "-", ".", " ")
+_SHARE_OF_A_FORM = 0.9
+_MOST_CLASSES = 100
+_LEAST_FILES = 3
+# A number at one place is a class, not a count, only if each has many files for so few numbers.
+_FILES_PER_NUMBER = 3
+_MOST = 2
+
+
+def classes_in_names(paths: Sequence[str], kind: str, facts: dict[str, str]) -> Problem | None:
+    """Return the question whether a part of the names is the class; None if no part may be one.
+
+    Args:
+        paths: The files below the input, whose first folders are splits, if any.
+        kind: What they are: "image".
+        facts: `path`, the input, and `at_least`, the prefix of numbers of files.
+    """
+    readings = [*_readings(paths, kind, facts["at_least"])]
+    if not readings:
+        return None
+    splits = {path.split("/")[0] for path in paths} if "/" in paths[0] else set()
+    unlabelled = effect(facts["at_least"], kind, len(paths), (), splits)
+    readings.append(Reading({"path_pattern": ("{_}",)}, unlabelled))
+    return Problem(code="classes in names", facts=facts, readings=tuple(readings))
+
+
+def _readings(paths: Sequence[str], kind: str, at_least: str) -> Iterator[Reading]:
+    for pattern in _patterns([*map(stem, paths)]):
+        matches = [(path, parse_pattern(pattern).match(path)) for path in paths]
+        read = {path: class_name(found[0]) for path, found in matches if found}
+        splits = {path.split("/")[0] for path in read if "/" in path}
+        what = effect(at_least, kind, len(read), set(read.values()), splits)
+        yield Reading({"path_pattern": (pattern,)}, what)
+
+
+def _patterns(stems: Sequence[str]) -> Sequence[str]:
+    """Return up to two patterns of stems of one form, the one with the fewest classes first."""
+    for separator in _SEPARATORS:
+        parts = [stem.split(separator) for stem in stems]
+        [(length, number)] = Counter(map(len, parts)).most_common(1)
+        if length > 1 and number >= _SHARE_OF_A_FORM * len(stems):
+            columns = [*zip(*(each for each in parts if len(each) == length), strict=True)]
+            places = sorted(filter(lambda at: _are_classes(columns[at]), range(length)))
+            places.sort(key=lambda at: (columns[at][0].isdigit(), len({*columns[at]})))
+            if places and not all(columns[at][0].isdigit() for at in places):
+                return [_pattern(separator, at, length) for at in places[:_MOST]]
+    return ()
+
+
+def _are_classes(values: Sequence[str]) -> bool:
+    counts = Counter(values)
+    least = _LEAST_FILES
+    if any(value.isdigit() for value in counts):
+        least = max(least, _FILES_PER_NUMBER * len(counts))
+    is_word = all(class_name(value) and not is_split(value) for value in counts)
+    return is_word and 1 < len(counts) <= _MOST_CLASSES and min(counts.values()) >= least
+
+
+def _pattern(separator: str, at: int, length: int) -> str:
+    """Return the pattern with the class at one place; the last name of a pattern takes the rest."""
+    names = ["{_}"] * at + ["{label}"] + ["{_}"] * (at < length - 1)
+    return literal(separator).join(names)
