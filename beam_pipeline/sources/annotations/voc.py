@@ -32,7 +32,11 @@ _ROOT = re.compile(rb"<annotation[\s>]")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _ATTRIBUTES = ("difficult", "truncated", "occluded")
 _KEPT = frozenset({"name", "bndbox", "deleted", *_ATTRIBUTES})
-_OUTLINES = frozenset({"type", "robndbox", "polygon"})
+# Those of a rotated box in place of <bndbox>, or in it, as RRPN reads them.
+_NAMES_OF_CORNERS = tuple(
+    [f"{axis}{start + corner}" for corner in range(4) for axis in "xy"] for start in (0, 1)
+)
+_OUTLINES = frozenset({"type", "robndbox", "polygon"}.union(*_NAMES_OF_CORNERS))
 # The corners of a rotated box in DIOR.
 _TURNED = [
     f"{axis}_{side}"
@@ -59,7 +63,9 @@ def _add(shapes: Shapes, name: str, item: Element) -> None:
     """Add an object: its upright box if present, else its rotated box or polygon."""
     more = {attribute: _whole_number(item, attribute) for attribute in _ATTRIBUTES}
     box, turned, corners = item.find("bndbox"), item.find("robndbox"), item.findall("polygon/pt")
-    if box is None and turned is not None:
+    if stated := _stated_corners(item):
+        shapes.turned_box(name, stated, more)
+    elif box is None and turned is not None:
         shapes.turned_box(name, _turned(turned), more)
     elif box is None and corners:
         shapes.polygon(name, [[each for corner in corners for each in _read(corner, "xy")]], more)
@@ -67,6 +73,14 @@ def _add(shapes: Shapes, name: str, item: Element) -> None:
         raise malformed("it has no <bndbox>")
     else:
         shapes.box(name, _read(box, _SIDES), more)
+
+
+def _stated_corners(item: Element) -> list[float]:
+    """Read x, y of four numbered corners, in an object or its box; empty if it has no such."""
+    place = item if (box := item.find("bndbox")) is None else box
+    is_upright = place.find(_SIDES[0]) is not None
+    named = next((names for names in _NAMES_OF_CORNERS if place.find(names[0]) is not None), None)
+    return [] if is_upright or named is None else _read(place, named)
 
 
 def _turned(box: Element) -> list[float]:
@@ -85,7 +99,8 @@ def _left_behind(item: Element) -> Iterator[str]:
     """Members of an object that are not kept: all but name, box and attributes."""
     for member in item:
         says = "" if member.text is None else member.text.strip().lower()
-        is_kept = member.tag in _KEPT or (item.find("bndbox") is None and member.tag in _OUTLINES)
+        is_outline = item.find("bndbox") is None and member.tag in _OUTLINES
+        is_kept = member.tag in _KEPT or is_outline
         if not is_kept and (len(member) or says not in _UNSAID):
             yield str(member.tag)
 
