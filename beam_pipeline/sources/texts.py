@@ -14,10 +14,13 @@ import apache_beam as beam
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
-from beam_pipeline.records import Consumed, FileRef
+from beam_pipeline.kinds.wording import first_names
+from beam_pipeline.records import Consumed, FileRef, Value
 from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import ReadSideFiles
+from beam_pipeline.sources.folders.structure import Roles as FolderRoles
+from beam_pipeline.sources.folders.structure import Structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import (
     folder,
@@ -104,10 +107,26 @@ def _unmarked_keys(annotation: str, name: str, mark: str) -> list[str]:
     return [place_of(annotation).removesuffix(f".{mark}")]
 
 
-def _parse_captions(data: bytes, annotation: str) -> Parsed:
-    """The captions of an image, one per line."""
+def _parse_captions(data: bytes, annotation: str, classes: FolderRoles | None = None) -> Parsed:
+    """The captions of an image, one per line, and the class of its folder."""
     lines = bare_lines(storage.decoded(data, annotation))
-    return {"captions": tuple(line.strip() for line in lines if line.strip())}, Counter()
+    captions = tuple(line.strip() for line in lines if line.strip())
+    features: dict[str, Value] = {"captions": captions}
+    if classes:
+        features["label"] = classes.label_of(annotation)
+    return features, Counter()
+
+
+def _class_folders(tree: Tree) -> Structure:
+    """Return the structure of the images if all are in class folders, else an empty one.
+
+    Numbered folders are parts of a larger one: 00000/, 00001/.
+    """
+    images = structures(tree.names()).get("image", Structure())
+    roles, names = images.roles(), images.classes()
+    placed = [roles.place(place) for place in images.folders]
+    are_classes = len(names) > 1 and all(place and place[1] for place in placed)
+    return images if are_classes and not all(map(str.isdigit, names)) else Structure()
 
 
 def _parse_transcript(data: bytes, annotation: str) -> Parsed:
@@ -206,11 +225,13 @@ def claim_of_texts(
             is_usual = files.has_own_name or not are_classes
             rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
             what = tree.describe_counts(counts, f"{files.ending} file")
+            classes = _class_folders(tree).classes() if layout == "captions" else ()
+            folders = f"{counted(len(classes), 'class folder')} ({first_names(sorted(classes))})"
             return Claim(
                 layout=layout,
                 rank=rank,
                 path=tree.root,
-                understood=((layout, what),),
+                understood=((layout, what), *([("classes", folders)] if classes else [])),
                 side_suffixes=frozenset({files.pairing.suffix}),
             )
     if is_named and any(tree.files_with(files.pairing.suffix) for files in formats):
@@ -222,8 +243,11 @@ def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) 
     """Read texts in the first format that matches."""
     tree = _tree_of(claim, config)
     ways = _with_marks(tree, formats)
-    files = next((each for each in ways if texts_beside(tree, each)), formats[0])
-    return ReadSideFiles.of(claim.path, files.pairing, tree.ignored)
+    files = next((each for each in ways if texts_beside(tree, each)), formats[0]).pairing
+    if claim.layout == "captions" and (structure := _class_folders(tree)).folders:
+        parse = functools.partial(_parse_captions, classes=structure.roles())
+        files = dataclasses.replace(files, parse=parse)
+    return ReadSideFiles.of(claim.path, files, tree.ignored)
 
 
 def _tree_of(claim: Claim, config: BuildConfig) -> Tree:
