@@ -38,6 +38,7 @@ SENTENCES: Mapping[str, str] = {
     "class",
     "one class": "{path} has one class folder, {name}/, so all records would be of one class",
     "format not read": "{path} is {what}, which is not read; {remedy}",
+    "several class lists": "the lists of class names {lists} differ",
     "two maps of an image": "{one} and {other} both hold maps of the images",
     "a mask an object": "{folder}/ holds a mask for each object of an image; unite them in one map "
     "per image (docs/from/masks.md)",

@@ -6,6 +6,7 @@ Source of the formats: https://docs.ultralytics.com/datasets/ (detect, segment, 
 import contextlib
 import dataclasses
 import functools
+import glob
 import itertools
 import re
 from collections import Counter
@@ -17,7 +18,7 @@ from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
 from beam_pipeline.kinds.columns import mirrored
-from beam_pipeline.problems import Problem
+from beam_pipeline.problems import Problem, ProblemError, Reading
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES
 from beam_pipeline.sources.annotations.pairing import (
@@ -251,9 +252,20 @@ def _find_names(tree: Tree) -> tuple[str, list[str]]:
                 lines = map(str.strip, bare_lines(_text(path)))
                 found.setdefault(tuple(filter(None, lines)), path)
     if len(found) > 1:
-        lists = " and ".join(found.values())
-        raise ConfigError(f"the lists of class names {lists} differ; leave out one with --ignore")
+        raise ProblemError(_several_lists([path[len(tree.root) + 1 :] for path in found.values()]))
     return next(((path, [*names]) for names, path in found.items()), ("", []))
+
+
+def _several_lists(paths: Sequence[str]) -> Problem:
+    """Ask which of several lists of class names to read: those that patterns can leave."""
+    patterns = {path: [glob.escape(other) for other in paths if other != path] for path in paths}
+    readings = [
+        Reading({"ignore": tuple(others)}, f"read {path}")
+        for path, others in patterns.items()
+        if not any(map(Ignored(tuple(others)), [path]))
+    ]
+    facts = {"lists": " and ".join(paths)}
+    return Problem(code="several class lists", facts=facts, readings=tuple(readings[:3]))
 
 
 def _names_image(path: str) -> bool:
