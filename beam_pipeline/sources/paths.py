@@ -10,6 +10,7 @@ import posixpath
 import re
 import shlex
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -34,6 +35,11 @@ _KIND_OF_SUFFIX = (
     | dict.fromkeys(AUDIO_SUFFIXES, "audio")
     | dict.fromkeys(ARRAY_SUFFIXES, "array")
 )
+
+# "fb7ad4ef-photo.jpg" is the upload of photo.jpg.
+_UPLOAD = re.compile("[0-9a-f]{8}-(?=.)")
+# A note to count.
+OF_UPLOAD = "image found without the prefix of its upload"
 
 _SUBMISSION = re.compile("submi(t|ssion)", re.IGNORECASE)
 
@@ -102,6 +108,18 @@ def place_of(path: str, home: str = "") -> str:
     around = split_at(path, home)
     parts = "/".join(filter(None, around)) if around else folder(path)
     return f"{parts.lower()}/{shared_name(path)}"
+
+
+def without_upload_prefix(path: str) -> str:
+    """Remove the prefix of an upload to Label Studio from a file's name; "" if there is none."""
+    home, _, name = path.rpartition("/")
+    return joined(home, name[len(match[0]) :]) if (match := _UPLOAD.match(name)) else ""
+
+
+def upload_notes(name: str, path: str) -> Counter[str]:
+    """Count a file that was found by its stated name without the prefix of an upload."""
+    bare = without_upload_prefix(name.replace("\\", "/"))
+    return Counter([OF_UPLOAD] * (bare != "" and shared_name(path) == shared_name(bare)))
 
 
 def has_image_suffix(path: str) -> bool:

@@ -31,7 +31,16 @@ from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
 from beam_pipeline.sources.json_items import JsonSign, items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
-from beam_pipeline.sources.paths import below, name_of, parent, stem, suffix, uncompressed
+from beam_pipeline.sources.paths import (
+    below,
+    name_of,
+    parent,
+    stem,
+    suffix,
+    uncompressed,
+    upload_notes,
+    without_upload_prefix,
+)
 from beam_pipeline.sources.rejects import malformed
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile, Tree, shown
@@ -102,7 +111,7 @@ class Images:
         file = self._file
         if self._folder is None:
             self._folder = next((each for each in file.folders if self._has(each, name)), "")
-        if self._folder:
+        if self._folder and (not without_upload_prefix(name) or self._has(self._folder, name)):
             return file.locate(name, self._folder)
         if key := FileIndex.of(file.root, file.ignored).find(name, file.split or ""):
             return key, below(file.root, key)
@@ -251,7 +260,7 @@ def read_items(
                 split=item.split or file.split,
                 group=item.group,
                 source=source,
-                notes=item.notes,
+                notes=Counter(item.notes) + upload_notes(item.name, key),
             )
     except RecordError as error:
         yield Rejected.of(file.relative, error)

@@ -24,6 +24,7 @@ from beam_pipeline.sources.paths import (
     split_at,
     stem,
     suffix,
+    without_upload_prefix,
 )
 from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.file_index import FileIndex
@@ -57,10 +58,11 @@ class TreeFacts:
 
 @fast_pickle
 class Pair(NamedTuple):
-    """An image and its annotation; "" for none."""
+    """An image, its annotation, and what the latter calls its image; "" for none."""
 
     image: str
     annotation: str
+    named: str = ""
 
 
 Part = tuple[str, str, str]
@@ -164,6 +166,11 @@ class Pairing:
         return self.split_of_folder(path) if known.in_splits else None
 
 
+def bucket_name(name: str) -> str:
+    """Return the key for the bucket of an image and its annotation, by the name they share."""
+    return without_upload_prefix(name) or name
+
+
 def parts_of(paths: Iterable[str], files: Pairing, *, is_at_home: bool) -> Iterator[Part]:
     """Yield the images and annotations among files, unpaired."""
     for path in paths:
@@ -173,21 +180,57 @@ def parts_of(paths: Iterable[str], files: Pairing, *, is_at_home: bool) -> Itera
             yield path, "", ""
 
 
+def _name_in_bucket(path: str) -> str:
+    return bucket_name(shared_name(path))
+
+
 def pair(parts: Iterable[Part], files: Pairing) -> Iterator[Part]:
-    """Pair images and annotations; yield the rest unpaired."""
+    """Pair images and annotations; yield the rest unpaired.
+
+    The name of an upload that no image has is the name without its prefix, if one annotation alone
+    has it.
+    """
+    found = [*pair_by_names(parts, files)]
+    images = [image for image, annotation, _ in found if not annotation]
+    by_key = _grouped(images, files.key)
+    uploads = defaultdict[str, list[Part]](list)
+    for part in found:
+        image, annotation, named = part
+        if image and annotation:
+            yield part
+        elif annotation:
+            uploads[_image_of_upload(annotation, named, files, by_key)].append(part)
+    only = {image: several[0] for image, several in uploads.items() if image and not several[1:]}
+    yield from ((image, "", "") for image in images if image not in only)
+    for image, several in uploads.items():
+        yield from ((image if image in only else "", *part[1:]) for part in several)
+
+
+def _image_of_upload(
+    annotation: str, named: str, files: Pairing, by_key: Mapping[str, list[str]]
+) -> str:
+    """Return the only image with the name of an upload without its prefix; "" if there is none."""
+    name = without_upload_prefix(name_of(named or annotation))
+    keys = files.keys(joined(folder(annotation), name), name) if name else ()
+    found = next(filter(None, map(by_key.get, keys)), [])
+    return found[0] if len(found) == 1 else ""
+
+
+def pair_by_names(parts: Iterable[Part], files: Pairing) -> Iterator[Part]:
+    """Pair images and annotations by their own or stated names; yield the rest unpaired."""
     parts = sorted(parts)
     images = [image for image, annotation, _ in parts if not annotation]
     by_key = _grouped(images, files.key)
     every = (image for image, _, _ in parts if image and files.naming)
-    by_name = _grouped(every, shared_name)
+    by_name = _grouped(every, _name_in_bucket)
     index_of = functools.cache(lambda name: FileIndex(by_name.get(name, ())))
     paired = set[str]()
     for image, annotation, named in parts:
         if image and annotation:
-            yield image, annotation, ""
+            yield image, annotation, named
         elif annotation:
             found = _find_images(annotation, named, files, by_key, index_of)
-            yield from [(each, annotation, "") for each in found] or [("", annotation, named)]
+            yield from [(each, annotation, named) for each in found] or [("", annotation, named)]
             paired.update(found)
     yield from ((image, "", "") for image in images if image not in paired)
 
@@ -212,7 +255,7 @@ def _find_images(
     if len(images) > 1 and not files.is_shared:
         return ([each for each in images if name_of(each) == name_of(name)] or images)[:1]
     if named and not images:
-        only = index_of(shared_name(name)).find(joined(folder(annotation), name)) or ""
+        only = index_of(_name_in_bucket(name)).find(joined(folder(annotation), name)) or ""
         return [only] if only in by_key.get(files.key(only), ()) else []
     return images
 
@@ -223,9 +266,11 @@ def judged(parts: Iterable[Part], files: Pairing, known: TreeFacts) -> Iterator[
     missing = f"no {files.media} has the {files.noun}'s name{named}"
     contested: dict[str, Rejected] = {}
     by_image: dict[str, list[str]] = {}
-    for image, annotation, _ in parts:
+    names: dict[str, str] = {}
+    for image, annotation, stated in parts:
         if image:
             by_image.setdefault(image, []).append(annotation)
+            names[annotation] = stated
         else:
             yield Rejected(source=annotation, reason=f"missing {files.media}", detail=missing)
     for image, owners in by_image.items():
@@ -237,7 +282,7 @@ def judged(parts: Iterable[Part], files: Pairing, known: TreeFacts) -> Iterator[
             for each in owners:
                 contested[each] = Rejected(source=each, reason="two annotations", detail=detail)
         elif owners[0] or (not files.is_needed and files.is_expected(image, known)):
-            yield Pair(image, owners[0])
+            yield Pair(image, owners[0], names[owners[0]])
         elif files.is_expected(image, known):
             detail = f"no {files.noun} describes the {files.media}"
             is_bad = not known.has_lists

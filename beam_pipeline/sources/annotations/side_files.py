@@ -23,8 +23,10 @@ from beam_pipeline.sources.annotations.pairing import (
     Pairing,
     Part,
     TreeFacts,
+    bucket_name,
     judged,
     pair,
+    pair_by_names,
     parts_of,
     split_lists_of,
     tree_facts,
@@ -32,7 +34,7 @@ from beam_pipeline.sources.annotations.pairing import (
 from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names
-from beam_pipeline.sources.paths import below, input_folder, shared_name
+from beam_pipeline.sources.paths import below, input_folder, shared_name, upload_notes
 from beam_pipeline.sources.tables.convert import OF_FILE
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from tfrecord_dataset.store.listing import paths_in
@@ -106,16 +108,17 @@ def send_files(
 ) -> Iterator[tuple[int, bytes]]:
     """Send the images and annotations of a batch of names to the buckets of their names."""
     parts = parts_of(paths_in(unpack(batch)), files, is_at_home=known.is_at_home)
-    return buckets.send((files.shared_name(part[0] or part[1]), part) for part in parts)
+    names = ((bucket_name(files.shared_name(part[0] or part[1])), part) for part in parts)
+    return buckets.send(names)
 
 
 def send_by_image(
     bucket: _Bucket, files: Pairing, root: str, buckets: Buckets
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the pairs of a bucket; send unpaired files to the buckets of image names."""
-    parts = [*pair(gather(bucket[1]), files)]
+    parts = [*pair_by_names(gather(bucket[1]), files)]
     unpaired = [annotation for image, annotation, _ in parts if not image]
-    sent = [(shared_name(part[0]), part) for part in parts if part[0]]
+    sent = [(bucket_name(shared_name(part[0])), part) for part in parts if part[0]]
     find_name = functools.partial(_find_name, files=files, root=root)
     return buckets.send([*sent, *run_in_threads(find_name, unpaired, _READ_THREADS)])
 
@@ -127,7 +130,7 @@ def _find_name(annotation: str, files: Pairing, root: str) -> tuple[str, Part | 
         named = files.named_image(data) if files.named_image else ""
     except RecordError as error:
         return "", Rejected.of(annotation, error)
-    return shared_name(named), ("", annotation, named)
+    return bucket_name(shared_name(named or annotation)), ("", annotation, named)
 
 
 def pair_bucket(bucket: _Bucket, files: Pairing, known: TreeFacts) -> Iterator[bytes]:
@@ -150,14 +153,14 @@ def read_pairs(batch: bytes, files: Pairing, known: TreeFacts, root: str) -> Ite
         split = files.split(each, known)
         element = split if isinstance(split, Rejected) else read_pair(each, split, files, root)
         yield element
-        paths = each if isinstance(element, Rejected) else (each.annotation,)
+        paths = each[:2] if isinstance(element, Rejected) else (each.annotation,)
         read += (below(root, path) for path in paths if path)
     yield Consumed(paths=tuple(read))
 
 
 def read_pair(pair: Pair, split: str | None, files: Pairing, root: str) -> Record | Rejected:
     """Make the record of an image with its annotation."""
-    image, annotation = pair
+    image, annotation, named = pair
     try:
         data = b""
         if annotation and files.max_bytes:
@@ -171,7 +174,7 @@ def read_pair(pair: Pair, split: str | None, files: Pairing, root: str) -> Recor
         features={files.media: media, **features},
         split=split,
         source=annotation,
-        notes=notes,
+        notes=notes + upload_notes(named or annotation, image),
     )
 
 

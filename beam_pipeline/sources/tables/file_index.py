@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
-from beam_pipeline.sources.paths import joined, media_kind, stem
+from beam_pipeline.sources.paths import joined, media_kind, stem, without_upload_prefix
 from beam_pipeline.sources.tree import NOTHING, Ignored
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
@@ -26,7 +26,8 @@ class FileIndex:
     A name may be a path below the tree, a path from another machine (`C:\\data\\cat\\1.jpg`,
     `/kaggle/input/pets/cat/1.jpg`, `../../media/1.jpg`), a bare name, or a stem (an id). It matches
     the file that shares the most parent folders; a file with another suffix must share at least
-    one, unless all files are in one folder.
+    one, unless all files are in one folder. The name of an upload to Label Studio
+    (`fb7ad4ef-1.jpg`) that no file has is the name without its prefix.
 
     Args:
         keys: Paths of the files, relative to the tree.
@@ -92,6 +93,8 @@ class FileIndex:
         base = wanted.rpartition("/")[2]
         candidates = self._keys.get(stem(base) if media_kind(base) else base, [])
         keys = [candidates] if isinstance(candidates, str) else candidates
+        if not keys and media_kind(base) and (bare := without_upload_prefix(wanted)):
+            return self.matches(bare, split)
         # Looks up one of possibly thousands of folders with a file of this name.
         same = self._in_folders.get("/".join(wanted.split("/")[-2:]), ())
         if not same and len(keys) > _MOST_ALIKE:

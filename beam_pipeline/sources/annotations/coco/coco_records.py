@@ -1,6 +1,7 @@
 """Make the record of an image from its entries in a COCO file."""
 
 import contextlib
+import glob
 import itertools
 import re
 from array import array
@@ -14,6 +15,7 @@ from beam_pipeline.kinds.columns import mirrored
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
 from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.outlines import Box, Boxes, Outlines, Ring, Rings, packed_ring
+from beam_pipeline.problems import files_to_ignore
 from beam_pipeline.records import (
     ClassLabel,
     Consumed,
@@ -70,7 +72,7 @@ class ImageItem(NamedTuple):
     """An item of "images".
 
     Attributes:
-        others: Names of its other members.
+        notes: Counts of notes, such as for its members that are not kept.
         lists: Its lists of category ids, by feature name.
         fault: Why it cannot be used, although annotations refer to it.
     """
@@ -81,7 +83,7 @@ class ImageItem(NamedTuple):
     height: Any
     image_id: Any
     split: str | None
-    others: tuple[str, ...]
+    notes: Counter[str]
     lists: tuple[tuple[str, tuple[int, ...]], ...]
     fault: RecordError | None
 
@@ -247,7 +249,7 @@ def _features(
         if name in facts.id_lists:
             ids = lists.get(name, ())
             features[name] = array_of([*ids], (len(ids),), "int64")
-    return features, notes + not_kept(image.others) if image.others else notes
+    return features, notes + image.notes if image.notes else notes
 
 
 def _source_id(image_id: Any) -> str:
@@ -491,8 +493,8 @@ def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
         called = name_of(name.replace("\\", "/"))
         if composed(called) != composed(name_of(path)):
             raise malformed(
-                f"{file} calls it {called}, so its captions are of another image; leave that file "
-                "out by --ignore"
+                f"{file} calls it {called}, so its captions are of another image; "
+                f"pass {files_to_ignore([glob.escape(file)]).typed}"
             )
     texts = (each.value for each in said if each.kind == CAPTIONS)
     return tuple(text for text in texts if isinstance(text, str) and text.strip())

@@ -49,7 +49,8 @@ from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.gather import Entry, gathered
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
-from beam_pipeline.sources.rejects import malformed
+from beam_pipeline.sources.paths import upload_notes
+from beam_pipeline.sources.rejects import malformed, not_kept
 
 # One worker holds a bucket, which takes several times this size in memory.
 _BUCKET_BYTES = 8 << 20
@@ -220,7 +221,8 @@ class _Reader:
             height=stated.get("height"),
             image_id=plain_id(image_id),
             split=file.split,
-            others=tuple(f"image {each}" for each in other_names(stated, _OF_IMAGE)),
+            notes=not_kept(f"image {each}" for each in other_names(stated, _OF_IMAGE))
+            + upload_notes(name, key),
             lists=lists,
             fault=fault,
         )

@@ -105,3 +105,19 @@ def test_another_build_of_the_process_sees_new_files(make_tree):
     assert "19" in {record.key for record in records_of(root)}
     path.touch()
     assert "images/19.jpg" in {record.key for record in records_of(root)}
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "found"),
+    [
+        pytest.param(["x/a.jpg"], "fb7ad4ef-a.jpg", "x/a.jpg", id="an upload"),
+        pytest.param(
+            ["x/a.jpg", "y/fb7ad4ef-a.jpg"], "fb7ad4ef-a.jpg", "y/fb7ad4ef-a.jpg", id="as is"
+        ),
+        pytest.param(["x/a.jpg", "y/a.jpg"], "fb7ad4ef-a.jpg", None, id="two"),
+        pytest.param(["x/a.jpg"], "FB7AD4EF-a.jpg", None, id="no prefix"),
+        pytest.param(["x/1.jpg"], "fb7ad4ef-1", None, id="an id"),
+    ],
+)
+def test_the_name_of_an_upload(files, name, found):
+    assert FileIndex(files).find(name) == found
