@@ -39,7 +39,7 @@ from beam_pipeline.sources.tables.table import BadRow, Batch, Cells, Scratch, Ta
 from beam_pipeline.sources.tree import Ignored, Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.delimited import bare_lines
-from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.format.split_names import is_split, split_in_name
 from tfrecord_dataset.shown_text import counted
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*\Z")
@@ -126,7 +126,8 @@ def _class_folders(tree: Tree) -> Structure:
     roles, names = images.roles(), images.classes()
     placed = [roles.place(place) for place in images.folders]
     are_classes = len(names) > 1 and all(place and place[1] for place in placed)
-    return images if are_classes and not all(map(str.isdigit, names)) else Structure()
+    are_others = any(name.isdigit() or is_split(name) for name in names)
+    return images if are_classes and not are_others else Structure()
 
 
 def _parse_transcript(data: bytes, annotation: str) -> Parsed:

@@ -14,8 +14,9 @@ from beam_pipeline.sources.inputs import find_input
             ["train/cat", "train/dog", "val/cat"], "2 class folders (cat, dog)", id="split"
         ),
         pytest.param(["train", "val"], "", id="splits"),
+        pytest.param(["cat", "dog", "val"], "", id="a split beside classes"),
         pytest.param(["cat"], "", id="one folder"),
-        pytest.param(["0001", "0002"], "", id="parts"),
+        pytest.param(["0001", "0002", "more"], "", id="parts"),
         pytest.param(["images", "more"], "", id="a folder of images"),
         pytest.param(["cat", "dog", "."], "", id="images outside of class folders"),
     ],
