@@ -187,7 +187,7 @@ def _name_in_bucket(path: str) -> str:
 def pair(parts: Iterable[Part], files: Pairing) -> Iterator[Part]:
     """Pair images and annotations; yield the rest unpaired.
 
-    The name of an upload that no image has is the name without its prefix, if one annotation alone
+    The name of an upload that no image has is the name without its prefix, if only one annotation
     has it.
     """
     found = [*pair_by_names(parts, files)]

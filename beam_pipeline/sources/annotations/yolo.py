@@ -260,7 +260,7 @@ def _several_lists(paths: Sequence[str]) -> Problem:
     """Ask which of several lists of class names to read: those that patterns can leave."""
     patterns = {path: [glob.escape(other) for other in paths if other != path] for path in paths}
     readings = [
-        Reading({"ignore": tuple(others)}, f"read {path}")
+        Reading({"ignore": tuple(others)}, f"use {path}")
         for path, others in patterns.items()
         if not any(map(Ignored(tuple(others)), [path]))
     ]
