@@ -66,7 +66,9 @@ def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
         for group in alike(inspected)
         for record, text in zip(group, annotations(group), strict=True)
     }
-    features = [{**each.features, **each.deferred} for each in inspected]
+    features = [
+        {**each.features, **each.deferred} if each.deferred else each.features for each in inspected
+    ]
     names = dict.fromkeys(name for each in features for name in each)
     made = _table(
         keys=[record.key for record in inspected],

@@ -211,12 +211,15 @@ class ImageKind(MediaKind[Image]):
         inspection.count("image", image.conversions, found.num_bytes)
         return image
 
-    def observe(self, value: Image, source: str, observed: Observed) -> None:
-        observed.formats[value.format] += 1
-        observed.array_dtypes[f"uint{value.bits}"] += 1
-        observed.add_shape(self.sizes(value))
-        observed.measure("height", value.height)
-        observed.measure("width", value.width)
+    def observe_column(
+        self, values: Sequence[Image], sources: Sequence[str], observed: Observed
+    ) -> None:
+        observed.formats.update([value.format for value in values])
+        observed.array_dtypes.update([f"uint{value.bits}" for value in values])
+        for shape in set(map(self.sizes, values)):
+            observed.add_shape(shape)
+        observed.measure("height", *[value.height for value in values])
+        observed.measure("width", *[value.width for value in values])
 
     def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
         all_have_16_bits = observed.array_dtypes.keys() == {"uint16"}
@@ -420,11 +423,14 @@ class AudioKind(MediaKind[Audio]):
         inspection.count("audio", audio.conversions, num_bytes)
         return audio
 
-    def observe(self, value: Audio, source: str, observed: Observed) -> None:
-        observed.formats[value.format] += 1
-        observed.add_shape(self.sizes(value))
-        observed.sample_rates[value.sample_rate] += 1
-        observed.measure("num_samples", value.num_samples)
+    def observe_column(
+        self, values: Sequence[Audio], sources: Sequence[str], observed: Observed
+    ) -> None:
+        observed.formats.update([value.format for value in values])
+        for shape in set(map(self.sizes, values)):
+            observed.add_shape(shape)
+        observed.sample_rates.update([value.sample_rate for value in values])
+        observed.measure("num_samples", *[value.num_samples for value in values])
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Feature:
         [rate, *others] = [*observed.sample_rates] or [0]
