@@ -42,24 +42,6 @@ PRIVATE_PARTS = (
         "records are lost, and builds end with CountMismatchError",
     ),
     PrivatePart(
-        f"{_LOCAL}.worker_handlers",
-        "STATE_CACHE_SIZE_MB",
-        "set to 0, side inputs are not measured, which visits the names of all modules",
-        "builds start more slowly",
-    ),
-    PrivatePart(
-        f"{_RUNNERS}.worker.statesampler",
-        "StateSampler.__init__.__defaults__",
-        "each bundle waits at its end for a thread that sleeps for up to this period",
-        "builds take longer",
-    ),
-    PrivatePart(
-        f"{_RUNNERS}.worker.data_plane",
-        "SizeBasedBufferingClosableOutputStream.__init__.__defaults__",
-        "a stage's output is copied in pieces of this size, three at once",
-        "builds take more memory",
-    ),
-    PrivatePart(
         "apache_beam.pipeline",
         "is_in_ipython",
         "in a notebook, Beam labels stages by cells, which needs its interactive runner",

@@ -1,7 +1,7 @@
 """The runner of a job, and what its stages know of the job.
 
-Options that would lose records are refused. This is the only module that changes private parts of
-Beam's local runner, so that it loses no records and avoids waiting.
+Options that would lose records are refused, and a private part of Beam's local runner is changed so
+that it loses none.
 """
 
 import dataclasses
@@ -18,17 +18,10 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
 from apache_beam.runners.runner import PipelineRunner
-from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
-from apache_beam.runners.worker.statesampler import StateSampler
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.running.parallel import usable_cpus
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
-
-# Settings of Beam's local runner.
-_SAMPLING_PERIOD_MS = 10
-_FLUSH_BYTES = 512 << 10
-_WARN_BYTES = 512 << 20  # Beam's own
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,22 +126,10 @@ def _check_workers(options: DirectOptions) -> None:
 def local_runner() -> FnApiRunner:
     """Return Beam's FnApiRunner; DirectRunner would try Prism first, which needs a download.
 
-    - A timer thread in its data plane races with the writer's buffer and loses records silently;
-      without a time limit there is no timer (docs/design.md).
-    - Every bundle waits at its end for a sampling thread that sleeps for up to 200 ms.
-    - A stage's output is copied three times at once, up to 10 MB of it.
-    - Side inputs are in memory already. To cache them Beam measures them, and for that visits the
-      names of all modules.
+    A timer thread in its data plane races with the writer's buffer and loses records silently;
+    without a time limit there is no timer (docs/design.md).
     """
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
-    worker_handlers.STATE_CACHE_SIZE_MB = 0
-    StateSampler.__init__.__defaults__ = (_SAMPLING_PERIOD_MS,)
-    SizeBasedBufferingClosableOutputStream.__init__.__defaults__ = (
-        None,
-        None,
-        _FLUSH_BYTES,
-        _WARN_BYTES,
-    )
     return FnApiRunner()
 
 

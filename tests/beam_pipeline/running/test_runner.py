@@ -1,6 +1,5 @@
-"""Every name of the local runner selects the one that loses no records and avoids waiting."""
+"""Every name of the local runner selects the one that loses no records."""
 
-import inspect
 import sys
 
 import apache_beam as beam
@@ -8,8 +7,6 @@ import apache_beam.pipeline
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_handlers
-from apache_beam.runners.worker.data_plane import SizeBasedBufferingClosableOutputStream
-from apache_beam.runners.worker.statesampler import StateSampler
 from apache_beam.utils import interactive_utils
 
 from beam_pipeline.errors import ConfigError
@@ -65,31 +62,6 @@ def test_what_runs_no_build_is_refused(option, remedy):
 def test_a_build_waits_for_its_job(option, runner):
     with pytest.raises(ConfigError, match="leave out --template_location and --dry_run"):
         choose_runner(PipelineOptions([option, *runner]))
-
-
-@pytest.fixture
-def beams_own(monkeypatch):
-    """Beam as installed, restored after the test."""
-    monkeypatch.setattr(worker_handlers, "DATA_BUFFER_TIME_LIMIT_MS", 1000)
-    monkeypatch.setattr(worker_handlers, "STATE_CACHE_SIZE_MB", 100)
-    monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
-    stream = SizeBasedBufferingClosableOutputStream.__init__
-    monkeypatch.setattr(stream, "__defaults__", (None, None, 10 << 20, 512 << 20))
-
-
-def test_it_is_made_safe_and_quick(beams_own):
-    assert isinstance(local_runner(), FnApiRunner)
-    assert worker_handlers.DATA_BUFFER_TIME_LIMIT_MS == 0
-    assert worker_handlers.STATE_CACHE_SIZE_MB == 0
-    period = inspect.signature(StateSampler).parameters["sampling_period_ms"]
-    assert period.default == 10
-    stream = inspect.signature(SizeBasedBufferingClosableOutputStream).parameters
-    assert {name: stream[name].default for name in stream} == {
-        "close_callback": None,
-        "flush_callback": None,
-        "size_flush_threshold": 512 << 10,
-        "large_buffer_warn_threshold_bytes": 512 << 20,
-    }
 
 
 def test_no_stage_asks_for_the_interactive_runner(monkeypatch):
