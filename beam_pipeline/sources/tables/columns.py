@@ -124,8 +124,11 @@ CORNERS = tuple(
 )
 # One column that holds a box or, in JSON only, all boxes of an image.
 BOXES = ("boxes", "bboxes", "bbox", "box", "objects")
-# One column of run lengths of a mask, as in Kaggle's competitions; names without "_".
-RUN_LENGTHS = ("encodedpixels", "rle", "rlemask", "segmentationrle", "maskrle")
+# One column of run lengths of a mask, as in Kaggle's competitions.
+RUN_LENGTHS = (
+    "encodedpixels", "encoded_pixels", "rle", "rlemask", "rle_mask", "segmentationrle",
+    "segmentation_rle", "maskrle", "mask_rle",
+)  # fmt: skip
 _FEW_NAMES = 20  # in a message
 # This project's names for attributes of boxes, by column.
 _ATTRIBUTE_NAMES = {"iscrowd": "is_crowd"}

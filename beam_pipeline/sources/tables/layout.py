@@ -30,8 +30,8 @@ from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
+from beam_pipeline.sources.tables.plan import TablePlan
 from beam_pipeline.sources.tables.read_tables import Planned, ReadContainers, ReadTables
-from beam_pipeline.sources.tables.roles import TablePlan
 from beam_pipeline.sources.tables.xlsx import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data

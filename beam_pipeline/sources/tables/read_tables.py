@@ -32,7 +32,8 @@ from beam_pipeline.sources.tables.convert import (
     path_text,
     profiles_of,
 )
-from beam_pipeline.sources.tables.roles import Roles, TablePlan, plan_tables
+from beam_pipeline.sources.tables.plan import TablePlan, plan_tables
+from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.survey import (
     Other,

@@ -1,14 +1,16 @@
 """Roles of columns, by options, names, or values of the first rows."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import ProblemError
+from beam_pipeline.sources.tables.choice import RULES
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.json import ReadJsonl
-from beam_pipeline.sources.tables.roles import plan_tables
+from beam_pipeline.sources.tables.plan import plan_tables
 
 FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
 
@@ -160,3 +162,23 @@ def comparisons_of_names(write, count):
 
 def test_planning_is_linear_in_the_columns(write):
     assert comparisons_of_names(write, 800) < 5 * comparisons_of_names(write, 200)
+
+
+def test_the_page_shows_the_rules_in_their_order():
+    page = Path(__file__).parents[4].joinpath("docs", "tables.md").read_text()
+    table = page.partition("|---|---|---|---|\n")[2].partition("\n\n")[0]
+    shown = [[cell.strip() for cell in row.split("|")[1:4]] for row in table.splitlines()]
+    rules = []
+    for rule in RULES:
+        names = () if callable(rule.names) else rule.names
+        few = [f"`{name}`" for name in names[:3]] + ["…"] * (len(names) > 3)
+        rules.append([rule.role, ", ".join(few), rule.what])
+    assert shown == rules
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("path,image|x,img/1.jpg", "image"), ("image,path|img/1.jpg,img/2.jpg", "image")],
+)
+def test_the_first_rule_that_a_column_fits_decides(make_tree, text, key):
+    assert plan_of(make_tree, text).roles.key == key
