@@ -55,6 +55,7 @@ class BuildArguments(TypedDict, total=False):
     split_column: str
     column_names: Sequence[str]
     no_header: bool
+    header_rows: int
     encoding: str
     table: str
     ignore_columns: Sequence[str]

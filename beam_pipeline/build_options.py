@@ -304,6 +304,14 @@ class BuildOptions(Options):
             "the first line of a CSV file is a row; columns are column_1, column_2, …", is_rare=True
         ),
     ] = False
+    header_rows: Annotated[
+        int,
+        BuildOption(
+            "rows of names above a CSV's or a workbook's values, joined by _: a name and its unit",
+            least=1,
+            recipe_only=True,
+        ),
+    ] = 1
     encoding: Annotated[
         str, BuildOption("encoding of CSV files, such as cp1252 (default: utf-8)", metavar="E")
     ] = "utf-8"

@@ -163,6 +163,21 @@ class LabelNames:
 LABELS = LabelNames()
 
 
+def joined_names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Join the cells of each column in several header rows by "_", leaving out empty ones.
+
+    An empty cell above another header row continues the cell to its left, as merged cells do.
+    """
+    *above, last = rows
+    filled = [[*itertools.accumulate(row, _right_of)] for row in above]
+    columns = zip(*filled, last, strict=True)
+    return ["_".join(dict.fromkeys(filter(None, cells))) for cells in columns]
+
+
+def _right_of(left: str, cell: str) -> str:
+    return cell or left
+
+
 def attribute_name(column: str) -> str:
     """Return the attribute of boxes for `column`."""
     return _ATTRIBUTE_NAMES.get(column, column)

@@ -13,7 +13,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
-from beam_pipeline.sources.tables.columns import CAPTIONS, IMAGE, lowered
+from beam_pipeline.sources.tables.columns import CAPTIONS, IMAGE, joined_names, lowered
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -52,21 +52,26 @@ _NUMBERED_CAPTION = re.compile(r"[^\t#]+\.\w{3,4}#\d+\t")
 _LISTS = ("txt", "token")
 
 
-def header_of(first: Rows, path: str) -> list[str]:
-    """Return the names of the columns in the first row; "" leaves a column out.
+def header_of(first: Rows, path: str, num_rows: int = 1) -> list[str]:
+    """Return the names of the columns in the first rows; "" leaves a column out.
 
     Raises:
-        ConfigError: There is no header, or it looks like a row of data.
+        ConfigError: There is no header, its rows differ in length, or it looks like a row of data.
     """
-    rows = first.fields
-    if first.faults and first.faults[0].line < min(first.lines, default=math.inf):
+    rows = [header_names(row) for row in first.fields[:num_rows]]
+    if first.faults and first.faults[0].line < max(first.lines[:num_rows], default=math.inf):
         line, detail = first.faults[0]
         raise ConfigError(f"{path}:{line} is not a header: {detail}; correct the line")
-    names = header_names(rows[0]) if rows else []
-    if not any(names):
+    if not rows or not any(map(any, rows)):
         raise ConfigError(f"{path} is empty, or its first line is; write the columns' names there")
-    below = [row for row in rows[1:] if len(row) == len(names)]
-    if cell := data_in(names, below):
+    if widths := [len(row) for row in rows if len(row) != len(rows[0])]:
+        raise ConfigError(
+            f"{path}: the {num_rows} header rows have {len(rows[0])} and {widths[0]} fields; "
+            "correct header_rows, or give each row a field a column"
+        )
+    names = joined_names(rows)
+    below = [row for row in first.fields[num_rows:] if len(row) == len(names)]
+    if num_rows == 1 and (cell := data_in(names, below)):
         facts = {"path": path, "cell": cell}
         raise ProblemError(Problem(code="header is data", facts=facts, option="no_header"))
     for at, name in enumerate(names):  # pandas writes its index without a name
@@ -129,15 +134,16 @@ class _Batch:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CsvTable(Table):
-    """A CSV file."""
+    """A CSV file, with `num_above` rows of a header."""
 
     is_typed = False
 
     dialect: Dialect
+    num_above: int = 1
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """Read the rows unconverted; rows without any value are skipped."""
-        path, num_above = self.file.path, int(self.dialect.has_header)
+        path, num_above = self.file.path, self.num_above
         try:
             with storage.decompressed(path) as content:
                 blocks = text_blocks(content, self.dialect.encoding)
@@ -216,6 +222,7 @@ class ReadCsv(ReadTables):
     Attributes:
         column_names: Header for files without one; "" leaves a column out.
         no_header: Whether files have no header, so that columns are called "column_1", ….
+        header_rows: Number of rows of names, which are joined.
         encoding: Python's name of the encoding.
     """
 
@@ -223,6 +230,7 @@ class ReadCsv(ReadTables):
 
     column_names: Sequence[str] = ()
     no_header: bool = False
+    header_rows: int = 1
     encoding: str = DEFAULT_ENCODING
 
     def opened(self, file: TableFile) -> Table:
@@ -236,8 +244,14 @@ class ReadCsv(ReadTables):
         rows = first_rows(lines, dialect)
         if self.no_header and not header:
             header = [f"column_{number}" for number in range(1, len([*rows.fields, []][0]) + 1)]
+        if header and self.header_rows > 1:
+            raise ConfigError(
+                f"{file.path} is read without a header, by its names of columns or its form; leave "
+                "out header_rows"
+            )
+        num_above = 0 if header else self.header_rows
         dialect = dataclasses.replace(dialect, has_header=not header, encoding=self.encoding)
-        header = header or header_of(rows, file.path)
+        header = header or header_of(rows, file.path, num_above)
         if any(UNREADABLE in name for name in header):
             facts = {"path": file.path, "encoding": self.encoding}
             raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
@@ -245,4 +259,6 @@ class ReadCsv(ReadTables):
         if twice := [name for name, count in counts.items() if count > 1]:
             raise ConfigError(f"{file.path} has the column {twice[0]!r} twice; rename one")
         check_number(header, file.path)
-        return CsvTable(file=file, header=tuple(header), dialect=dialect, cells=cells)
+        return CsvTable(
+            file=file, header=tuple(header), dialect=dialect, cells=cells, num_above=num_above
+        )

@@ -5,7 +5,7 @@ import functools
 import io
 import re
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import python_calamine
@@ -14,7 +14,7 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.tables.columns import there_are
+from beam_pipeline.sources.tables.columns import joined_names, there_are
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -38,14 +38,15 @@ _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SheetTable(Table):
-    """The sheet `sheet` of a workbook."""
+    """The sheet `sheet` of a workbook, with `num_above` rows of a header."""
 
     sheet: str
+    num_above: int = 1
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """Read the rows unprepared; rows without any value are skipped."""
         found = _sheet_rows(self.file.path, _opened_workbook(self.file.path), self.sheet)
-        for start in range(1, len(found), BATCH_ROWS):
+        for start in range(self.num_above, len(found), BATCH_ROWS):
             some = enumerate(found[start : start + BATCH_ROWS], start + 1)
             numbered = {number: row for number, row in some if any(cell != "" for cell in row)}
             rows = [
@@ -62,21 +63,30 @@ class ReadXlsx(ReadTables):
     suffixes = ("xlsx",)
 
     table: str = ""
+    header_rows: int = 1
 
     def opened(self, file: TableFile) -> Table:
         path, workbook = file.path, _opened_workbook(file.path)
-        first = {name: _sheet_rows(path, workbook, name, 1) for name in workbook.sheet_names}
+        number = self.header_rows
+        first = {name: _sheet_rows(path, workbook, name, number) for name in workbook.sheet_names}
         names = [name for name, rows in first.items() if rows or name == self.table]
         sheet = _chosen_sheet(path, names, self.table)
-        row = [*first[sheet], []][0]
-        header = [cell.strip() if isinstance(cell, str) else cell for cell in row]
+        rows = [
+            [cell.strip() if isinstance(cell, str) else cell for cell in row]
+            for row in [*first[sheet], []][:number]
+        ]
+        header = joined_names(_as_texts(rows)) if rows[1:] else rows[0]
         names = [name for name in header if name != ""]
         if not names or len({name for name in names if isinstance(name, str)}) < len(names):
             raise ConfigError(
                 f"{path}, sheet {sheet}: the first row names no columns, or two alike; it is "
                 f"{header}"
             )
-        return SheetTable(file=file, header=tuple(header), sheet=sheet)
+        return SheetTable(file=file, header=tuple(header), sheet=sheet, num_above=number)
+
+
+def _as_texts(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    return [["" if cell == "" else str(_plain(cell)) for cell in row] for row in rows]
 
 
 def _plain(cell: Any) -> Any:

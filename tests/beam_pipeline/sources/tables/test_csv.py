@@ -189,3 +189,28 @@ def test_a_header_with_an_unclosed_quote(write):
         ConfigError, match=r"a\.csv:1 is not a header: a quote opens that is not closed"
     ):
         ReadCsv(write("a.csv", 'a,"b\n1,2\n')).plan()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("a,b\n,kg\n1,2\n", {"header_rows": 2}, [(3, {"a": "1", "b_kg": "2"})]),
+        ("a,,b\nx,y,x\n1,2,3\n", {"header_rows": 2}, [(3, {"a_x": "1", "a_y": "2", "b_x": "3"})]),
+        ("a\nb\nc\n1\n", {"header_rows": 3}, [(4, {"a_b_c": "1"})]),
+        ("a,b\n", {"header_rows": 2}, []),
+    ],
+)  # fmt: skip
+def test_names_of_several_header_rows_are_joined(write, text, options, expected):
+    assert rows_of(write("a.csv", text), **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("Title\na,b\n1,2\n", {}, "the 2 header rows have 1 and 2 fields"),
+        ("a,b\n1,2\n", {"no_header": True}, "is read without a header"),
+    ],
+)
+def test_header_rows_that_cannot_be_joined(write, text, options, message):
+    with pytest.raises(ConfigError, match=message):
+        ReadCsv(write("a.csv", text), header_rows=2, **options).plan()
