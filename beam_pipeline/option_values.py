@@ -32,7 +32,7 @@ AUTO = "auto"
 OWN_LAYOUTS = (
     *("folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "dota", "labelstudio"),
     *("cvat", "via", "createml", "karpathy", "vott", "supervisely", "bdd100k", "visdrone"),
-    *("widerface", "mot", "captions", "transcripts", "csv", "jsonl", "xlsx", "parquet"),
+    *("widerface", "mot", "captions", "transcripts", "lines", "csv", "jsonl", "xlsx", "parquet"),
     *("arrow", "tar", "arrays", "idx", "tfrecord"),
 )
 # The default for an input without splits.

@@ -22,6 +22,7 @@ from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
 from beam_pipeline.sources.tables.layout import ARROW, CSV, JSONL, PARQUET, XLSX
+from beam_pipeline.sources.tables.line_pairs import LAYOUT as LINES
 from beam_pipeline.sources.tar.read_tar import LAYOUT as TAR
 from beam_pipeline.sources.texts import CAPTIONS, TRANSCRIPTS
 from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
@@ -30,7 +31,7 @@ from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
 _OWN = (
     *(FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, MASKS, DOTA, LABEL_STUDIO, CVAT, VIA, CREATEML),
     *(KARPATHY, VOTT, SUPERVISELY, BDD100K, VISDRONE, WIDER_FACE, MOT, CAPTIONS, TRANSCRIPTS),
-    *(CSV, JSONL, XLSX, PARQUET, ARROW, TAR, ARRAYS, IDX, TFRECORD),
+    *(LINES, CSV, JSONL, XLSX, PARQUET, ARROW, TAR, ARRAYS, IDX, TFRECORD),
 )
 OWN: Mapping[str, Layout] = {layout.name: layout for layout in _OWN}
 """This package's layouts by name."""

@@ -177,7 +177,7 @@ def _may_name_images(choice: Choice, name: str) -> bool:
 
 
 def _other_files(choice: Choice) -> Iterator[str]:
-    """Yield the columns of existing files that are no main image, audio or array."""
+    """Yield the columns of existing files, without the main ones."""
     main = choice.taken
     columns = choice.sample.columns
     for name in choice.usable:
@@ -244,7 +244,7 @@ def _is_left_label(choice: Choice, name: str) -> bool:
 
 
 def _is_caption(choice: Choice, name: str) -> bool:
-    """Return whether the rows of a file differ in a text alone, and in a number of the row."""
+    """Return whether the rows of a file differ only in a text, and in a number of the row."""
     column = choice.column(name)
     if column.is_numeric or column.is_list or not _is_free(choice, name) or name in choice.taken:
         return False

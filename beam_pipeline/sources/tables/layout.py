@@ -188,7 +188,7 @@ class _Tables:
         if names[1:] and not _are_one(tree, names):
             return dataclasses.replace(claim, problem=_which_tables(tree.input, names))
         planned = None if names[1:] or self.config.schema else self.plans.get(names[0])
-        return _with_plan(claim, self._source(names, self.config), planned)
+        return with_plan(claim, self._source(names, self.config), planned)
 
 
 def _num_rows(tree: Tree, name: str) -> int:
@@ -240,7 +240,7 @@ def _which_tables(path: str, names: Sequence[str]) -> Problem:
     return Problem(code="several tables", facts=facts, readings=tuple(readings))
 
 
-def _with_plan(claim: Claim, source: ReadTables, planned: Planned | None = None) -> Claim:
+def with_plan(claim: Claim, source: ReadTables, planned: Planned | None = None) -> Claim:
     """Add the plan of the tables to the claim, or the problem with reading them."""
     try:
         planned = planned or source.plan()
@@ -311,7 +311,7 @@ def _container_layout(name: str, sign: str, source: type[ReadContainers]) -> Lay
             return whole
         only = reading(source)(whole, config, "")
         assert isinstance(only, ReadTables)
-        return _with_plan(whole, only)
+        return with_plan(whole, only)
 
     return source_layout(name, sign, source, claim)
 

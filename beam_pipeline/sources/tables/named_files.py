@@ -1,4 +1,4 @@
-"""Find the column of a table that names files elsewhere in the input, or make one of a template."""
+"""Find the column that names files elsewhere in the input, or make a column of a template."""
 
 import dataclasses
 import itertools
