@@ -283,33 +283,33 @@ class Rule(NamedTuple):
 
 
 FILES = (
-    Rule("audio", known.AUDIO, _is_file_of("audio"), "names of audio"),
-    Rule("array", known.ARRAY, _is_file_of("array"), "names of arrays"),
-    Rule("image", known.IMAGE, _names_images, "names of images"),
-    Rule("image", known.IMAGE, _may_name_images, "texts, also ids", ("audio", "array")),
-    Rule("image", _only_file_of("image"), _is_any, "the only column of existing images"),
-    Rule("audio", _only_file_of("audio"), _is_any, "the only column of existing audio"),
+    Rule("audio", known.AUDIO, _is_file_of("audio"), "audio"),
+    Rule("array", known.ARRAY, _is_file_of("array"), "arrays"),
+    Rule("image", known.IMAGE, _names_images, "images"),
+    Rule("image", known.IMAGE, _may_name_images, "texts, ids", ("audio", "array")),
+    Rule("image", _only_file_of("image"), _is_any, "the only images"),
+    Rule("audio", _only_file_of("audio"), _is_any, "the only audio"),
 )
-SPLIT = Rule("split", known.SPLIT, _is_free, "texts; asked if they are numbers")
+SPLIT = Rule("split", known.SPLIT, _is_free, "texts; asked for numbers")
 BOXES = (
     Rule(
         "box",
         known.BOXES,
         lambda choice, name: choice.column(name).are_fours,
-        "lists of four numbers, one box a row",
+        "four numbers",
     ),
     Rule(
         "boxes",
         known.BOXES,
         lambda choice, name: choice.column(name).is_nested,
-        "lists or objects of JSON, all boxes of an image",
+        "JSON, all boxes",
         ("box",),
     ),
     Rule(
         "corners",
         [",".join(names) for names, _ in known.CORNERS],
         _is_corner,
-        "numbers, one box a row",
+        "numbers",
         ("box", "boxes"),
     ),
     Rule("run lengths", known.RUN_LENGTHS, _is_free, "masks", ("box", "boxes", "corners")),
@@ -317,40 +317,40 @@ BOXES = (
         "size",
         [",".join(names) for names in itertools.product(known.WIDTH, known.HEIGHT)],
         _is_size,
-        "width and height of the image in pixels, next to boxes",
+        "pixels, next to boxes",
         needs=_ALL_BOXES,
     ),
     Rule(
         "labels of boxes",
         known.LABELS.beside_boxes,
         lambda choice, name: choice.column(name).is_nested,
-        "a list next to the list of boxes",
+        "a list next to boxes",
         needs=("boxes",),
     ),
 )
 LABEL = (
-    Rule("label", _made_label, _is_any, "columns of 0 and 1 (or -1), one class each"),
-    Rule("label", known.LABELS.of_tables, _may_be_label, "texts or whole numbers"),
+    Rule("label", _made_label, _is_any, "columns of 0 and 1 (or -1)"),
+    Rule("label", known.LABELS.of_tables, _may_be_label, "texts, whole numbers"),
     Rule("label", known.LABELS.lists_of_record, _may_be_labels, "lists of classes", ("boxes",)),
     Rule(
         "number to predict",
         lambda choice: choice.of_some,
         _is_amount,
-        "numbers in the only column that a test set lacks",
+        "numbers that a test set lacks",
         ("label", *_ALL_BOXES),
     ),
     Rule(
         "label",
         lambda choice: choice.of_some,
         _may_be_only_label,
-        "classes in the only column that a test set lacks",
+        "classes that a test set lacks",
         ("number to predict", *_ALL_BOXES),
     ),
     Rule(
         "label",
         _only_left,
         _is_left_label,
-        "classes in the only other column of a table of ids of files",
+        "the only column next to ids of files",
         ("number to predict", *_ALL_BOXES),
     ),
 )
@@ -358,7 +358,7 @@ CAPTIONS = Rule(
     "captions",
     known.CAPTIONS,
     _is_caption,
-    "texts of a file in several rows, which differ in nothing else",
+    "several rows per file",
     _ALL_BOXES,
 )
 RULES = (*FILES, SPLIT, *BOXES, *LABEL, CAPTIONS)
