@@ -225,11 +225,12 @@ def _made_label(choice: Choice) -> Sequence[str]:
 
 def _is_amount(choice: Choice, name: str) -> bool:
     """Return whether the first rows of a column are numbers to predict, not classes."""
-    return is_amount(choice.column(name))
+    return choice.column(name).is_numeric and is_amount(choice.column(name))
 
 
 def _may_be_only_label(choice: Choice, name: str) -> bool:
-    return lowered(name) not in _ASIDE and may_be_classes(name, choice.sample)
+    is_usual = lowered(name) not in _ASIDE and not is_amount(choice.column(name))
+    return is_usual and may_be_classes(name, choice.sample)
 
 
 def _only_left(choice: Choice) -> Sequence[str]:
@@ -237,10 +238,6 @@ def _only_left(choice: Choice) -> Sequence[str]:
     has_index = choice.key and choice.sample.found
     left = without_role(choice.usable, choice.taken, choice.sample) if has_index else ()
     return left if len(left) == 1 else ()
-
-
-def _is_left_label(choice: Choice, name: str) -> bool:
-    return _may_be_only_label(choice, name) and not _is_amount(choice, name)
 
 
 def _is_caption(choice: Choice, name: str) -> bool:
@@ -349,7 +346,7 @@ LABEL = (
     Rule(
         "label",
         _only_left,
-        _is_left_label,
+        _may_be_only_label,
         "the only column next to ids of files",
         ("number to predict", *_ALL_BOXES),
     ),

@@ -120,6 +120,8 @@ def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names
     if not columns:
         return None  # the folder, which may be a whole bucket, is not listed
     index = FileIndex.of(table.file.root, table.file.ignored)
+    if not len(index):
+        return None
     found = []
     for name, distinct in columns.items():
         has_suffixes = any(map(media_kind, distinct))

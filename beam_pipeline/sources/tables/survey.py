@@ -147,9 +147,8 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
     marked = batch.columns.get(roles.label, ()) if roles.separator == OF_COLUMNS else ()
     found.has_several = any(OF_COLUMNS in text for text in marked if text)
     if roles.label_columns and not table.has_values:
-        for group, lacks in zip(
-            _groups_of(table, batch, roles), _lacking(batch, roles), strict=True
-        ):
+        groups, lacking = _groups_of(table, batch, roles), _lacking(batch, roles)
+        for group, lacks in set(zip(groups, lacking, strict=True)):
             (found.unlabelled if lacks else found.labelled).add(group)
     return found
 
@@ -167,7 +166,11 @@ def _lacking(batch: Batch, roles: Roles) -> list[bool]:
     columns = [batch.columns[name] for name in roles.label_columns if name in batch.columns]
     if not columns:
         return [True] * len(batch)
-    return [all(map(lacks_label, row)) for row in zip(*columns, strict=True)]
+    rows = [*zip(*columns, strict=True)]
+    if not all({str}.issuperset(map(type, column)) for column in columns):  # lists have no hash
+        return [all(map(lacks_label, row)) for row in rows]
+    lacking = {row: all(map(lacks_label, row)) for row in set(rows)}
+    return [lacking[row] for row in rows]
 
 
 def with_unlabelled(table: Table, batch: Batch, roles: Roles) -> Batch:

@@ -334,7 +334,8 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
         return None
     if isinstance(value, list | dict):
         raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
-    if isinstance(value, str) and kind_of_text(value) is str and not is_whole(value.strip()):
+    is_number = not isinstance(value, str) or kind_of_text(value) in (int, float)
+    if not is_number and not is_whole(value.strip()):
         raise malformed(
             f"column {name!r} is {value[:50]!r} here, but has numbers elsewhere; correct it, or in "
             f"a recipe: `missing_values: [{json.dumps(value[:50])}]`"

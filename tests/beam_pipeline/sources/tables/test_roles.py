@@ -182,3 +182,10 @@ def test_the_page_shows_the_rules_in_their_order():
 )
 def test_the_first_rule_that_a_column_fits_decides(make_tree, text, key):
     assert plan_of(make_tree, text).roles.key == key
+
+
+def test_lists_that_a_test_set_lacks_are_no_number_to_predict(make_tree):
+    lists = 'a,v\n1,"[6, 6, 9]"\n2,"[3, 7, 3]"\n'
+    root = make_tree({"train.csv": lists, "test.csv": "a\n3\n"})
+    with pytest.raises(ConfigError, match=r"column 'v' is not in test\.csv"):
+        ReadCsv(root, names=("train.csv", "test.csv")).plan()

@@ -249,6 +249,7 @@ def test_missing_values(missing):
         ("word", ListOf(int), "malformed annotation: column 'x': 'word' is not a list"),
         ([1], int, "unsupported column: column 'x' holds \\[1\\]"),
         ("3O", int, "malformed annotation: column 'x' is '3O' here, but has numbers elsewhere"),
+        ("[6, 1]", float, r"malformed annotation: column 'x' is '\[6, 1\]' here, but has numbers"),
         ("1_000", float, "malformed annotation: column 'x' is '1_000'"),
         ({}, str, "unsupported column"),
         *(
