@@ -11,7 +11,7 @@ with slots takes twice as long (21 µs instead of 9 for a labelled image).
 import dataclasses
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from beam_pipeline.errors import RecordError
 from tfrecord_dataset.image_size import ImageSize
@@ -280,6 +280,16 @@ class Deferred:
 
     file: FileRef
     read: "Callable[[bytes], Value]"
+
+
+_T = TypeVar("_T")
+
+
+def replaced(value: _T, **changes: Any) -> _T:
+    """Like `dataclasses.replace`, in a quarter of the time; for classes that check nothing."""
+    made = object.__new__(type(value))
+    made.__dict__.update(value.__dict__ | changes)
+    return made
 
 
 Scalar = int | float | str | bytes

@@ -19,7 +19,7 @@ from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text, range
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.outlines import Boxes, Outlines, packed_ring
-from beam_pipeline.records import Objects
+from beam_pipeline.records import Objects, replaced
 from tfrecord_dataset.format.example import FeatureValue, Ragged
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, Lists, ListSpec, list_specs
@@ -63,7 +63,7 @@ class ObjectsKind(Kind[Objects]):
             if number := sum(mask is not None for mask in value.masks):
                 inspection.notes[MASK_NOT_KEPT] += number
         self._check_keypoint_names(name, value)
-        return dataclasses.replace(value, **checked) if checked else value
+        return replaced(value, **checked) if checked else value
 
     def _check_keypoint_names(self, name: str, value: Objects) -> None:
         names, flips = value.keypoint_names, value.keypoint_flips
