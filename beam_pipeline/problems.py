@@ -88,9 +88,9 @@ class Reading(NamedTuple):
     @property
     def typed(self) -> str:
         """The reading as words of a command line."""
-        flags = {name: all_options(BuildConfig)[name].flag for name in self.options}
+        fields = {name: all_options(BuildConfig)[name] for name in self.options}
         return " ".join(
-            f"{flags[name]} {shlex.quote(value)}"
+            fields[name].flag + ("" if fields[name].kind is bool else f" {shlex.quote(value)}")
             for name, values in self.options.items()
             for value in values
         )
@@ -103,7 +103,8 @@ class Problem:
     Attributes:
         code: A key of `SENTENCES`.
         facts: Values for its sentence.
-        option: The `BuildConfig` field that decides; "" means the recipe.
+        option: The `BuildConfig` field that decides; "" means the recipe. A layout without
+            `choices` is for the user to know, so the sentence has the remedy.
         choices: The values that the option may have.
         readings: Readings of which several options choose one, instead of `option`.
     """
@@ -115,9 +116,8 @@ class Problem:
     readings: tuple[Reading, ...] = ()
 
     def __str__(self) -> str:
-        return (
-            f"{self.sentence}; {self._remedy()}" if self.option or self.readings else self.sentence
-        )
+        is_answered = self.readings or self.choices or self.option not in ("", "layout")
+        return f"{self.sentence}; {self._remedy()}" if is_answered else self.sentence
 
     def lines(self) -> list[str]:
         """Return the message with a line for each of several readings."""

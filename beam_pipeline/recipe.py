@@ -233,8 +233,9 @@ def _open_lines(problem: Problem | ConfigError | None) -> Iterator[str]:
     for reading in problem.readings:
         yield f"  to {reading.effect}:"
         for name, values in reading.options.items():
-            several = all_options(BuildConfig)[name].option.may_repeat
-            yield f"    {name}: {_yaml([*values] if several else values[0])}"
+            field = all_options(BuildConfig)[name]
+            one = field.kind is bool or values[0]
+            yield f"    {name}: {_yaml([*values] if field.option.may_repeat else one)}"
 
 
 def of_dataset(config: BuildConfig) -> str:

@@ -201,7 +201,7 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     facts = {"path": config.input, "held": str(top) if top.files else inside}
     facts |= {"layout": config.layout, "sign": candidates[0].sign}
     if is_auto:
-        raise ProblemError(Problem(code="unknown layout", facts=facts))
+        raise ProblemError(Problem(code="unknown layout", facts=facts, option="layout"))
     others = _claims([*layouts().values()], tree, dataclasses.replace(config, layout=AUTO))
     if not others:
         raise ProblemError(Problem(code="layout does not fit", facts=facts))

@@ -31,7 +31,7 @@ def classes_in_names(paths: Sequence[str], kind: str, facts: dict[str, str]) -> 
     if not readings:
         return None
     splits = {path.split("/")[0] for path in paths} if "/" in paths[0] else set()
-    unlabelled = effect(facts["at_least"], kind, len(paths), (), splits)
+    unlabelled = effect(facts["at_least"], kind, {None: len(paths)}, splits)
     readings.append(Reading({"path_pattern": ("{_}",)}, unlabelled))
     return Problem(code="classes in names", facts=facts, readings=tuple(readings))
 
@@ -39,9 +39,9 @@ def classes_in_names(paths: Sequence[str], kind: str, facts: dict[str, str]) -> 
 def _readings(paths: Sequence[str], kind: str, at_least: str) -> Iterator[Reading]:
     for pattern in _patterns([*map(stem, paths)]):
         matches = [(path, parse_pattern(pattern).match(path)) for path in paths]
-        read = {path: class_name(found[0]) for path, found in matches if found}
+        read = {path: class_name(found[0] or "") for path, found in matches if found}
         splits = {path.split("/")[0] for path in read if "/" in path}
-        what = effect(at_least, kind, len(read), set(read.values()), splits)
+        what = effect(at_least, kind, Counter[str | None](read.values()), splits)
         yield Reading({"path_pattern": (pattern,)}, what)
 
 

@@ -10,6 +10,8 @@ from tfrecord_dataset.format.split_names import SPLIT_WORDS
 # Features that come from a file's content, not its path.
 _TAKEN = ("image", "audio", "array", "text", "boxes")
 _DROPPED = "_"
+# The folder "{label?}/" may be missing, as it is of files without a class.
+_OPTIONAL = "label?"
 # "**/" matches any number of folders, as few as possible.
 _FOLDERS = "**"
 _ANY_FOLDERS = "(?:[^/]*/)*?"
@@ -31,8 +33,11 @@ class PathPattern:
     regex: re.Pattern[str]
     by_name: bool
 
-    def match(self, relative: str) -> tuple[str, ...] | None:
-        """Return the text of each name in a file's path; None if the path does not match."""
+    def match(self, relative: str) -> tuple[str | None, ...] | None:
+        """Return the text of each name in a file's path, None for a missing `{label?}/`.
+
+        None if the path does not match.
+        """
         found = self.regex.fullmatch(self.matched_part(relative))
         return found and found.groups()
 
@@ -47,8 +52,8 @@ def parse_pattern(text: str) -> PathPattern:
 
     A name matches one or more characters except "/", as few as possible; `{_}` matches text to
     drop, `{split}` directly before another name the longest name of a split, "**/" any number of
-    folders, "{{" and "}}" braces. A pattern without "/" matches only
-    the file's name.
+    folders, "{label?}/" a folder that may be missing, "{{" and "}}" braces. A pattern without "/"
+    matches only the file's name.
 
     Raises:
         ConfigError: It has no names, a name twice, or an invalid name.
@@ -67,14 +72,15 @@ def parse_pattern(text: str) -> PathPattern:
         segments += [[other] for other in others]
         if name is None:
             continue
-        if form or conversion or not name.isidentifier():
+        plain = "label" if name == _OPTIONAL else name
+        if form or conversion or not plain.isidentifier():
             raise _error(text, f"{{{name}}} is not a name; use letters, digits and underscores")
-        if name in names or name in _TAKEN:
-            why = "occurs twice" if name in names else "is what the file holds"
+        if plain in names or name in _TAKEN:
+            why = "occurs twice" if plain in names else "is what the file holds"
             raise _error(text, f"{{{name}}} {why}; choose another name")
         segments[-1] += [name, ""]
         if name != _DROPPED:
-            names.append(name)
+            names.append(plain)
     if is_plain:
         raise _error(text, "it has no names; write it as '{label}_{speaker}_{index}'")
     return PathPattern(
@@ -98,6 +104,8 @@ def _regex(segments: list[list[str]]) -> re.Pattern[str]:
     for segment in segments[:-1]:
         if segment == [_FOLDERS]:
             blocks.append("")
+        elif segment == ["", _OPTIONAL, ""]:
+            blocks[-1] += "(?>(?:([^/]+)/)?)"
         else:
             blocks[-1] += f"{_segment(*segment)}/"
     blocks[-1] += _segment(*segments[-1])

@@ -39,7 +39,9 @@ def question(folders: Folders, path: str, *, one_class: bool) -> Problem | None:
         return _answered_by(folders, "levels disagree", {"path": path, "why": why})
     if is_one and not one_class:
         facts = {"path": path, "name": min(classes)}
-        return Problem(code="one class", facts=facts, option="one_class")
+        readings = folders.of_one_class(min(classes))
+        option = "" if readings else "one_class"
+        return Problem(code="one class", facts=facts, option=option, readings=readings)
     return None
 
 

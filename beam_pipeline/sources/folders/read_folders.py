@@ -253,7 +253,7 @@ def _matched_record(
             f"{pattern.matched_part(relative)!r}, which is it without "
             f"{'folder and ' if pattern.by_name else ''}suffix, does not fit {pattern.text!r}",
         )
-    by_name = dict(zip(pattern.names, texts, strict=True))
+    by_name = {name: text for name, text in zip(pattern.names, texts, strict=True) if text}
     split = by_name.pop("split", None)
     if not split and pattern.by_name and roles.splits and not roles.has_loose_files:
         split = relative.partition("/")[0]
@@ -263,7 +263,7 @@ def _matched_record(
         else convert(name, text, roles.columns[name])
         for name, text in by_name.items()
     }
-    features = _features(path, kind, has_label="label" in pattern.names)
+    features = _features(path, kind, has_label="label" in values)
     return Record(key=relative, features={**features, **values}, split=split)
 
 
@@ -301,7 +301,8 @@ def claim_folders(tree: Tree, config: BuildConfig) -> Claim | None:
         facts = {"path": inner.root, "at_least": inner.at_least}
         problem = classes_in_names(_files(inner, structure.kind), structure.kind, facts)
     # Class folders are as good a claim as files of many records, so the user decides.
-    is_sure = roles.class_depth is not None and (not problem or bool(problem.readings))
+    is_one = problem is not None and problem.code == "one class"
+    is_sure = bool(structure.classes()) and (not problem or bool(problem.readings)) and not is_one
     return Claim(
         layout="folders",
         rank=Rank.CONTAINER if is_sure else Rank.FOLDERS,

@@ -34,6 +34,7 @@ _MOST = 3
 _MOST_UNUSED = 1
 _SPLIT, _ANY = "{split}/", "{_}/"
 _FIRST, _LAST, _NO_CLASS = "{label}/**/{_}", "**/{label}/{_}", "**/{_}"
+_IF_ANY = "{label?}/**/{_}"
 _BETWEEN = ("_", "-", ".", " ")
 
 Assigned = Mapping[Place, tuple[str | None, str | None]]
@@ -82,11 +83,23 @@ class Folders:
             found += self._by_patterns([text], self._kept(ignored), ignored)
         return tuple(self._reading(*each) for each in _distinct(found))
 
+    def of_one_class(self, name: str) -> tuple[Reading, ...]:
+        """Return the readings of the only class folder: folders in it as classes, or one class."""
+        roles, folders = self.structure.roles(), self.structure.folders
+        others = sorted({place[:1] for place in folders if place} - {(name,)})
+        inner = self._without(others) if others and not roles.splits else None
+        if not inner:
+            return ()
+        number = sum(folders[place] for place in folders if place[:1] == (name,))
+        what = effect(self.at_least, self.structure.kind, {class_name(name): number}, ())
+        return self._reading(*inner), Reading({"one_class": ("true",)}, what)
+
     def _reading(self, assigned: Assigned, options: Mapping[str, tuple[str, ...]]) -> Reading:
-        labels = {label for _, label in assigned.values() if label}
         splits = {split for split, _ in assigned.values() if split}
-        number = sum(self.structure.folders[place] for place in assigned)
-        what = effect(self.at_least, self.structure.kind, number, labels, splits)
+        labels: Counter[str | None] = Counter()
+        for place, (_, label) in assigned.items():
+            labels[label or None] += self.structure.folders[place]
+        what = effect(self.at_least, self.structure.kind, labels, splits)
         return Reading(options, what)
 
     def _found(self) -> Iterator[_Found]:
@@ -107,6 +120,8 @@ class Folders:
         yield from self._by_patterns(_with_split_words(top), read, ignored)
         if len(groups) > 1 or not roles.splits:
             yield from self._without_one_of(self._parts(roles, groups))
+        if roles.splits and () in names.values():  # one of them has no class folders
+            yield from self._by_patterns([_SPLIT + _IF_ANY], read, ignored)
         yield from self._by_patterns(below, read, ignored)
         if len(groups) == 1 and splits_apart(classes_by_split(names, roles)):
             yield from self._without_one_of([[(split,)] for split in reversed(roles.splits)])
@@ -188,14 +203,19 @@ class Folders:
 
 
 def effect(
-    at_least: str, kind: str, number: int, labels: Collection[str], splits: Collection[str]
+    at_least: str, kind: str, labels: Mapping[str | None, int], splits: Collection[str]
 ) -> str:
-    """Return what a reading does: "read 4 images of 2 classes (cat, dog) in the split train"."""
-    names = sorted(labels)
+    """Return what a reading does: "read 4 images of 2 classes (cat, dog) in the split train".
+
+    `labels` are numbers of files by class, None for none.
+    """
+    names = sorted(label for label in labels if label is not None)
     classes = f"of {count_classes(names)} ({first_names(names)})" if names else "without classes"
-    what = f"read {at_least}{counted(number, NOUNS[kind])} {classes}"
+    if names and labels.get(None):
+        classes += f", {labels[None]:,} of them without a class,"
+    what = f"read {at_least}{counted(sum(labels.values()), NOUNS[kind])} {classes}"
     place = "splits" if len(splits) > 1 else "the split"
-    return f"{what} in {place} {', '.join(sorted(splits))}" if splits else what
+    return f"{what} in {place} {', '.join(sorted(splits))}" if splits else what.rstrip(",")
 
 
 def _distinct(found: Iterable[_Found]) -> Sequence[_Found]:
@@ -234,7 +254,7 @@ def by_pattern(text: str, places: Iterable[Place], others: Iterable[Place] = ())
             return None
         assigned[place] = (split, None if label is None else class_name(label))
     labels = {label for _, label in assigned.values()}
-    return assigned if len(labels) > 1 or labels == {None} else None
+    return assigned if len(labels - {None}) > 1 or labels == {None} else None
 
 
 def _agreed(folders: Mapping[Place, int]) -> Assigned | None:

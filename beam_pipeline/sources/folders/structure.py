@@ -149,7 +149,10 @@ def _of_kind(
     matches = [
         texts for name in names if (texts := pattern.match(joined(folder, name))) is not None
     ]
-    columns = (dict(zip(pattern.names, map(kind_of_text, texts), strict=True)) for texts in matches)
+    columns = (
+        {name: kind_of_text(text) for name, text in zip(pattern.names, texts, strict=True) if text}
+        for texts in matches
+    )
     return Structure(
         kind=kind,
         number=len(names),

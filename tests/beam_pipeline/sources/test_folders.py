@@ -87,6 +87,9 @@ def test_splits_and_classes(row):
         ("{split}{label}/{_}", "TrainvalA/1.jpg", ("Trainval", "A")),
         ("{split}{label}/{_}", "extraA/1.jpg", None),
         ("{split}_{n}", "extra_1.jpg", ("extra", "1")),
+        ("{split}/{label?}/**/{_}", "train/cat/1.jpg", ("train", "cat")),
+        ("{split}/{label?}/**/{_}", "train/cat/a/1.jpg", ("train", "cat")),
+        ("{split}/{label?}/**/{_}", "test/1.jpg", ("test", None)),
     ],
 )
 def test_match(pattern, path, found):
@@ -98,6 +101,7 @@ def test_match(pattern, path, found):
     [
         *((text, "it has no names; write it as") for text in ("", "*.wav")),
         ("{a}_{b}_{a}", "{a} occurs twice"),
+        ("{label}/{label?}/{_}", "{label?} occurs twice"),
         *((f"{{{name}}}_{{n}}", f"{{{name}}} is what the") for name in ("image", "audio", "boxes")),
         *((f"{{{name}}}", f"{{{name}}} is not a name") for name in ("", "0", "a-b", "a b", "n.x")),
         ("{n:d}", "{n} is not a name"),
@@ -188,6 +192,9 @@ def shown(records):
     names = ", ".join(labels[:5]) + (", …" if labels[5:] else "")
     noun = NOUNS[next(iter({*records[0].features} - {"label"}))]
     classes = f"of {counted(len(labels), 'class')} ({names})" if labels else "without classes"
+    without = sum("label" not in each.features for each in records)
+    if labels and without:
+        classes += f", {without} of them without a class,"
     place = "splits" if splits[1:] else "the split"
     what = f"read {counted(len(records), noun)} {classes}"
     return what + (f" in {place} {', '.join(splits)}" if splits else "")
@@ -241,6 +248,7 @@ FOLDERS = st.sampled_from(
 @example({"test", "train", "masks"})
 @example({"**/a", "**/b/a"})
 @example({"a", "b/b", "b/train"})
+@example({"a", "masks/masks/train"})
 def test_each_reading_of_any_tree_keeps_its_promise(folders):
     with tempfile.TemporaryDirectory() as root:
         for folder in folders:
