@@ -22,11 +22,10 @@ def main() -> int:
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(memory.ONE_THREAD | memory.ONE_POOL | os.environ)
     memory.reuse_memory()
-    with memory.collection_paused():
-        from beam_pipeline.running import parallel
+    from beam_pipeline.running import parallel
 
     try:
-        with memory.collection_paused(), quiet():
+        with quiet():
             if _builds_here(sys.argv[1:]):
                 parallel.import_work()
                 # Before the import of Beam, which may start threads and is not needed there.

@@ -18,7 +18,6 @@ from beam_pipeline import kinds
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Entry, FileRef, file_of
-from beam_pipeline.running.memory import collection_paused
 from beam_pipeline.running.worker_processes import Ahead, WorkerPool
 
 _T = TypeVar("_T")
@@ -135,6 +134,5 @@ _processes: WorkerPool | None = None
 
 def import_work() -> None:
     """Import the modules that worker processes need."""
-    with collection_paused():
-        for module in _WORK:
-            importlib.import_module(module)
+    for module in _WORK:
+        importlib.import_module(module)

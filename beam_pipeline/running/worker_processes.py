@@ -9,7 +9,6 @@ No Beam here: worker processes import this module.
 
 import abc
 import contextlib
-import gc
 import multiprocessing
 import os
 import queue
@@ -157,7 +156,6 @@ def _work(pipe: Any, prepare: Callable[[], object] | None, parent: int) -> None:
     """Answer calls in a worker process."""
     exit_with_parent(parent)
     collect_rarely()
-    gc.enable()  # may have been paused at the fork
     if prepare:
         prepare()
     pipe.send(None)
