@@ -116,7 +116,7 @@ def boxes_from_lists(row: _Row, roles: Roles, kinds: _Kinds | None) -> Objects:
         if roles.ignored & {stated_name, column}:
             continue
         if any(isinstance(value, list | dict) for value in values):
-            raise unsupported(f"{column!r} holds a list or an object per box")
+            raise unsupported(f"{column!r} holds a list or an object per box", column)
         attributes[name] = (
             tuple(values) if kinds is None else _attribute(column, values, kinds.get(column), roles)
         )

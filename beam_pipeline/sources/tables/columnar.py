@@ -35,7 +35,7 @@ from beam_pipeline.sources.tables.table import (
     files_of,
     json_text,
 )
-from beam_pipeline.sources.tables.types import unsupported
+from beam_pipeline.sources.tables.types import in_column, unsupported
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
 _FILE_MAGIC = b"ARROW1"
@@ -63,7 +63,7 @@ class ColumnarTable(Table):
             for rows in _batches(handle, names, is_parquet=self.is_parquet):
                 columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in declarations}
                 for name in names:
-                    with naming(f"column {name!r}"):
+                    with in_column(name):
                         values = declarations[name].convert(rows[name])
                     is_file = declarations[name].media
                     columns[name] = files_of(values, scratch) if is_file else values

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.numbers import Number
 from beam_pipeline.kinds.wording import of_classes, shortened
 from beam_pipeline.records import (
@@ -44,6 +44,7 @@ from beam_pipeline.sources.tables.types import (
     class_name,
     convert_column,
     flatten,
+    in_column,
     is_stated,
     listed_texts,
     named_class,
@@ -436,7 +437,7 @@ def profiles_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Profile]:
 def _profiles_of_values(columns: Mapping[str, Sequence[Any]]) -> dict[str, Profile]:
     profiles: dict[str, Profile] = {}
     for name, values in columns.items():
-        with naming(f"column {name!r}"):
+        with in_column(name):
             profiles[name] = profile_of_values(values)
     return profiles
 
@@ -452,4 +453,4 @@ def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:
             wrong |= types - {list} if roles.forms[name] == "list" else types & {list}
         if wrong:
             shown = next(str(value) for value in values if type(value) in wrong)
-            raise unsupported(f"column {name!r} holds {shown[:100]}, unlike other rows")
+            raise unsupported(f"column {name!r} holds {shown[:100]}, unlike other rows", name)

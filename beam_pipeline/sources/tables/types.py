@@ -12,12 +12,12 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
-from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.numbers import FIRST_SKIPPED_BY_FLOAT64, Number, Rounding, rounding
 from beam_pipeline.records import Array, ClassLabel, ClassLabels, Value
 from beam_pipeline.schema.conformance import check_number
@@ -70,18 +70,36 @@ class ListOf(NamedTuple):
 Kind = Scalar | ListOf
 
 
+_UNSUPPORTED = "unsupported column"
+
+
 class Unlabelled(enum.Enum):
     """The label of a row that may lack one."""
 
     LABEL = ""
 
 
-def unsupported(detail: str, column: str = "") -> RecordError:
-    """Return the error for a column or value that no feature can hold."""
-    option = f"--ignore-columns {shlex.quote(column)}" if column else "--ignore-columns"
-    return RecordError(
-        "unsupported column", f"{detail}; change it, or leave the column out with {option}"
-    )
+def unsupported(detail: str, column: str) -> RecordError:
+    """Return the error for a column that no feature can hold."""
+    option = f"--ignore-columns {shlex.quote(column)}"
+    return RecordError(_UNSUPPORTED, f"{detail}; change it, or leave the column out with {option}")
+
+
+def _unsupported_value(detail: str) -> RecordError:
+    """Return the error for a value that no feature can hold, to be completed by `in_column`."""
+    return RecordError(_UNSUPPORTED, detail)
+
+
+@contextlib.contextmanager
+def in_column(name: str) -> Iterator[None]:
+    """Name the column in a RecordError, and how to leave it out if no feature can hold it."""
+    try:
+        yield
+    except RecordError as error:
+        detail = f"column {name!r}: {error.detail}"
+        is_unsupported = error.reason == _UNSUPPORTED
+        named = unsupported(detail, name) if is_unsupported else RecordError(error.reason, detail)
+        raise named from error
 
 
 def out_of_range(what: str) -> RecordError:
@@ -188,7 +206,7 @@ def kind_of_json(value: Any) -> Kind | None:
             return str
         case list():
             return _kind_of_list(value)
-    raise unsupported(f"{str(value)[:100]} is a {type(value).__name__}")
+    raise _unsupported_value(f"{str(value)[:100]} is a {type(value).__name__}")
 
 
 def kind_of_int(number: int) -> Scalar:
@@ -200,7 +218,7 @@ def _kind_of_list(value: list[Any]) -> ListOf:
     flat, shape = flatten(value)
     types = set(map(type, flat)) - {type(None)}
     if dict in types or (str in types and len(shape) > 1):
-        raise unsupported(f"{str(value)[:100]} is not a list of plain values")
+        raise _unsupported_value(f"{str(value)[:100]} is not a list of plain values")
     if not types:
         return ListOf(None)
     return ListOf(str if str in types else float if float in types else int, shape[1:])
@@ -305,7 +323,7 @@ def convert(
     """
     if kind is None or kind is str:
         if isinstance(value, list | dict):
-            raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
+            raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows", name)
         return "" if value is None else str(value)
     if isinstance(kind, ListOf):
         if value is None or (isinstance(value, str) and is_missing_number(value)):
@@ -314,7 +332,7 @@ def convert(
                 f"column {name!r} is empty here, but has lists elsewhere; fill it, or write [] for "
                 "an empty list",
             )
-        with naming(f"column {name!r}"):
+        with in_column(name):
             return _listed(value, kind)
     number = _number(name, value, kind) if kind is int else _number(name, value, float)
     if number is not None:
@@ -333,7 +351,7 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
     if value is None or (isinstance(value, str) and is_missing_number(value)):
         return None
     if isinstance(value, list | dict):
-        raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows")
+        raise unsupported(f"column {name!r} holds {str(value)[:100]}, unlike other rows", name)
     is_number = not isinstance(value, str) or kind_of_text(value) in (int, float)
     if not is_number and not is_whole(value.strip()):
         raise malformed(
@@ -398,7 +416,7 @@ def number_array(value: list[Any], dtype: str, inner: tuple[int, ...] = ()) -> A
     if None in flat:
         raise RecordError("missing value", f"{str(value)[:100]} has null among its numbers")
     if not {int, float, bool}.issuperset(map(type, flat)):
-        raise unsupported(f"{str(value)[:100]} holds something other than numbers")
+        raise _unsupported_value(f"{str(value)[:100]} holds something other than numbers")
     return array_of(flat, shape if flat or not inner else (0, *inner), dtype)
 
 
@@ -431,7 +449,7 @@ def array_of(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
 def listed_texts(value: list[Any]) -> tuple[str, ...]:
     """Return the texts of a list, with numbers as text and null as ""; refuse nested lists."""
     if nested := [each for each in value if isinstance(each, list | dict)]:
-        raise unsupported(f"a list of texts holds {str(nested[0])[:100]}")
+        raise _unsupported_value(f"a list of texts holds {str(nested[0])[:100]}")
     return tuple("" if each is None else str(each) for each in value)
 
 

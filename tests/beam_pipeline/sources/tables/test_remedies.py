@@ -36,6 +36,14 @@ CASES = [
         "but in other tables", "", id="a column of one table",
     ),
     pytest.param(
+        '== t.jsonl\n{"x": 1, "a b": 1}\n{"x": 2, "a b": {}}', "", "unlike other rows", "",
+        id="a value unlike others",
+    ),
+    pytest.param(
+        '== t.jsonl\n{"x": 1, "a b": [["c"]]}\n{"x": 2}', "", "not a list of plain values", "",
+        id="a value of no feature",
+    ),
+    pytest.param(
         "== t.csv\nimage,image/a b\na.jpg,1\n== a.jpg", "", "has the name of the feature", "",
         id="the name of a feature",
     ),
