@@ -86,17 +86,6 @@ class Outlines(Sequence[Rings]):
             packed_ring(itertools.chain.from_iterable(rings)), _sizes(rings), _sizes(outlines)
         )
 
-    @classmethod
-    def joined(cls, parts: Iterable[Self]) -> Self:
-        """Concatenate outlines."""
-        every = [*parts]
-        if len(every) == 1:
-            return every[0]
-        columns = zip(
-            *((each.coordinates, each.lengths, each.counts) for each in every), strict=True
-        )
-        return cls(*map(b"".join, columns))
-
     @property
     def numbers(self) -> npt.NDArray[np.float64]:
         """The numbers of all rings."""
@@ -111,20 +100,6 @@ class Outlines(Sequence[Rings]):
     def ring_counts(self) -> npt.NDArray[np.int32]:
         """How many rings each object has."""
         return np.frombuffer(self.counts, np.int32)
-
-    def divided(self, counts: Sequence[int]) -> list["Outlines"]:
-        """Divide the outlines into parts with `counts` objects, in order."""
-        objects = _ends(counts)
-        rings = _ends(self.ring_counts)[objects]
-        numbers = _ends(self.ring_lengths)[rings]
-        bounds = [
-            [*map(slice, (size * ends[:-1]).tolist(), (size * ends[1:]).tolist())]
-            for size, ends in ((8, numbers), (4, rings), (4, objects))
-        ]
-        return [
-            Outlines(self.coordinates[one], self.lengths[two], self.counts[three])
-            for one, two, three in zip(*bounds, strict=True)
-        ]
 
     def rings(self) -> list[Ring]:
         """The rings of all objects."""
@@ -160,8 +135,3 @@ def packed_ring(numbers: Iterable[Any]) -> bytes:
 
 def _sizes(lists: Iterable[Sequence[Any]]) -> bytes:
     return array("i", map(len, lists)).tobytes()
-
-
-def _ends(counts: Any) -> npt.NDArray[np.int64]:
-    """Return the starts of parts of these lengths, and the end of the last one."""
-    return np.cumsum([0, *counts], dtype=np.int64)
