@@ -10,6 +10,7 @@ from typing import NamedTuple
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
 from beam_pipeline.schema.conformance import check_number
+from beam_pipeline.sources.paths import suffix, uncompressed
 from beam_pipeline.sources.tables.convert import Kinds, profiles_of
 from beam_pipeline.sources.tables.decimal_commas import Commas, columns_with_commas, commas_of
 from beam_pipeline.sources.tables.profiles import Profile
@@ -27,6 +28,8 @@ _ROWS_OF_A_CLASS = 10
 # A column of text is reported if up to one in this many values is text.
 _NUMBERS_PER_TEXT = 10
 _FEW_COLUMNS = 3  # in a message
+_LINE_OF_UNITS = 2  # below a header
+_HEADED = ("csv", "tsv", "xlsx")
 
 # Elements that pass unchanged next to tables.
 Other = Rejected | DeclaredClasses | Consumed
@@ -235,8 +238,10 @@ def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:
     )
     odd = {name: _odd(each) for name, each in columns.items() if _is_nearly_numbers(each)}
     errors = {name: text for name, text in odd.items() if columns[name].has_errors}
-    yield from _sentence("a number", errors)
-    yield from _sentence("text", {name: odd[name] for name in odd if name not in errors})
+    are_units = all(_may_be_unit(columns[name]) for name in odd)
+    remedy = "if it is a unit, in a recipe: `header_rows: 2`" if are_units else ""
+    yield from _sentence("a number", errors, remedy)
+    yield from _sentence("text", {name: odd[name] for name in odd if name not in errors}, remedy)
     commas = {
         name: f"{each.first.text[:20]!r} ({each.first.row}) has a comma"
         for name, each in columns.items()
@@ -257,6 +262,14 @@ def _is_nearly_numbers(profile: Profile) -> bool:
     is_number = profile.kind in (int, float)
     few = profile.num_texts * _NUMBERS_PER_TEXT <= profile.num_values
     return is_number and profile.num_digits == 0 and few and profile.first is not None
+
+
+def _may_be_unit(profile: Profile) -> bool:
+    """Return whether the only text of a column is in the second line of a CSV or a sheet."""
+    first = profile.first
+    if not first or first.line != _LINE_OF_UNITS:
+        return False
+    return profile.num_texts == 1 and suffix(uncompressed(first.file)) in _HEADED
 
 
 def _odd(profile: Profile) -> str:

@@ -201,6 +201,12 @@ AGES = "".join(f"{age},a\n" for age in range(2000))
             "`decimal_comma: true`",
         ),
         ('"1,5",a\n"1,5 m",b\n', str, None),
+        (
+            "years,a\n" + "1,a\n" * 98,
+            str,
+            "age is text: 1 of 99 values is not a number ('years', t.csv:2); if it is a unit, in a "
+            "recipe: `header_rows: 2`",
+        ),
     ],
 )
 def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows, kind, message):
@@ -210,6 +216,13 @@ def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows
     assert caplog.messages == ([message] if message else [])
     rejects = [each for each in elements if isinstance(each, Rejected)]
     assert [each.source for each in rejects] == (["t.csv:2002"] if kind is int else [])
+
+
+def test_the_option_for_units_ends_their_report(write, read_tables, caplog):
+    path = write("t.csv", "age,weight\nyears,\n" + "1,2\n" * 98)
+    found = read_tables(ReadCsv(path, header_rows=2))
+    assert {tuple(each.features.items()) for each in found} == {(("age_years", 1), ("weight", 2))}
+    assert not caplog.messages
 
 
 ONES = "1;a\n" * 200
