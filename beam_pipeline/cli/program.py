@@ -21,7 +21,6 @@ def main() -> int:
     standard_streams.set_up_log()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
     os.environ.update(memory.ONE_THREAD | memory.ONE_POOL | os.environ)
-    memory.reuse_memory()
     from beam_pipeline.running import parallel
 
     try:

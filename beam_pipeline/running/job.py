@@ -13,7 +13,6 @@ from apache_beam.utils import interactive_utils
 
 from beam_pipeline.running import progress
 from beam_pipeline.running.locked_folders import temporary_folder
-from beam_pipeline.running.memory import return_memory
 from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
@@ -41,7 +40,6 @@ def as_in_a_program() -> Iterator[None]:
 @contextlib.contextmanager
 def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterator[Job]:
     """Show the progress of a job on this machine, and yield its settings."""
-    return_memory()
     with temporary_folder() as folder, spilling(spill_folder) as spill, progress.shown(folder):
         try:
             yield Job(progress_dir=folder, processes=spare_processes(options), spill=spill)

@@ -1,9 +1,8 @@
-"""Settings of native libraries, memory and garbage collection for large builds."""
+"""Settings of native libraries and garbage collection for large builds."""
 
 import contextlib
-import ctypes
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 # Environment variables that native libraries read when they are loaded: no threads of their own,
 # so that a process may be forked.
@@ -13,12 +12,6 @@ ONE_THREAD = {
 }
 # Likewise: Python cannot set the pool for Parquet pages, and Arrow's default pool keeps memory.
 ONE_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-
-# malloc.h
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
-_LARGE_BLOCK_BYTES = 256 << 10
-# Blocks up to glibc's largest limit are allocated on the heap, which grows in steps and is kept.
-_BLOCK_OF_HEAP_BYTES, _STEP_BYTES, _KEPT_BYTES = 32 << 20, 16 << 20, 128 << 20
 
 
 def collect_rarely() -> None:
@@ -41,33 +34,3 @@ def collecting_rarely() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-
-
-def reuse_memory() -> None:
-    """Make the C library keep freed memory for what any thread allocates next.
-
-    Each new page is a fault: 0.7 million in a build of 10,000 texts of 20 KB, and 1.1 million
-    without these settings. The launching process then calls `return_memory`.
-    """
-    _set_malloc(
-        {
-            _M_ARENA_MAX: 1,
-            _M_MMAP_THRESHOLD: _BLOCK_OF_HEAP_BYTES,
-            _M_TOP_PAD: _STEP_BYTES,
-            _M_TRIM_THRESHOLD: _KEPT_BYTES,
-        }
-    )
-
-
-def return_memory() -> None:
-    """Make the C library return large blocks to the system as soon as they are free.
-
-    Otherwise it keeps freed ones: 65 MB in a build of 50,000 tiny images.
-    """
-    _set_malloc({_M_MMAP_THRESHOLD: _LARGE_BLOCK_BYTES})
-
-
-def _set_malloc(options: Mapping[int, int]) -> None:
-    with contextlib.suppress(AttributeError, OSError):  # another C library than glibc
-        for option, value in options.items():
-            ctypes.CDLL(None).mallopt(option, value)
