@@ -28,7 +28,7 @@ from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
 from trainer.options.commands import PredictConfig
 from trainer.progress import Progress
-from trainer.raw_rows import AS_BY_DEFAULT, SUFFIXES, RowOptions, is_rows
+from trainer.raw_rows import AS_BY_DEFAULT, DELIMITED, SUFFIXES, RowOptions, is_rows
 from trainer.runs import choices
 from trainer.runs.trained import Run, open_run
 from trainer.tasks import Task
@@ -423,7 +423,10 @@ def _read_file(
     path: Path, task: Task, features: Mapping[str, Feature], options: RowOptions
 ) -> Iterator[Item | Bad]:
     if is_rows(path):
-        rows = options.read(path)
+        objects = [] if path.suffix.lower() in DELIMITED else options.read(path)
+        named = {name for row in objects if isinstance(row, dict) for name in row}
+        gaps = dict.fromkeys(named & task.inputs.keys())
+        rows = (gaps | row if isinstance(row, dict) else row for row in options.read(path))
         yield from items_of_rows(rows, f"{path}:", path.parent, task, features, options)
         return
     (first, *more) = task.inputs.values()
@@ -453,7 +456,8 @@ def items_of_rows(
 ) -> Iterator[Item | Bad]:
     """Make records of rows with a column per input; paths are relative to `folder`.
 
-    A row is bad if it cannot be read, a value is not of the input's type, or a file is damaged.
+    A row is bad if it cannot be read, a value is not of the input's type, or a file is damaged. A
+    text that is None is empty, as in a build.
 
     Raises:
         UnknownNameError: A row lacks a column.
@@ -484,5 +488,7 @@ def _example(
             raise UnknownNameError("column, which the model needs,", each.name, row, source)
         is_number = each.is_numeric and not feature.shape and feature.dtype not in STRINGS
         value = options.value(row[each.name], is_number=is_number)
+        if value is None and feature.dtype in STRINGS and not feature.shape:
+            value = ""
         values[feature.key] = each.stored(value, feature, folder, source)
     return encode(values)

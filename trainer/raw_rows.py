@@ -34,7 +34,7 @@ from trainer.errors import DatasetDamagedError
 
 SUFFIXES = (".csv", ".jsonl")
 _MORE_SUFFIXES = (".tsv", ".ndjson")
-_DELIMITED = (".csv", ".tsv")
+DELIMITED = (".csv", ".tsv")
 _HEAD_BYTES = 1 << 20
 _MAX_CHARACTERS = 16 << 20  # of a line of JSON
 _NAN = "nan"
@@ -70,7 +70,7 @@ class RowOptions:
 
     def read(self, path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
         """Yield the rows of a file by column, and in place of one that cannot be read its error."""
-        is_delimited = path.suffix.lower() in _DELIMITED
+        is_delimited = path.suffix.lower() in DELIMITED
         rows = self._delimited(path) if is_delimited else _objects(path)
         if not self.decimal_comma:
             yield from rows

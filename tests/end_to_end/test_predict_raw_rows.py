@@ -100,6 +100,30 @@ def test_a_model_predicts_for_the_file_of_its_dataset(
     assert predicted[raw] == predicted[dataset]
 
 
+def test_a_key_that_some_rows_lack_is_a_gap_as_in_the_build(tmp_path, capsys):
+    raw = tmp_path / "a.jsonl"
+    rows = [{"n": n, "word": "abc"[n % 3], "label": f"l{n % 2}"} for n in range(40)]
+    del rows[0]["n"], rows[1]["word"]
+    raw.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    data, run = tmp_path / "data", tmp_path / "run"
+    build(input=str(raw), output=str(data), threads=1)
+    [dataset] = data.glob("*/1.0.0")
+    where = ["--data", str(dataset), "--output", str(run), "--target", "label"]
+    assert main(["train", *where, "--epochs", "1", "--seed", "0", "--quiet"]) == 0
+    capsys.readouterr()
+    predicted = []
+    for path, split in ((raw, []), (dataset, ["--split", "train"])):
+        assert main(["predict", str(path), *split, "--run", str(run), "--quiet"]) == 0
+        lines = map(json.loads, capsys.readouterr().out.splitlines())
+        predicted.append(sorted(round(row["probability"], 4) for row in lines))
+    assert len(predicted[0]) == 40
+    assert predicted[0] == predicted[1]
+
+    raw.write_text('{"word": "a"}\n{"word": "b"}\n')
+    assert main(["predict", str(raw), "--run", str(run)]) == 2
+    assert "'n'" in capsys.readouterr().err
+
+
 def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys):
     raw = tmp_path / "a.csv"
     raw.write_text("n,label\n" + rows_of("{n},{label}\n"))
