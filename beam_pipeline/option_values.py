@@ -32,8 +32,8 @@ AUTO = "auto"
 OWN_LAYOUTS = (
     *("folders", "coco", "voc", "yolo", "kitti", "labelme", "masks", "dota", "labelstudio"),
     *("cvat", "via", "createml", "karpathy", "vott", "supervisely", "bdd100k", "visdrone"),
-    *("widerface", "mot", "captions", "transcripts", "lines", "csv", "jsonl", "xlsx", "parquet"),
-    *("arrow", "tar", "arrays", "idx", "tfrecord"),
+    *("widerface", "mot", "captions", "transcripts", "csv", "jsonl", "xlsx", "parquet"),
+    *("arrow", "lines", "tar", "arrays", "idx", "tfrecord"),
 )
 # The default for an input without splits.
 ONE_SPLIT: Mapping[str, float] = {"train": 1.0}

@@ -31,7 +31,7 @@ from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
 _OWN = (
     *(FOLDERS, COCO, VOC, YOLO, KITTI, LABELME, MASKS, DOTA, LABEL_STUDIO, CVAT, VIA, CREATEML),
     *(KARPATHY, VOTT, SUPERVISELY, BDD100K, VISDRONE, WIDER_FACE, MOT, CAPTIONS, TRANSCRIPTS),
-    *(LINES, CSV, JSONL, XLSX, PARQUET, ARROW, TAR, ARRAYS, IDX, TFRECORD),
+    *(CSV, JSONL, XLSX, PARQUET, ARROW, LINES, TAR, ARRAYS, IDX, TFRECORD),
 )
 OWN: Mapping[str, Layout] = {layout.name: layout for layout in _OWN}
 """This package's layouts by name."""
