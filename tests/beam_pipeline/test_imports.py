@@ -53,6 +53,23 @@ def test_no_process_of_a_build_loads_pandas(tmp_path):
     assert not any(name.startswith("pandas.") for name in loaded)  # attempts are listed, too
 
 
+def test_a_layout_of_another_package_may_import_pandas(tmp_path):
+    script = (
+        "from beam_pipeline import beam_import\n"
+        "with beam_import.without_pandas():\n"
+        "    import apache_beam, pyarrow\n"
+        "import sys\n"
+        "assert 'pandas' not in sys.modules\n"
+        "pyarrow.array([1, 2])\n"
+        "assert 'pandas' not in sys.modules\n"
+        "import pandas\n"
+        "assert pyarrow.array(pandas.Series([1, 2])).to_pylist() == [1, 2]\n"
+        "assert pyarrow.table(pandas.DataFrame({'a': [3]})).to_pydict() == {'a': [3]}\n"
+        "assert pyarrow.table({'a': [3]}).to_pandas()['a'].tolist() == [3]\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_another_name_is_an_error():
     with pytest.raises(AttributeError, match="biuld"):
         _ = beam_pipeline.biuld
