@@ -143,7 +143,7 @@ def test_what_a_message_or_a_page_tells_to_install_is_there():
     named = {
         name for found in re.findall(r"'\.\[([\w,]+)\]'", pages_text) for name in found.split(",")
     }
-    assert {"hdf5", "text", "detection"} <= named
+    assert {"hdf5", "detection"} <= named
     assert named | {*get_args(extras.Extra)} <= project["optional-dependencies"].keys()
 
 

@@ -23,7 +23,7 @@ USED = {
     "tensorflow.python.framework.config": "whether operations are deterministic",
 }
 # Public in spite of their names: of namedtuples and of `os`.
-_PUBLIC = {"_replace", "_exit"}
+_PUBLIC = {"_asdict", "_replace", "_exit"}
 _PRIVATE_MODULES = ("keras.src", "tensorflow.python")
 
 

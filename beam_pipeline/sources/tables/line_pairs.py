@@ -173,12 +173,12 @@ def _names_labels(tree: Tree, path: str, labels: Iterable[str]) -> bool:
 
 def _claim(tree: Tree, config: BuildConfig) -> Claim | None:
     """Claim pairs of files, and a file that names their classes, in a tree without other data."""
-    names = [name for name in tree.files() if may_hold_data(name) or media_kind(name)]
-    pairs = label_files_of([name for name in names if suffix(name) == "txt"])
-    others = [name for name in names if name not in {*pairs, *pairs.values()}]
+    pairs = label_files_of([name for name in tree.files_with("txt") if may_hold_data(name)])
     is_asked = config.layout == LAYOUT.name
     if not pairs or not tree.is_folder or not (is_asked or _are_pairs(tree, pairs)):
         return None
+    names = [name for name in tree.files() if may_hold_data(name) or media_kind(name)]
+    others = [name for name in names if name not in {*pairs, *pairs.values()}]
     named = [name for name in others if suffix(name) == "txt"]
     named = [name for name in named if _names_labels(tree, name, pairs.values())][:1]
     if others != named and not is_asked:
