@@ -24,6 +24,7 @@ from beam_pipeline.records import (
     Record,
     Value,
     alike,
+    made,
 )
 
 _TEXT = pa.large_string()
@@ -97,8 +98,14 @@ def _unpack_files(column: pa.Array) -> list[Any]:
     return [
         None
         if path is None
-        else _made(
-            FileRef, path=path, offset=offset, length=length, sha256=digest.hex() if digest else ""
+        else made(
+            FileRef,
+            {
+                "path": path,
+                "offset": offset,
+                "length": length,
+                "sha256": digest.hex() if digest else "",
+            },
         )
         for path, offset, length, digest in zip(paths, offsets, lengths, digests, strict=True)
     ]
@@ -132,15 +139,17 @@ def _unpack_images(column: pa.Array) -> list[Any]:
     return [
         None
         if file is None
-        else _made(
+        else made(
             Image,
-            file=file,
-            format=encoding,
-            width=width,
-            height=height,
-            channels=channels,
-            bits=bits,
-            conversions=tuple(conversions or ()),
+            {
+                "file": file,
+                "format": encoding,
+                "width": width,
+                "height": height,
+                "channels": channels,
+                "bits": bits,
+                "conversions": tuple(conversions or ()),
+            },
         )
         for file, encoding, width, height, channels, bits, conversions in zip(*columns, strict=True)
     ]
@@ -157,13 +166,6 @@ def _struct(dtype: pa.DataType, values: Sequence[Any], *columns: Any) -> pa.Arra
     ]
     mask = pa.array([value is None for value in values]) if None in values else None
     return pa.StructArray.from_arrays(arrays, fields=list(dtype), mask=mask)
-
-
-def _made(value_class: type, **fields: Any) -> Any:
-    """Return a frozen dataclass's value, in a quarter of the time of `__init__`."""
-    value: Any = object.__new__(value_class)
-    value.__dict__.update(fields)
-    return value
 
 
 _OBJECTS = Form("object", pa.large_binary(), _pack_objects, _unpack_objects)
@@ -327,7 +329,7 @@ class RecordBatch:
         features = by_row(values_by_feature(self.table), len(self), are_complete=True)
         for values in zip(*fields.values(), features, strict=True):
             stated = dict(zip((*fields, "features"), values, strict=True))
-            yield _made(Record, expected=self.expected, **stated)
+            yield made(Record, stated | {"expected": self.expected})
 
 
 def batches_of(records: Iterable[Record]) -> Iterator[RecordBatch | Record]:

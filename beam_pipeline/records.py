@@ -285,11 +285,19 @@ class Deferred:
 _T = TypeVar("_T")
 
 
+def made(value_class: type[_T], fields: Mapping[str, Any]) -> _T:
+    """Return a dataclass's value of all its fields, in a quarter of the time of `__init__`.
+
+    For classes that check nothing.
+    """
+    value = object.__new__(value_class)
+    value.__dict__.update(fields)
+    return value
+
+
 def replaced(value: _T, **changes: Any) -> _T:
     """Like `dataclasses.replace`, in a quarter of the time; for classes that check nothing."""
-    made = object.__new__(type(value))
-    made.__dict__.update(value.__dict__ | changes)
-    return made
+    return made(type(value), value.__dict__ | changes)
 
 
 Scalar = int | float | str | bytes
@@ -376,10 +384,9 @@ class Inspected(Entry):
     @classmethod
     def of(cls, record: Record | None = None, **found: Any) -> Self:
         """Return a record with these findings, in a quarter of the time of `__init__`."""
-        inspected = object.__new__(cls)
-        inspected.__dict__.update(_DEFAULTS | (record.__dict__ if record else {}) | found)
-        inspected.__dict__.pop("expected", None)
-        return inspected
+        fields = _DEFAULTS | (record.__dict__ if record else {}) | found
+        fields.pop("expected", None)
+        return made(cls, fields)
 
 
 _DEFAULTS = vars(Inspected(key="", features={}))
