@@ -259,6 +259,8 @@ class _Predictor:
 
         A file that cannot be decoded ends its batch, whose items are read again in halves.
         """
+        for item in items:
+            self._check_columns(item.row)
         parts = [items] if items else []
         while parts:
             part, done = parts.pop(), 0
@@ -270,14 +272,12 @@ class _Predictor:
             except DatasetDamagedError as error:
                 left = part[done:]
                 if len(left) == 1:
-                    yield Bad(left[0].source, _of_item(left[0].source, error))
+                    yield Bad(left[0].source, f"{left[0].source}: {error}")
                     continue
                 half = min(self.batch_size, -(-len(left) // 2))
                 parts += [left[half:], left[:half]]
 
     def _of_part(self, items: Sequence[Item]) -> Iterator[_Record]:
-        for item in items:
-            self._check_columns(item.row)
         with tempfile.TemporaryDirectory() as folder, readable_errors():
             file = Path(folder, "items.tfrecord")
             with file.open("wb") as handle:
@@ -311,10 +311,6 @@ class _Predictor:
                     predictions={name: value[place] for name, value in predictions.items()},
                     columns={name: _plain(by_name[name][place]) for name in own},
                 )
-
-
-def _of_item(source: str, error: DatasetDamagedError) -> str:
-    return f"{source}: {error}"
 
 
 def _with_others(dataset: Dataset, task: Task) -> tuple[Dataset, list[str]]:

@@ -192,10 +192,11 @@ def _say_of_data(
     own_model: bool,
 ) -> Counter[str]:
     """Say what the classes are and what is wrong with the data; return the records by class."""
-    counts = data_checks.class_counts(task, dataset, splits[0]) or Counter()
+    counts_of = functools.cache(functools.partial(data_checks.class_counts, task, dataset))
+    counts = counts_of(splits[0]) or Counter()
     if counts:
         progress.say(data_checks.shares_of_classes(task, counts))
-    for warning in data_checks.warnings(task, dataset, splits, columns, own_model=own_model):
+    for warning in data_checks.warnings(task, splits, columns, counts_of, own_model=own_model):
         progress.warn(warning)
     return counts
 

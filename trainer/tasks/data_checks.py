@@ -21,21 +21,21 @@ _SAME = 1 - 1e-9  # correlation of columns that differ by rounding or unit only
 
 def warnings(
     task: Task,
-    dataset: Dataset,
     splits: tuple[str, str | None],
     columns: Callable[[], Mapping[str, Column]],
+    counts: Callable[[str], Counter[str] | None],
     *,
     own_model: bool,
 ) -> Iterator[str]:
     """Yield problems that keep a model from learning, or make it useless once it is deployed.
 
     `splits` are the train and validation splits; `columns` returns the sampled columns of the
-    train split by name.
+    train split by name, `counts` the `class_counts` of a split.
     """
     yield from _of_numbers(task, own_model=own_model)
     if task.goal.excludes_classes and len(task.classes) == 1:
         yield f"{task.target} has only one class: there is nothing to predict"
-    yield from _few_of_classes(task, dataset, splits)
+    yield from _few_of_classes(task, splits, counts)
     tabular = [each.name for each in task.inputs.values() if each.group in ("numbers", "category")]
     known = columns() if tabular else {}
     inputs = {name: known[name] for name in tabular if name in known}
@@ -79,11 +79,15 @@ def is_uneven(counts: Counter[str]) -> bool:
     return len(counts) > 1 and max(counts.values()) >= _MOST_OF_ONE * counts.total()
 
 
-def _few_of_classes(task: Task, dataset: Dataset, splits: tuple[str, str | None]) -> Iterator[str]:
+def _few_of_classes(
+    task: Task,
+    splits: tuple[str, str | None],
+    counts_of: Callable[[str], Counter[str] | None],
+) -> Iterator[str]:
     if not task.goal.has_one_class or len(task.classes) < 2:
         return
     for split in filter(None, splits):
-        counts = class_counts(task, dataset, split)
+        counts = counts_of(split)
         if counts is None:
             continue
         least = _FEWEST_OF_CLASS if split == splits[0] else 1

@@ -9,7 +9,7 @@ from kinds_of_learning import training
 
 import trainer
 from trainer.tasks import choose_task
-from trainer.tasks.data_checks import is_uneven, warnings
+from trainer.tasks.data_checks import class_counts, is_uneven, warnings
 from trainer.tasks.reading import with_statistics
 from trainer.tasks.table_columns import sample_columns
 
@@ -36,7 +36,8 @@ def warned(write_dataset, tmp_path):
         task, _ = choose_task(dataset.features, training(**options), columns)
         task = with_statistics(task, dataset, "train", lambda line: None)
         both = ("train", "validation")
-        return [*warnings(task, dataset, both, columns, own_model=own_model)]
+        counts = functools.partial(class_counts, task, dataset)
+        return [*warnings(task, both, columns, counts, own_model=own_model)]
 
     return check
 
