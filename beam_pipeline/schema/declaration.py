@@ -68,8 +68,8 @@ def parse_schema(data: Any) -> tuple[Feature, ...]:
     if not is_list or not entries:
         shown = str(data)[:80]
         raise ConfigError(f"it holds {shown!r}; give a list of features such as {_EXAMPLE}")
-    beside = [str(entry.get("name")) for entry in entries]
-    features = tuple(_feature(entry, beside) for entry in entries)
+    names = [str(entry.get("name")) for entry in entries]
+    features = tuple(_feature(entry, names) for entry in entries)
     names = [feature.name for feature in features]
     if twice := {name for name, count in Counter(names).items() if count > 1}:
         raise ConfigError(f"feature {min(twice)!r} is declared twice; remove one")
@@ -101,14 +101,14 @@ def check_stated(entries: Sequence[Mapping[str, Any]], features: Mapping[str, Fe
         _stored_dtype(feature)
 
 
-def _feature(entry: Mapping[str, Any], beside: Collection[str]) -> Feature:
+def _feature(entry: Mapping[str, Any], names: Collection[str]) -> Feature:
     _check_entry(entry)
     name, kind = entry["name"], str(entry.get("kind"))
     usual = next((each.usual for each in kinds.KINDS if kind in each.features), {})
     classes = [str(each) for each in entry.get("classes") or ()]
     [feature] = features_from_json([{**usual, **entry, "classes": classes}]).values()
     _check_default(feature)
-    key = feature.key if "key" in entry else written_key(name, kind, beside)
+    key = feature.key if "key" in entry else written_key(name, kind, names)
     return dataclasses.replace(feature, key=key, dtype=_stored_dtype(feature))
 
 

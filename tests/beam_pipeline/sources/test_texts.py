@@ -1,4 +1,4 @@
-"""Captions beside images in folders: when these are classes, too."""
+"""Captions next to images in folders: whether the folders are classes, too."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from beam_pipeline.sources.inputs import find_input
             ["train/cat", "train/dog", "val/cat"], "2 class folders (cat, dog)", id="split"
         ),
         pytest.param(["train", "val"], "", id="splits"),
-        pytest.param(["cat", "dog", "val"], "", id="a split beside classes"),
+        pytest.param(["cat", "dog", "val"], "", id="a split among classes"),
         pytest.param(["cat"], "", id="one folder"),
         pytest.param(["0001", "0002", "more"], "", id="parts"),
         pytest.param(["images", "more"], "", id="a folder of images"),

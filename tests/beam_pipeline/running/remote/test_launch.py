@@ -90,7 +90,7 @@ def test_a_job_is_named_after_its_dataset():
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("my-pets-")
     assert names[3] == "mine"
-    assert names[4] == names[5], "a password is no part of it"
+    assert names[4] == names[5], "it is made without the password"
 
 
 @pytest.mark.parametrize(
