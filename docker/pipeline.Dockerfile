@@ -12,7 +12,7 @@ FROM ${BASE} AS build
 ARG PIP_INDEX_URL
 WORKDIR /build
 COPY pyproject.toml docker/requirements.py ./
-RUN python requirements.py pyproject.toml --extra text > requirements.txt
+RUN python requirements.py pyproject.toml --extra hdf5 --extra near-duplicates > requirements.txt
 COPY setup.py README.md LICENSE ./
 COPY beam_pipeline beam_pipeline
 COPY tfrecord_dataset tfrecord_dataset

@@ -72,7 +72,7 @@ def test_the_wheel_trains_on_other_versions_of_python(version, tmp_path):
     _run(python, "-m", "venv", tmp_path / "empty", folder=tmp_path)
     bin = tmp_path / "empty/bin"
     pip = [bin / "pip", "install", "-q", "--constraint", ROOT / "constraints.txt"]
-    extras = f"{package}[hdf5,text,near-duplicates,detection]"
+    extras = f"{package}[hdf5,near-duplicates,detection]"
     _run(*pip, extras, "keras", "tensorboard", "tensorflow-cpu", folder=tmp_path)
     data = ROOT / "examples/data/blood"
     _run(bin / "beam-tfrecords", "build", data, "--output", "data", folder=tmp_path)
@@ -143,7 +143,9 @@ def test_what_a_message_or_a_page_tells_to_install_is_there():
     named = {
         name for found in re.findall(r"'\.\[([\w,]+)\]'", pages_text) for name in found.split(",")
     }
-    assert {"hdf5", "detection"} <= named
+    builds = [*(ROOT / "docker").rglob("*Dockerfile"), ROOT / "Makefile", *ROOT.glob(".ci/*")]
+    named.update(re.findall(r"--extra ([\w-]+)", "".join(path.read_text() for path in builds)))
+    assert {"hdf5", "detection", "near-duplicates", "gcp"} <= named
     assert named | {*get_args(extras.Extra)} <= project["optional-dependencies"].keys()
 
 
