@@ -172,6 +172,11 @@ def pattern_of(path: str) -> str:
     return f"*.{suffix}" if start else glob.escape(name)
 
 
+def ignoring(path: str) -> str:
+    """Return what to type to leave out one file of the input."""
+    return files_to_ignore([glob.escape(path)]).typed
+
+
 def files_to_ignore(patterns: Iterable[str]) -> Reading:
     """Return the reading that leaves out the files of these patterns."""
     return Reading({"ignore": tuple(patterns)}, "leave them out")

@@ -178,12 +178,15 @@ def _list_below(root: str) -> Iterator[FileNames]:
     while waiting:  # no recursion: there may be thousands of levels
         relative, ancestors = waiting.pop()
         folder = os.path.join(root, relative)
-        facts = os.stat(folder)
-        identity = (facts.st_dev, facts.st_ino)
-        if identity in ancestors:  # a link to a parent would never end
+        try:
+            facts, entries = os.stat(folder), retry(os.scandir)(folder)
+        except (FileNotFoundError, NotADirectoryError):  # deleted since its parent was listed
             continue
+        identity = (facts.st_dev, facts.st_ino)
         folders, names = [], []
-        with retry(os.scandir)(folder) as entries:
+        with entries:
+            if identity in ancestors:  # a link to a parent would never end
+                continue
             for entry in entries:
                 if is_litter(entry.name):
                     continue

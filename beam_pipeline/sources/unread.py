@@ -14,7 +14,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.problems import Problem
+from beam_pipeline.problems import Problem, ignoring
 from beam_pipeline.records import NOT_READ, Consumed, Element, Record, Rejected, file_of
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.pickling import pack, unpack
@@ -98,7 +98,7 @@ def not_read(path: str) -> Rejected:
     if (kind := media_kind(path)) in ("image", "audio"):
         return left_out(path, f"unused {kind}", "no record or annotation names it")
     if may_hold_data(path):
-        usual = "it may hold data; read it as the input, or leave it out with --ignore"
+        usual = f"it may hold data; read it as the input, or pass {ignoring(path)}"
         return left_out(path, NOT_READ, str(format_problem([path]) or usual))
     return left_out(path, "not a data file", "its name says that it holds no data")
 

@@ -35,7 +35,6 @@ from beam_pipeline.sources.folders.questions import question
 from beam_pipeline.sources.folders.readings import Folders
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
-    OUTSIDE_CLASSES,
     Roles,
     Structure,
     StructureByKind,
@@ -43,6 +42,7 @@ from beam_pipeline.sources.folders.structure import (
     is_no_class,
     main_structure,
     merged,
+    outside_classes,
     structures,
 )
 from beam_pipeline.sources.layout import Claim, Rank, source_layout
@@ -221,7 +221,7 @@ def _record(
     relative: str, path: str, kind: str, place: tuple[str | None, str | None] | None
 ) -> Record | Rejected:
     if place is None:
-        raise RecordError("no class folder", OUTSIDE_CLASSES)
+        raise outside_classes(relative)
     split, label = place
     if label == "":
         return left_out(relative, f"unused {kind}", "its folder is not named after a class")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.problems import ignoring
 from beam_pipeline.records import ClassLabel
 from beam_pipeline.sources.folders.pattern import PathPattern
 from beam_pipeline.sources.listing import Names
@@ -32,12 +33,15 @@ _NUMBER = re.compile(r"[_\-. ]?\d+$")
 # If kinds have equally many files, the first one is read.
 _KINDS = ("image", "audio", "array", "text")
 NOUNS = {"image": "image", "audio": "audio file", "array": "array", "text": "text"}
-OUTSIDE_CLASSES = (
-    "it is next to the class folders; move it into the folder of its class, or leave it out with "
-    "--ignore"
-)
 # First folders of a path that may be its split or its class.
 DEPTH = 5
+
+
+def outside_classes(path: str) -> RecordError:
+    """Return the error for a file next to the class folders, whose name another may have, too."""
+    remedy = f", or pass {ignoring(path)}" if "/" in path else ""
+    detail = f"it is next to the class folders; move it into the folder of its class{remedy}"
+    return RecordError("no class folder", detail)
 
 
 def is_no_class(name: str) -> bool:
@@ -119,7 +123,7 @@ class Roles:
         """Return the class of a file; raise RecordError if it is in no class folder."""
         place = self.place(path.split("/")[:-1])
         if not place or not place[1]:
-            raise RecordError("no class folder", OUTSIDE_CLASSES)
+            raise outside_classes(path)
         return ClassLabel(place[1])
 
 

@@ -4,13 +4,13 @@ import dataclasses
 import itertools
 import json
 import re
-import shlex
 import string
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.problems import ignoring
 from beam_pipeline.sources.paths import folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables import columns as known
 from beam_pipeline.sources.tables.columns import TableOptions, lowered, there_are
@@ -82,7 +82,7 @@ def with_files(sample: Sample, options: TableOptions) -> Sample:
             raise ConfigError(
                 f"{table.file.path}: column {best.column!r} names no file below {table.file.root}, "
                 f"as it does in another table; put its files there, or, if there are none, pass "
-                f"--ignore {shlex.quote(table.file.relative)}"
+                f"{ignoring(table.file.relative)}"
             )
         if each.unclear:
             one, other = (_template_of(path, each) for path in each.unclear[:2])

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import gc
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.records import FileRef
+from tfrecord_dataset.store.listing import paths_in
 
 
 @pytest.mark.parametrize(
@@ -108,6 +110,16 @@ def test_a_file_that_is_missing_leaves_nothing_in_memory(tmp_path):
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+def test_a_folder_that_is_deleted_while_its_tree_is_listed_is_absent(tmp_path):
+    for path in ("1.txt", "a/2.txt", "b/3.txt"):
+        storage.make_dirs(str((tmp_path / path).parent))
+        (tmp_path / path).write_bytes(b"")
+    names = storage.list_names(str(tmp_path))
+    first = next(names)  # the folders below are known by now
+    shutil.rmtree(tmp_path / "a")
+    assert [*paths_in([first, *names])] == ["1.txt", "b/3.txt"]
 
 
 def test_list_files_of_no_folder(tmp_path):

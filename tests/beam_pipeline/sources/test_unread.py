@@ -1,5 +1,8 @@
 """Files of a tree: listed in batches, and rejected once if no element accounts for them."""
 
+import dataclasses
+import shlex
+
 import apache_beam as beam
 import pytest
 from apache_beam.pipeline import PipelineVisitor
@@ -54,6 +57,20 @@ def test_reasons():
         for path in paths.split():
             reject = not_read(path)
             assert (reject.source, reject.reason, reject.bad) == (path, reason, False)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "a b/[1].csv"])
+def test_what_leaves_out_a_file_that_is_not_read_can_be_typed(make_tree, name):
+    tree = {f"{place}/{number}.jpg": "x" for place in ("cat", "dog") for number in range(3)}
+    config = BuildConfig(input=str(make_tree({name: "x", **tree})))
+
+    def sources(config):
+        source = source_of(config, find_input(config), "")
+        return {each.source: each.detail for each in yielded(source) if hasattr(each, "detail")}
+
+    option, pattern = shlex.split(sources(config)[name].partition("pass ")[2])
+    assert option == "--ignore"
+    assert name not in sources(dataclasses.replace(config, ignore=(pattern,)))
 
 
 def test_the_listing_minus_what_is_accounted_for(make_tree):
