@@ -184,6 +184,7 @@ class Tree:
         self.is_folder = True
         self._listings: dict[str, Listing] = {}
         self._paths: Mapping[str, str] = {}
+        self._heads: dict[str, bytes] = {}
 
     @classmethod
     def of(cls, path: str, ignored: Ignored = NOTHING) -> "Tree":
@@ -329,8 +330,10 @@ class Tree:
         return f"{self.at_least}{counted(sum(counts.values()), noun)} in {places(counts)}"
 
     def head(self, relative: str) -> bytes:
-        """Return the first bytes of a file."""
-        return head(self.path(relative))
+        """Return the first bytes of a file, read once."""
+        if relative not in self._heads:
+            self._heads[relative] = head(self.path(relative))
+        return self._heads[relative]
 
 
 def matched_files(path: str) -> tuple[str, dict[str, str]]:

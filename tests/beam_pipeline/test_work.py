@@ -3,6 +3,8 @@
 docs/design.md promises these counts; a change that adds work fails here.
 """
 
+import io
+import json
 import math
 import re
 import sys
@@ -191,3 +193,38 @@ def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
     )
     grouped, num_stages = shuffles_and_stages(pipeline)
     assert (len(grouped), num_stages) == expected
+
+
+@pytest.mark.slow
+def test_a_large_json_file_is_read_whole_once(tmp_path, write_image, monkeypatch):
+    """To detect a layout takes starts of a file; a file of COCO may have gigabytes."""
+    file = tmp_path / "in/instances_train.json"
+    numbers = []
+
+    class Reader(io.FileIO):
+        def readinto(self, buffer):
+            number = super().readinto(buffer)
+            numbers.append(number if self.name == str(file) else 0)
+            return number
+
+    read = LOCAL.read
+    starts = []
+
+    def counted(path, *arguments):
+        data = read(path, *arguments)
+        starts.append(len(data) if path == str(file) else 0)
+        return data
+
+    monkeypatch.setattr(LOCAL, "read", counted)
+    monkeypatch.setattr(LOCAL, "open_reader", Reader)
+    document = {
+        "images": [{"id": 1, "file_name": "1.png", "width": 8, "height": 8}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 1, 2, 2]}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "info": "x" * (8 << 20),
+    }
+    write_image(tmp_path / "in/1.png", size=(8, 8))
+    file.write_text(json.dumps(document))
+    build(BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path / "out"), name="t"))
+    assert sum(numbers) < 1.5 * file.stat().st_size
+    assert sum(starts) < (1 << 20) + (1 << 13)  # one look for COCO, one for all other layouts

@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from beam_pipeline.sources.annotations.coco.coco_files import SENTENCES
 from beam_pipeline.sources.annotations.item_files import Item, ItemFormat, layout_of, listed
 from beam_pipeline.sources.annotations.shapes import (
     Attribute,
@@ -103,7 +102,7 @@ def _sentences(stated: Any, shapes: Shapes) -> Item:
 
 _KARPATHY = ItemFormat(
     suffix="json",
-    sign=SENTENCES,
+    sign=JsonSign("{images[{sentids[", "{images[{sentences[{(tokens|raw)"),
     item=_sentences,
     stated=functools.partial(listed, member="images"),
     places=("images", "Images", "Flicker8k_Dataset", "flickr30k-images", "data"),

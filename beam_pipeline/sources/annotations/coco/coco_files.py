@@ -5,25 +5,21 @@ import dataclasses
 import glob
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.problems import Problem
 from beam_pipeline.sources.annotations.item_files import (
     NEXT_TO_IMAGES,
     AnnotationFile,
-    base_of,
     below_base,
 )
-from beam_pipeline.sources.annotations.shapes import as_object
 from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.layout import Claim, Rank
-from beam_pipeline.sources.paths import folder, name_of, parent, stem, suffix, uncompressed
-from beam_pipeline.sources.rejects import malformed
+from beam_pipeline.sources.paths import folder, name_of, stem, suffix, uncompressed
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_name
 from tfrecord_dataset.store.urls import unsigned
@@ -52,8 +48,8 @@ _NO_ANNOTATIONS = JsonSign("{annotations[]")
 _CATEGORIES = JsonSign("{categories[")
 # Videos of YouTube-VIS list the names of their frames; annotations follow.
 _VIDEOS = JsonSign("{videos[{(file_names|annotations)")
-# Karpathy's lists of images begin like COCO's, but each image contains its captions.
-SENTENCES = JsonSign("{images[{sentids[", "{images[{sentences[{(tokens|raw)")
+# An image with its own list of objects needs no annotations elsewhere: another format.
+_NESTED = JsonSign("{images[{*[{")
 _FIRST_IMAGE_BYTES = 1 << 16
 _NAMES = (b'"images"', b'"annotations"')
 _FILES_LOOKED_INTO = 20
@@ -70,11 +66,16 @@ class CocoFile(AnnotationFile):
             annotations are read.
         captions: The file with captions for its images, which is read along; "" for none.
         captions_of: For a captions file that is read along with another file, the other file.
+        box_format: The format of its boxes.
+        keeps_ids: Whether records keep the ids of its images: no other file of its split, whose
+            ids could clash.
     """
 
     shows: str = UNKNOWN
     captions: str = ""
     captions_of: str = ""
+    box_format: str = "xywh"
+    keeps_ids: bool = True
 
 
 def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
@@ -134,31 +135,32 @@ def is_coco(path: str) -> bool:
     start = _start(path)
     if not any(name in start for name in _NAMES):  # a hundredth of the time
         return False
-    if _IMAGES.search(start):
-        return not SENTENCES.search(start[:_FIRST_IMAGE_BYTES])
+    if _IMAGES.search(start) and not _NESTED.search(start[:_FIRST_IMAGE_BYTES]):
+        return True
     if _ANNOTATIONS.search(start):
         return True
-    return _NO_ANNOTATIONS.search(start) and _CATEGORIES.search(start)
+    return bool(_NO_ANNOTATIONS.search(start) and _CATEGORIES.search(start))
 
 
 def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[CocoFile]:
     """The files of a claim; captions follow the box files of the same images."""
     files = [
-        dataclasses.replace(
+        replace(
             CocoFile.of(root, relative, config, image_set=_image_set(relative)),
             shows=_SHOWS[_kind(relative)],
+            box_format=config.box_format or "xywh",
         )
         for root, relative in below_base(path, reads)
     ]
-    captions = {_image_set(file.relative): file for file in files if file.shows == CAPTIONS}
     others = [file for file in files if file.shows != CAPTIONS]
-    if not others or len(files) == 1:
-        return files
-    paired = [(other, captions.get(_image_set(other.relative))) for other in others]
-    return [
-        *(dataclasses.replace(each, captions=of.relative if of else "") for each, of in paired),
-        *(dataclasses.replace(of, captions_of=each.relative) for each, of in paired if of),
-    ]
+    captions = {_image_set(file.relative): file for file in files if file not in others}
+    owned = []
+    if others and captions:
+        paired = [(other, captions.get(_image_set(other.relative))) for other in others]
+        files = [replace(each, captions=of.relative if of else "") for each, of in paired]
+        owned = [replace(of, captions_of=each.relative) for each, of in paired if of]
+    keeps_ids = len({file.split for file in files}) == len(files)
+    return [*(replace(file, keeps_ids=keeps_ids) for file in files), *owned]
 
 
 def _chosen(tree: Tree, is_named: bool) -> list[str]:
@@ -202,64 +204,3 @@ def _without_unions(files: list[str]) -> list[str]:
 def _image_set(relative: str) -> str:
     """Name of a file's image set: "train2017"."""
     return _IMAGE_SET.sub("", stem(relative))
-
-
-def plain_id(value: Any) -> Any:
-    """Convert a whole-number id to int: some tools write 17.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class FileFacts:
-    """File-level facts.
-
-    Attributes:
-        file: The file.
-        shows: Its content as `CocoFile.shows`; from its annotations if its name is not enough.
-        maps: The folder of its panoptic maps; "" for none.
-        names: Category names, by id.
-        keypoints: Keypoint names, by category id.
-        id_lists: Names of the id lists of its images.
-        is_damaged: Whether its JSON is invalid or truncated; if so, nothing in it is used.
-    """
-
-    file: CocoFile
-    shows: str
-    maps: str = ""
-    names: dict[int, str] = dataclasses.field(default_factory=dict)
-    keypoints: dict[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    id_lists: set[str] = dataclasses.field(default_factory=set)
-    is_damaged: bool = False
-
-    def add_category(self, category: Any) -> None:
-        """Add an item of "categories"; raise RecordError if it is malformed."""
-        number, name, points = map(as_object(category).get, ("id", "name", "keypoints"))
-        number = plain_id(number)
-        if not isinstance(number, int) or not isinstance(name, str):
-            raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
-        name = name.strip()
-        if self.names.setdefault(number, name) != name:
-            raise malformed(f"categories {self.names[number]!r} and {name!r} both have id {number}")
-        if points and isinstance(points, list):
-            self.keypoints[number] = tuple(map(str, points))
-
-    def find_maps(self) -> None:
-        """Find the folder of panoptic maps; raise RecordError if there is none."""
-        if len(self.names) > IGNORED:
-            raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
-        name, path = stem(self.file.relative), self.file.path
-        folders = [
-            storage.join(each, name) for each in (parent(path), base_of(path), self.file.root)
-        ]
-        self.maps = next(filter(storage.is_directory, folders), "")
-        if not self.maps:
-            raise RecordError(
-                "missing maps", f"there is no folder {name}/ next to it; put its PNG files there"
-            )
-
-    @property
-    def class_names(self) -> Mapping[int, str]:
-        """Class names by number; maps number classes in order of their ids."""
-        if self.shows != PANOPTIC:
-            return self.names
-        return dict(enumerate(self.names[name] for name in sorted(self.names)))

@@ -1,12 +1,11 @@
-"""Make the record of an image from its entries in a COCO file."""
+"""Make the record of an image from its parts in COCO files."""
 
 import contextlib
 import glob
 import itertools
-import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
@@ -30,66 +29,35 @@ from beam_pipeline.records import (
     Value,
     composed,
 )
-from beam_pipeline.running.pickling import fast_pickle
-from beam_pipeline.sources.annotations.coco.coco_files import (
-    BOXES,
-    CAPTIONS,
-    CLASSES,
-    PANOPTIC,
+from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CAPTIONS, CLASSES, PANOPTIC
+from beam_pipeline.sources.annotations.coco.coco_items import (
+    ID_LISTS,
+    NAME,
     FileFacts,
+    ImageItem,
+    Part,
+    Row,
+    Said,
     plain_id,
 )
-from beam_pipeline.sources.annotations.shapes import around, as_object, sized, stated_size
+from beam_pipeline.sources.annotations.shapes import around, as_object, sized
 from beam_pipeline.sources.paths import name_of
 from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 
-# LVIS: classes absent from an image, and classes that are not labelled exhaustively.
-ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
 # Notes to count.
 BOX_OF_POLYGON = "box made from its polygon"
 BOX_OF_MASK = "box made from its mask"
 FEW_CORNERS = "polygon dropped: fewer than 3 corners"
 NO_BOX = "box dropped: no bbox"
 
-# Members of annotations that become columns, then all known ones; other names are noted.
-_MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
-_NO_RINGS = (b"", b"")
-_KEPT = frozenset({*_MEMBERS, "image_id", "num_keypoints", "segmentation"})
-_UNSAID: tuple[Any, ...] = (None, "", [], {})
 _SHOWN = 3
 _FEWEST_NUMBERS = 6  # in a polygon: three corners
 _LARGEST = 1e30
 _MOST_PIXELS = 1 << 40
 _LARGEST_ID = (1 << 24) - 1  # of a segment, encoded as a colour
-_ID = re.compile(r"0|-?[1-9]\d{,18}")
 _CROWDS = (None, 0, 1)
-
-
-@fast_pickle
-class ImageItem(NamedTuple):
-    """An item of "images".
-
-    Attributes:
-        notes: Counts of notes, such as for its members that are not kept.
-        lists: Its lists of category ids, by feature name.
-        fault: Why it cannot be used, although annotations refer to it.
-    """
-
-    key: str
-    path: str
-    width: Any
-    height: Any
-    image_id: Any
-    split: str | None
-    notes: Counter[str]
-    lists: tuple[tuple[str, tuple[int, ...]], ...]
-    fault: RecordError | None
-
-
-Row = tuple[Any, ...]
-"""An annotation of an object, as the fields of `Columns`; plain, since millions are shuffled."""
 
 
 class Columns(NamedTuple):
@@ -119,100 +87,47 @@ class Columns(NamedTuple):
         return Outlines(b"".join(coordinates), b"".join(lengths), counts)
 
 
-def row_of(item: Mapping[str, Any]) -> Row:
-    """Make a row of an annotation as parsed from its file."""
-    segmentation = item.get("segmentation")
-    rings = _packed_rings(segmentation) if segmentation else _NO_RINGS
-    segment = segmentation if rings is None else None
-    others = other_names(item, _KEPT)
-    return (*map(item.get, _MEMBERS), others, rings or _NO_RINGS, segment)
-
-
-@fast_pickle
-class Said(NamedTuple):
-    """An entry for an image other than its objects.
-
-    Attributes:
-        kind: CAPTIONS for a caption, PANOPTIC for a panoptic map, NAME for the image's name in a
-            captions file that is read along with another file.
-        file: The file.
-        item: The item's place in the file: "annotation 7".
-        value: The caption, the map's (file_name, segments_info), or the name.
-    """
-
-    kind: str
-    file: str
-    item: str
-    value: Any
-
-
-NAME = "name"
-
-
-def _packed_rings(segmentation: Any) -> tuple[bytes, bytes] | None:
-    """Pack polygons into their coordinates and ring lengths; None for other segmentations."""
-    with contextlib.suppress(TypeError, OverflowError):
-        if type(segmentation) is list and {*map(type, segmentation)} == {list}:
-            lengths = array("i", map(len, segmentation)).tobytes()
-            return packed_ring(itertools.chain(*segmentation)), lengths
-    return None
-
-
-def other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:
-    """Names of the members of an item that no record keeps."""
-    if item.keys() <= kept:
-        return ()
-    return tuple(sorted(name for name in item.keys() - kept if item[name] not in _UNSAID))
-
-
 def elements_of(
-    key: str,
-    values: Sequence[Any],
-    rows: Sequence[Row],
-    facts: Mapping[str, FileFacts],
-    box_format: str = "xywh",
-    *,
-    keeps_ids: bool = True,
+    key: str, parts: Sequence[Part], facts: Mapping[str, FileFacts]
 ) -> Iterator[Element]:
     """Yield the record of an image id in one file, or the reason for its rejection.
 
     Args:
         key: "<file>\\0<image id>".
-        values: `ImageItem` and `Said`, in the order of their files.
+        parts: What its file and its captions file say of it, in their order.
         facts: File-level facts, by file name.
-        keeps_ids: Whether records keep the ids: no split has two files, whose ids could clash.
     """
     file, _, image_id = key.partition("\0")
     own = facts[file]
     if own.is_damaged:
         return
-    images = [value for value in values if isinstance(value, ImageItem)]
-    said = [value for value in values if isinstance(value, Said)]
-    source = f"{file}: image {image_id}"
+    images = [part for part in parts if isinstance(part, ImageItem)]
+    said = [part for part in parts if isinstance(part, Said)]
+    rows = [part for part in parts if type(part) is tuple]
     if not images:
         fault = malformed(f"belongs to image {image_id}, which {file} does not describe")
-        named = [value for value in said if value.kind == NAME] or said
-        sources = [f"{value.file}: {value.item}" for value in named]
+        named = [each for each in said if each.kind == NAME] or said
+        sources = [f"{each.file}: {each.item}" for each in named]
         sources += (f"{file}: annotation {row[0]}" for row in rows)
         yield from (Rejected.of(each, fault) for each in sources)
         return
-    for value in said:
-        if value.kind == CAPTIONS and not isinstance(value.value, str):
-            fault = malformed(f"has no caption, but {str(value.value)[:200]}")
-            yield Rejected.of(f"{value.file}: {value.item}", fault)
-    image, *others = images
+    for each in said:
+        if each.kind == CAPTIONS and not isinstance(each.value, str):
+            fault = malformed(f"has no caption, but {str(each.value)[:200]}")
+            yield Rejected.of(f"{each.file}: {each.item}", fault)
+    source, image = f"{file}: image {image_id}", images[0]
     try:
-        if others:
+        if images[1:]:
             names = ", ".join(each.key for each in images[:_SHOWN])
             more = f", … ({len(images):,} images)" if images[_SHOWN:] else ""
             raise malformed(f"id {image_id} is given to {names}{more}")
-        features, notes = _features(image, rows, said, own, box_format)
+        features, notes = _features(image, rows, said, own)
         yield Record(
             key=image.key,
             features=features,
-            split=image.split,
+            split=own.file.split,
             source=source,
-            source_id=_source_id(image.image_id) if keeps_ids else "",
+            source_id=image.source_id,
             notes=notes,
         )
     except RecordError as error:
@@ -221,52 +136,36 @@ def elements_of(
 
 
 def _features(
-    image: ImageItem,
-    rows: Sequence[Row],
-    said: Sequence[Said],
-    facts: FileFacts,
-    box_format: str,
+    image: ImageItem, rows: Sequence[Row], said: Sequence[Said], facts: FileFacts
 ) -> tuple[dict[str, Value], Counter[str]]:
     """Make the features of an image; return them and the counts of notes."""
     if image.fault:
         raise image.fault
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
     notes = Counter[str]()
-    gathering = _Gathering(image, rows, facts, box_format)
-    match facts.shows:
-        case "boxes":
-            features[BOXES], notes = gathering.objects()
-        case "label":
-            features[CLASSES] = gathering.class_of_image()
-            notes = not_kept(gathering.left)
-        case "segmentation":
-            features[PANOPTIC], num_boxes = _map_of(said, facts)
-            notes = not_kept(["bbox"] * num_boxes)
+    if facts.shows == BOXES:
+        features[BOXES], notes = _Gathering(image, rows, facts).objects()
+    elif facts.shows == CLASSES:
+        gathering = _Gathering(image, rows, facts)
+        features[CLASSES], notes = gathering.class_of_image(), not_kept(gathering.left)
+    elif facts.shows == PANOPTIC:
+        features[PANOPTIC], num_boxes = _map_of(said, facts)
+        notes = not_kept(["bbox"] * num_boxes)
     if facts.shows == CAPTIONS or facts.file.captions:
         features[CAPTIONS] = _captions_of(image.path, said)
-    lists = dict(image.lists)
     for name in ID_LISTS:
         if name in facts.id_lists:
-            ids = lists.get(name, ())
+            ids = image.lists.get(name, ())
             features[name] = array_of([*ids], (len(ids),), "int64")
     return features, notes + image.notes if image.notes else notes
-
-
-def _source_id(image_id: Any) -> str:
-    """A 64-bit integer id, as Model Garden's evaluation requires; "" for other ids."""
-    text = str(image_id)
-    return text if _ID.fullmatch(text) and -(2**63) <= int(text) < 2**63 else ""
 
 
 class _Gathering:
     """Collect the objects of an image, column by column."""
 
-    def __init__(
-        self, image: ImageItem, rows: Sequence[Row], facts: FileFacts, box_format: str
-    ) -> None:
-        self._image, self._facts, self._format = image, facts, box_format
+    def __init__(self, image: ImageItem, rows: Sequence[Row], facts: FileFacts) -> None:
+        self._image, self._facts, self._format = image, facts, facts.file.box_format
         self._stated = Columns(*zip(*rows, strict=True))
-        self._size = stated_size(image.width, image.height)
         self.left = [*itertools.chain.from_iterable(self._stated.others)]
         self._notes = Counter[str]()
 
@@ -297,7 +196,7 @@ class _Gathering:
             keypoint_flips=mirrored(names) if names else (),
             polygons=polygons if has_rings else (),
             masks=tuple(masks) if has_rings or any(masks) else (),
-            image_size=self._size,
+            image_size=self._image.size,
         )
         return objects, self._notes + not_kept(self.left) if self.left else self._notes
 
@@ -398,7 +297,7 @@ class _Gathering:
         return tuple(map(float, stated))
 
     def _area(self, box: Box) -> float:
-        unit = self._size if self._format.startswith("rel_") else ImageSize(1, 1)
+        unit = self._image.size if self._format.startswith("rel_") else ImageSize(1, 1)
         if unit is None:
             at = self._stated.areas.index(None)
             raise self._fault(at, "neither an area nor the image's width and height are stated")

@@ -1,23 +1,16 @@
 """COCO beyond the cases: splits of names, blocks of annotations, and bounds."""
 
 import json
+from collections import Counter
 
 import pytest
 from cases.reading import records_of
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.annotations.coco import read_coco
-from beam_pipeline.sources.annotations.coco.coco_files import (
-    BOXES,
-    CLASSES,
-    CocoFile,
-    FileFacts,
-)
-from beam_pipeline.sources.annotations.coco.coco_records import (
-    ImageItem,
-    elements_of,
-    row_of,
-)
+from beam_pipeline.sources.annotations.coco import coco_items
+from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CLASSES, CocoFile, is_coco
+from beam_pipeline.sources.annotations.coco.coco_items import FileFacts, ImageItem, row_of
+from beam_pipeline.sources.annotations.coco.coco_records import elements_of
 from beam_pipeline.sources.annotations.item_files import split_of_file
 
 
@@ -35,8 +28,25 @@ def test_split_of_file(relative, split):
     assert split_of_file(f"/in/{relative}", relative) == split
 
 
+TAGGED = {"id": 1, "file_name": "1.jpg", "tags": [{"name": "indoor"}]}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"images": [TAGGED]}, False),
+        ({"images": [TAGGED], "annotations": [{"id": 1, "image_id": 1}]}, True),
+    ],
+)
+def test_images_with_lists_of_their_own_are_cocos_if_annotations_refer_to_them(
+    tmp_path, document, expected
+):
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    assert is_coco(str(tmp_path / "a.json")) == expected
+
+
 CAT = {"id": 5, "category_id": 1, "bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0}
-PICTURE = ImageItem("a/1.jpg", "/in/a/1.jpg", None, None, 1, None, (), (), None)
+PICTURE = ImageItem("a/1.jpg", "/in/a/1.jpg", None, "1", Counter(), {}, None)
 
 
 HUGE = int("1" * 400)
@@ -55,7 +65,7 @@ RINGS = [1, 1, 0, 2]  # of each
 def test_annotations_of_an_image_meet_in_the_order_of_their_file(
     make_tree, monkeypatch, images, at_once
 ):
-    monkeypatch.setattr(read_coco, "_ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr(coco_items, "_AT_ONCE", at_once)
     pictures = [{"id": number, "file_name": f"{number}.jpg"} for number in (0, 1)]
     pairs = zip(ONES, images, strict=True)
     document = {
@@ -88,7 +98,7 @@ def test_what_an_image_cannot_have(monkeypatch, number, items, detail):
     file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
     shows = BOXES if not items or "bbox" in items[0] else CLASSES
     facts = {"a.json": FileFacts(file=file, shows=shows, names={1: "cat"})}
-    found = elements_of("a.json\0" + "1", [PICTURE] * number, [*map(row_of, items)], facts)
+    found = elements_of("a.json\0" + "1", [PICTURE] * number + [*map(row_of, items)], facts)
     rejects = [element for element in found if isinstance(element, Rejected)]
     assert len(rejects) == number
     assert all(detail in reject.detail for reject in rejects)
