@@ -1,5 +1,6 @@
 """`report.html` and `report.json` of a dataset."""
 
+import dataclasses
 import itertools
 import json
 import logging
@@ -13,7 +14,6 @@ from typing import Any
 
 import tfrecord_dataset
 from beam_pipeline.dataset.opening import is_dataset
-from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.describe.tfds import INFO_FILE
 from beam_pipeline.errors import ConfigError, RecordError
@@ -41,6 +41,8 @@ _OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
 # Length limits of facts by name, except for pictures and sounds.
 _USUAL_CHARACTERS = 300
 _MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
+# Features of a very wide table that are described, those that are no plain numbers first.
+_MOST_FEATURES = 200
 _SOUNDS = 8
 _TEXTS = 12
 _REJECTS = 200
@@ -65,7 +67,7 @@ def write_report(
         DatasetDamagedError: A record of the report is damaged.
     """
     path = named_path(path)
-    dataset = _opened(path)
+    dataset = _with_few_features(_opened(path))
     is_folder = storage.is_directory(path)
     folder = os.fspath(output or "") or (dataset.path if is_dataset(dataset.path) else path)
     if output is None and not is_folder:
@@ -96,7 +98,7 @@ def write_page_of_build(directory: str) -> None:
     dataset: a failure to write them is logged with a remedy, and does not fail the build.
     """
     try:
-        dataset = tfrecord_dataset.open(directory)
+        dataset = _with_few_features(tfrecord_dataset.open(directory))
         records = first_records(dataset)
         _write(directory, facts_of(dataset, records))
     except Exception as error:  # including bugs of this page
@@ -107,6 +109,14 @@ def write_page_of_build(directory: str) -> None:
             printable(str(error)),
             shlex.quote(directory),
         )
+
+
+def _with_few_features(dataset: Contents) -> Contents:
+    """Leave out plain numbers beyond the most features, which a page of use can describe."""
+    ordered = sorted(dataset.features.values(), key=lambda feature: feature.kind == "scalar")
+    kept = {feature.name for feature in ordered[:_MOST_FEATURES]}
+    features = {name: each for name, each in dataset.features.items() if name in kept}
+    return dataclasses.replace(dataset, features=features)
 
 
 def _write(folder: str, facts: Mapping[str, Any]) -> str:
@@ -142,7 +152,7 @@ _PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_
 
 def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
     """Collect all facts of the page as JSON values, with untrusted names escaped."""
-    metadata = open_dataset(dataset.path).metadata if is_dataset(dataset.path) else {}
+    metadata = dataset.facts
     charts = figures(dataset, records)
     features = list(dataset.features.values())
     first_split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
@@ -178,6 +188,7 @@ def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
         "equal_shown": equal_shown,
         "near_duplicates": near,
         "near_shown": near_shown,
+        "features": len(metadata.get("features", features)),
         "schema": [_described(feature, records) for feature in features],
         "gallery": list(gallery(features, charts, records)),
         "sounds": list(_sounds(features, records)),

@@ -160,18 +160,6 @@ class Metadata:
     fingerprint: str
     facts: Mapping[str, Any]
 
-    @property
-    def group_by(self) -> str:
-        """`--group-by` option of the build; "" for none."""
-        stated = self.build_options.get("group_by")
-        return stated if isinstance(stated, str) else ""
-
-    @property
-    def build_options(self) -> Mapping[str, Any]:
-        """Options of the build that determine the content."""
-        config = self.facts.get("config")
-        return config if isinstance(config, Mapping) else {}
-
     def problems(self) -> Iterator[str]:
         """Contradictions, one per line."""
         for split, shards in self.splits.items():

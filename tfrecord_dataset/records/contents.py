@@ -126,8 +126,7 @@ class Contents:
         features: Features by name.
         splits: Splits by name: `"train" in dataset.splits`, `list(dataset.splits)`.
         fingerprint: Identifies the content, from metadata.json; empty without metadata.
-        group_by: Column, or level of the key, each of whose values is in one split; or "".
-        build_options: Options of the build, from metadata.json; empty without it.
+        facts: Content of metadata.json; empty without it.
         notes: Messages about bare files.
         remedy: Advice for a record that does not fit the features.
         read_statistics: Returns statistics.json by split and feature; empty without the file.
@@ -137,10 +136,7 @@ class Contents:
     features: Mapping[str, Feature]
     splits: Mapping[str, Split]
     fingerprint: str = ""
-    group_by: str = ""
-    build_options: Mapping[str, Any] = dataclasses.field(
-        default_factory=dict, repr=False, compare=False
-    )
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     notes: tuple[str, ...] = ()
     remedy: str = "run `beam-tfrecords verify` on the dataset"
     read_statistics: Callable[[], Mapping[str, Mapping[str, Any]]] = dataclasses.field(
@@ -162,6 +158,18 @@ class Contents:
             (name, "?" if split.num_records is None else f"{split.num_records:,}")
             for name, split in self.splits.items()
         ]
+
+    @property
+    def build_options(self) -> Mapping[str, Any]:
+        """Options of the build that determine the content; empty without metadata.json."""
+        config = self.facts.get("config")
+        return config if isinstance(config, Mapping) else {}
+
+    @property
+    def group_by(self) -> str:
+        """Column, or level of the key, each of whose values is in one split; or ""."""
+        stated = self.build_options.get("group_by")
+        return stated if isinstance(stated, str) else ""
 
     @property
     def classes(self) -> list[str]:

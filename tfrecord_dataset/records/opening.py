@@ -303,8 +303,7 @@ def _open_directory(kind: type[_Opened], path: str, cache: Callable[[], ShardCac
             for name, shards in stated.splits.items()
         },
         fingerprint=stated.fingerprint,
-        group_by=stated.group_by,
-        build_options=stated.build_options,
+        facts=stated.facts,
         read_statistics=functools.partial(metadata.read_statistics, folder, stated.files),
     )
 

@@ -215,6 +215,23 @@ def test_audio_and_tables(tmp_path):
     assert "0.5 s at 8000 Hz" in text
 
 
+def test_a_wide_table_has_a_page_of_its_first_columns_and_the_label(tmp_path, pages):
+    names = [f"c{number}" for number in range(300)]
+    rows = [",".join([*names, "label"])]
+    rows += [",".join([*map(str, range(row, row + 300)), "ab"[row % 2]]) for row in range(4)]
+    (tmp_path / "wide.csv").write_text("\n".join(rows))
+    folder = build(tmp_path / "wide.csv", tmp_path / "out", label_column="label")
+
+    facts = report(folder)
+    described = [each["name"] for each in facts["schema"]]
+    assert described == ["label", *sorted(described[1:])]
+    assert len(described) == 200
+    assert facts["features"] == 301
+    assert [each["feature"] for each in facts["figures"]["numbers"]] == described[1:]
+    assert "200 of 301 features are described" in page(folder)
+    assert len(page(folder)) < 500_000
+
+
 def test_bare_files_and_a_store(golden, tmp_path, bucket):
     url, store = bucket
     shards = sorted(golden.glob("*.tfrecord-*"))
