@@ -15,13 +15,15 @@ from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
+from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
     ClassLabel,
-    Entry,
+    Deferred,
     Expectation,
     FileRef,
     Image,
     Record,
+    Rejected,
     Value,
     alike,
     made,
@@ -178,7 +180,6 @@ _FORMS: dict[type, Form] = {
 }
 _NAMED = {form.name: form for form in (*_FORMS.values(), _OBJECTS)}
 _PREFIXES = tuple(f"{name}:" for name in _NAMED)
-_INLINE = tuple(f"{_FORMS[each].name}:" for each in (int, float, str, ClassLabel))
 
 
 # The fields of a record without its features: their forms, and the values that need no column.
@@ -193,21 +194,31 @@ _FIELDS: dict[str, tuple[Form, Any]] = {
 }
 
 
-def field_columns(records: Sequence[Entry], names: Iterable[str]) -> dict[str, pa.Array]:
-    """Return columns of these fields, except those that all records lack.
+def field_columns(fields: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
+    """Return columns of fields by name, except those that all records lack.
 
     Raises:
-        ValueError, TypeError: A column cannot hold a value.
+        RecordError: A text is no text, or not UTF-8.
     """
     columns: dict[str, pa.Array] = {}
-    for name in names:
+    for name, stated in fields.items():
         form, _ = _FIELDS[name]
-        values = [getattr(record, name) or None for record in records]
-        if any(values):
-            if form.dtype == _TEXT and not set(map(type, values)) <= {str, type(None)}:
-                raise TypeError(name)  # Arrow would take bytes for a text
+        values = stated if name == "key" else [value or None for value in stated]
+        if name == "key" or any(values):
+            if form.dtype == _TEXT:
+                _check_texts(name, values)
             columns[name] = form.pack(values)
     return columns
+
+
+def _check_texts(name: str, values: Iterable[Any]) -> None:
+    for text in values:
+        if text is not None and not isinstance(text, str):
+            raise RecordError("unsupported value", f"{name}: {text!r:.80}, which is no text")
+        try:
+            _ = text is None or text.isascii() or text.encode()
+        except UnicodeEncodeError as error:
+            raise RecordError("not UTF-8", f"{name}: {text!a}") from error
 
 
 def field(table: pa.Table, name: str) -> list[Any]:
@@ -248,13 +259,6 @@ def column_names(table: pa.Table) -> list[str]:
     return [name for name in table.column_names if name.startswith(_PREFIXES)]
 
 
-def may_have_files(table: pa.Table) -> bool:
-    """Whether examples may have to be read from files once more."""
-    return "example" in table.column_names or not all(
-        name.startswith(_INLINE) for name in column_names(table)
-    )
-
-
 def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
     """Return the values of each feature, one per example; None if an example has none."""
     columns: dict[str, list[Value | None]] = {}
@@ -268,11 +272,6 @@ def values_by_feature(table: pa.Table) -> dict[str, list[Value | None]]:
             ]
         columns[feature] = values
     return columns
-
-
-def features_by_row(table: pa.Table) -> Iterator[dict[str, Value]]:
-    """Return the features of each example."""
-    return by_row(values_by_feature(table), table.num_rows)
 
 
 def by_row(
@@ -291,6 +290,69 @@ def by_row(
     )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Examples:
+    """Examples as columns of values, in one process.
+
+    Attributes:
+        fields: Values by the name of a field of `Record`; once inspected, also "content_digest",
+            "num_bytes" (approximate size in a shard) and "look" (`media.images.look_of`).
+            A field that no example states may be missing.
+        features: Values by feature; None for an example without it.
+        deferred: By feature, the byte ranges of values that are not kept in memory.
+        expected: `Record.expected` of all examples.
+    """
+
+    fields: Mapping[str, Sequence[Any]]
+    features: Mapping[str, Sequence[Any]]
+    deferred: Mapping[str, Sequence[Deferred]] = dataclasses.field(default_factory=dict)
+    expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: pa.Table) -> Self:
+        """Return the examples of a table's rows."""
+        names = _FIELDS.keys() & set(table.column_names)
+        return cls({name: field(table, name) for name in names}, values_by_feature(table))
+
+    def __len__(self) -> int:
+        return len(self.fields["key"])
+
+    def field(self, name: str) -> Sequence[Any]:
+        """Return the values of a field, one per example."""
+        return self.fields.get(name) or [_FIELDS[name][1]] * len(self)
+
+    @property
+    def sources(self) -> Sequence[str]:
+        """The source of each example, by default its key."""
+        pairs = zip(self.field("source"), self.fields["key"], strict=True)
+        return [source or key for source, key in pairs]
+
+    def rows(self) -> Iterator[dict[str, Value]]:
+        """Return the features of each example."""
+        return by_row(self.features, len(self))
+
+    def row(self, row: int) -> dict[str, Value]:
+        """Return the features of one example."""
+        values = ((name, column[row]) for name, column in self.features.items())
+        return {name: value for name, value in values if value is not None}
+
+    def taken(self, rows: Sequence[int]) -> Self:
+        """Return some of the examples."""
+        if len(rows) == len(self):
+            return self
+        fields, features, deferred = (
+            {name: [values[row] for row in rows] for name, values in columns.items()}
+            for columns in (self.fields, self.features, self.deferred)
+        )
+        return type(self)(fields, features, deferred, self.expected)
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of rows; None is a missing value."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
 @dataclasses.dataclass(frozen=True)
 class RecordBatch:
     """Records with the same features, as columns.
@@ -304,24 +366,16 @@ class RecordBatch:
     expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, records: Sequence[Record]) -> Self | None:
-        """Return records that are `alike` as columns; None if a field cannot be one."""
-        features = {name: [each.features[name] for each in records] for name in records[0].features}
-        try:
-            columns = field_columns(records, _FIELDS) | value_columns(features)
-        except _NOT_HELD:
-            return None
-        return cls(pa.table(columns), records[0].expected) if "key" in columns else None
+    def of(cls, records: Sequence[Record]) -> Self:
+        """Return records that are `alike` as columns; RecordError if a field has no column."""
+        fields = {name: [getattr(each, name) for each in records] for name in _FIELDS}
+        features = columns_of([each.features for each in records])
+        table = pa.table(field_columns(fields) | value_columns(features))
+        return cls(table, records[0].expected)
 
     def __len__(self) -> int:
         count: int = self.table.num_rows
         return count
-
-    @property
-    def has_only_values(self) -> bool:
-        """Whether the records have no files, and no fields that concern files or splits."""
-        fields = set(self.table.column_names).difference(column_names(self.table))
-        return fields <= {"key", "source", "split"} and not may_have_files(self.table)
 
     def records(self) -> Iterator[Record]:
         """Yield the records."""
@@ -331,15 +385,39 @@ class RecordBatch:
             stated = dict(zip((*fields, "features"), values, strict=True))
             yield made(Record, stated | {"expected": self.expected})
 
+    def examples(self) -> Examples:
+        """Unpack the columns."""
+        return dataclasses.replace(Examples.of(self.table), expected=self.expected)
 
-def batches_of(records: Iterable[Record]) -> Iterator[RecordBatch | Record]:
-    """Yield records as batches, or as they are if they cannot be columns."""
+    def one_by_one(self) -> Iterator[Self]:
+        """Yield each record as a batch."""
+        for row in range(len(self)):
+            yield dataclasses.replace(self, table=self.table.slice(row, 1))
+
+
+def batches_of(records: Iterable[Record]) -> Iterator[RecordBatch | Rejected]:
+    """Put the records of a source into columns; reject those whose fields have none."""
     groups: dict[int, list[Record]] = {}
     for record in records:
         groups.setdefault(id(record.expected) if record.expected else 0, []).append(record)
     for group in itertools.chain.from_iterable(map(alike, groups.values())):
-        batch = RecordBatch.of(group)
-        yield from [batch] if batch else group
+        yield from _batches(group)
+
+
+def _batches(records: Sequence[Record]) -> Iterator[RecordBatch | Rejected]:
+    try:
+        yield RecordBatch.of(records)
+    except RecordError as error:
+        middle = len(records) // 2
+        for some in (records[:middle], records[middle:]) if middle else ():
+            yield from _batches(some)
+        if not middle:
+            yield Rejected.of(printable(str(records[0].source or records[0].key)), error)
+
+
+def printable(source: str) -> str:
+    """Return a source that is UTF-8, which not all names of files are."""
+    return source.encode(errors="backslashreplace").decode()
 
 
 _SCALARS = {int, float, str, ClassLabel}

@@ -78,7 +78,7 @@ class CheckElements(beam.PTransform):
             packed = packed | "Balance" >> self.share  # bytes
         inspected = packed | "Inspect" >> InspectMedia(
             self.config.rules, Packer(self.config).pack, self.config.threads, self.job
-        )  # Inspected
+        )  # InspectedInput
         return inspected, counts
 
 

@@ -314,8 +314,13 @@ def file_of(value: Value) -> FileRef | None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One example, before or after inspection.
+class Record:
+    """One example from a source; an existing Example has no features until it is inspected.
+
+        >>> from beam_pipeline import ClassLabel, FileRef, Image, Record
+        >>> image = Image(file=FileRef(path="photos/1.jpg"))
+        >>> features = {"image": image, "label": ClassLabel("cat"), "age": 3}
+        >>> record = Record(key="1", features=features)
 
     Attributes:
         key: Unique in the dataset and stable from run to run: the path relative to the
@@ -332,6 +337,8 @@ class Entry:
             changes ("box clipped": 2), by description.
         example: The frame of an existing Example, which is written byte for byte: a range
             of an uncompressed TFRecord file. None for other records.
+        expected: For an existing Example, the content of the dataset's first records, by key; the
+            record is checked against it, unless the user declares a schema.
     """
 
     key: str
@@ -342,58 +349,11 @@ class Entry:
     source_id: str = ""
     notes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     example: FileRef | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Record(Entry):
-    """One example from a source; an existing Example has no features until it is inspected.
-
-        >>> from beam_pipeline import ClassLabel, FileRef, Image, Record
-        >>> image = Image(file=FileRef(path="photos/1.jpg"))
-        >>> features = {"image": image, "label": ClassLabel("cat"), "age": 3}
-        >>> record = Record(key="1", features=features)
-
-    Attributes:
-        expected: For an existing Example, the content of the dataset's first records, by key; the
-            record is checked against it, unless the user declares a schema.
-    """
-
     expected: Mapping[str, Expectation] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Inspected(Entry):
-    """One inspected example: everything that is written, except the bytes of its files.
-
-    Its features include all facts about their files. Those of an existing Example are `ListSummary`
-    and other values by key, or by the name that a schema gives the key.
-
-    Attributes:
-        content_digest: Hex digest, equal for records with equal images, audio and other files, or,
-            without files, for equal records.
-        num_bytes: Approximate size of the record in a shard, in bytes.
-        deferred: Byte ranges of values that are not kept in memory, by feature.
-        look: Perceptual hash of its first image (`media.images.look_of`), if requested.
-    """
-
-    content_digest: str = ""
-    num_bytes: int = 0
-    deferred: Mapping[str, Deferred] = dataclasses.field(default_factory=dict)
-    look: int | None = None
-
-    @classmethod
-    def of(cls, record: Record | None = None, **found: Any) -> Self:
-        """Return a record with these findings, in a quarter of the time of `__init__`."""
-        fields = _DEFAULTS | (record.__dict__ if record else {}) | found
-        fields.pop("expected", None)
-        return made(cls, fields)
-
-
-_DEFAULTS = vars(Inspected(key="", features={}))
-
-
 def alike(records: Iterable[Any]) -> list[list[Any]]:
-    """Group records by their features and the classes of their values.
+    """Group records by their features, the classes of their values, and where arrays are stored.
 
     A property of a whole column is then looked up once per group.
     """
@@ -402,6 +362,8 @@ def alike(records: Iterable[Any]) -> list[list[Any]]:
     for record in records:
         features = record.features
         form = (record.example is None, *features, *map(type, features.values()))
+        if Array in form:
+            form += tuple(file_of(value) is None for value in features.values())
         if form != last:  # rare; comparing is cheaper than a lookup
             last, group = form, groups.setdefault(form, [])
         group.append(record)
@@ -451,4 +413,3 @@ class Consumed:
 
 
 Element = Record | Rejected | DeclaredClasses | Consumed
-InspectedElement = Inspected | Rejected | DeclaredClasses | Consumed

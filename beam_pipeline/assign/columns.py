@@ -7,7 +7,7 @@ No Beam here: worker processes import this module.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_pipeline import batch
+from beam_pipeline.batch import Examples
 from beam_pipeline.inspect.digest import annotations
-from beam_pipeline.inspect.record import InspectedRows
-from beam_pipeline.records import Inspected, alike
 
 # Arrow's own allocators keep freed memory for later tables: 110 MB in a build of tiny images.
 pa.set_memory_pool(pa.system_memory_pool())
@@ -54,89 +53,41 @@ _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 READ = pa.ipc.IpcReadOptions(use_threads=False)
 # Reads only the routing columns, a small part of the bytes; columns of values come last.
 READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=list(range(len(SCHEMA))))
-_FIELDS = ("key", "source", "source_id", "notes", "example")
+_FIELDS = ("source_id", "notes", "example")
 
 
-def table_of(records: Iterable[tuple[Inspected, str, int]]) -> pa.Table:
-    """Return a table of (inspected record, split, position) tuples."""
-    rows = list(records)
-    inspected = [record for record, *_ in rows]
-    texts = {
-        id(record): text
-        for group in alike(inspected)
-        for record, text in zip(group, annotations(group), strict=True)
-    }
-    features = [
-        {**each.features, **each.deferred} if each.deferred else each.features for each in inspected
-    ]
-    names = dict.fromkeys(name for each in features for name in each)
-    made = _table(
-        keys=[record.key for record in inspected],
-        sources=[record.source for record in inspected],
-        source_ids=[record.source_id for record in inspected],
-        content_digests=[record.content_digest for record in inspected],
-        texts=[texts[id(record)] for record in inspected],
-        split=[split for _, split, _ in rows],
-        position=[position for *_, position in rows],
-        num_bytes=[record.num_bytes for record in inspected],
-    )
-    return _with_columns(
-        made,
-        batch.field_columns(inspected, _FIELDS[2:])
-        | batch.value_columns({name: [each.get(name) for each in features] for name in names}),
-    )
-
-
-def _with_columns(table: pa.Table, others: Mapping[str, pa.Array]) -> pa.Table:
-    # Together, since a table of n columns costs n to make.
-    return pa.Table.from_arrays(
-        [*table.columns, *others.values()], names=[*table.column_names, *others]
-    )
-
-
-def table_of_rows(
-    inspected: InspectedRows, splits: Sequence[str], positions: Sequence[int]
-) -> pa.Table:
-    """Return a table of rows with these splits and positions."""
-    table = inspected.rows.table
-    made = _table(
-        keys=batch.field(table, "key"),
-        sources=batch.field(table, "source"),
-        source_ids=[""] * table.num_rows,
-        content_digests=inspected.content_digests,
-        texts=inspected.content_digests,
-        split=splits,
-        position=positions,
-        num_bytes=inspected.num_bytes,
-    )
-    return _with_columns(made, {name: table.column(name) for name in batch.column_names(table)})
-
-
-def _table(
-    keys: Sequence[str],
-    sources: Sequence[str],
-    source_ids: Sequence[str],
-    content_digests: Sequence[str],
-    texts: Sequence[str],
-    **others: Any,
-) -> pa.Table:
-    """Return a table of `SCHEMA`; `texts` are the records' annotations (`digest.annotations`)."""
-    annotation = list(map(_digest, texts))
+def table_of(examples: Examples, splits: Sequence[str], positions: Sequence[int]) -> pa.Table:
+    """Return a table of inspected examples with these splits and positions."""
+    keys, sources, ids = (examples.field(name) for name in ("key", "source", "source_id"))
+    content_digests: Sequence[str] = examples.fields["content_digest"]
+    annotation = list(map(_digest, annotations(examples)))
     identities = (
         f"{key!r} {source!r} {source_id!r} {content}"
-        for key, source, source_id, content in zip(
-            keys, sources, source_ids, content_digests, strict=True
-        )
+        for key, source, source_id, content in zip(keys, sources, ids, content_digests, strict=True)
     )
     routes = {
         "content_digest": list(map(content_of, content_digests)),
         "annotation": annotation,
         "digest": list(map(_digest, identities, annotation)),
         "key": keys,
+        "split": splits,
+        "position": positions,
         "source": sources,
-        **others,
+        "num_bytes": examples.fields["num_bytes"],
     }
-    return pa.Table.from_pydict(routes, schema=SCHEMA)
+    others = batch.field_columns({name: examples.field(name) for name in _FIELDS})
+    others |= batch.value_columns({**examples.features, **examples.deferred})
+    # Together, since a table of n columns costs n to make.
+    return pa.Table.from_arrays(
+        [
+            *(
+                pa.array(routes[name], dtype)
+                for name, dtype in zip(SCHEMA.names, SCHEMA.types, strict=True)
+            ),
+            *others.values(),
+        ],
+        names=[*SCHEMA.names, *others],
+    )
 
 
 def _digest(text: str, more: bytes = b"") -> bytes:
@@ -147,20 +98,6 @@ def _digest(text: str, more: bytes = b"") -> bytes:
 def content_of(content_digest: str) -> bytes:
     """Convert a record's content digest to the bytes of its column."""
     return bytes.fromhex(content_digest)[:_CONTENT_BYTES]
-
-
-def records_of(table: pa.Table, first_number: int | None = None) -> Iterator[Inspected]:
-    """Yield the records of a table, in order; their `source_id` counts up from `first_number`."""
-    fields: dict[str, Sequence[Any]] = {name: batch.field(table, name) for name in _FIELDS}
-    fields["source_id"] = source_ids(table, first_number)
-    for values in zip(*fields.values(), batch.features_by_row(table), strict=True):
-        yield Inspected.of(**dict(zip((*fields, "features"), values, strict=True)))
-
-
-def sources_of(table: pa.Table) -> list[str]:
-    """Return the source of each record, by default its key."""
-    named = zip(table.column("source").to_pylist(), table.column("key").to_pylist(), strict=True)
-    return [source or key for source, key in named]
 
 
 def source_ids(table: pa.Table, first_number: int | None) -> Sequence[str]:

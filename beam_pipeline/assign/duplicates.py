@@ -25,8 +25,9 @@ from beam_pipeline.assign.statistics import (
     Duplicates,
     Statistics,
 )
+from beam_pipeline.batch import Examples
 from beam_pipeline.inspect.deferred import with_values
-from beam_pipeline.inspect.digest import label_text
+from beam_pipeline.inspect.digest import label_texts
 from beam_pipeline.records import Rejected
 
 # Records named per content; all are counted.
@@ -77,10 +78,10 @@ def settle(
         for reject in rejects:
             statistics.add_rejected(reject)
         if observes:
-            for split, rows in columns.rows_by_split(table):
-                for some in table.take(rows).to_batches(_RECORDS_OBSERVED_AT_ONCE):
-                    records = columns.records_of(pa.Table.from_batches([some]))
-                    statistics.observe(list(map(with_values, records)), split)
+            for some in table.to_batches(_RECORDS_OBSERVED_AT_ONCE):
+                rows = pa.Table.from_batches([some])
+                splits = rows.column("split").to_pylist()
+                statistics.observe(with_values(Examples.of(rows)), splits)
         yield table, rejects
 
 
@@ -101,8 +102,8 @@ def _labels(parts: Iterable[pa.Table], digests: pa.Array) -> Labels:
     labels: dict[bytes, str] = {}
     for part in parts:
         some = part.filter(pc.is_in(part.column("digest"), digests))
-        named = zip(some.column("digest").to_pylist(), columns.records_of(some), strict=True)
-        labels.update((digest, label_text(record)) for digest, record in named)
+        texts = label_texts(Examples.of(some))
+        labels.update(zip(some.column("digest").to_pylist(), texts, strict=True))
     return labels
 
 

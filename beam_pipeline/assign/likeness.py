@@ -8,7 +8,7 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s, SplitChooser
-from beam_pipeline.records import Inspected
+from beam_pipeline.batch import Examples
 
 # 122 photographs, each shrunk or recompressed three times: seven of ten copies are within this
 # distance, and the nearest unlike pair differs in 12.
@@ -89,18 +89,19 @@ class Joined(NamedTuple):
 NOTHING_JOINED = Joined(NearDuplicates(), {})
 
 
-def looks_of(records: Iterable[tuple[Inspected, str, int]]) -> bytes:
-    """Return a table of hashes of (inspected record, place, position); b"" without records."""
-    rows = [
-        (record.look, record.key, place, columns.content_of(record.content_digest))
-        for record, place, _ in records
-        if record.look is not None
-    ]
-    if not rows:
-        return b""
-    values = zip(*rows, strict=True)
-    arrays = [pa.array(some, feature.type) for some, feature in zip(values, SCHEMA, strict=True)]
-    return columns.to_bytes(pa.Table.from_arrays(arrays, schema=SCHEMA))
+def looks_of(examples: Examples, places: Sequence[str]) -> pa.Table:
+    """Return a table of the hashes of images in these places."""
+    nothing = [None] * len(examples)
+    stated = (examples.fields.get("look", nothing), examples.fields["key"], places)
+    contents = map(columns.content_of, examples.fields["content_digest"])
+    table = pa.Table.from_arrays(
+        [
+            pa.array(values, each.type)
+            for values, each in zip((*stated, [*contents]), SCHEMA, strict=True)
+        ],
+        schema=SCHEMA,
+    )
+    return table.filter(table.column("look").is_valid())
 
 
 def open_place(group: str) -> str:

@@ -4,20 +4,19 @@ No Beam here: worker processes import this module.
 """
 
 import dataclasses
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pyarrow as pa
 
 from beam_pipeline.assign import columns, likeness, placement
 from beam_pipeline.assign.placement import SplitChooser, class_of
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.batch import field
+from beam_pipeline.batch import Examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch
-from beam_pipeline.inspect.record import InspectedRows
-from beam_pipeline.records import DeclaredClasses, Inspected, InspectedElement, Rejected, composed
+from beam_pipeline.inspect.checks import Other
+from beam_pipeline.records import DeclaredClasses, Rejected, composed
 from beam_pipeline.running.pickling import pack
 
 
@@ -27,30 +26,30 @@ class Packer:
 
     config: BuildConfig
 
-    def pack(self, elements: Iterable[InspectedElement | InspectedRows]) -> PackedBatch:
+    def pack(self, elements: Iterable[Examples | Other]) -> PackedBatch:
         """Pack all elements of a batch."""
         statistics = Statistics()
         tables: list[pa.Table] = []
-        rows: list[tuple[Inspected, str, int]] = []
+        looks: list[pa.Table] = []
         rejects: list[Rejected] = []
-        for element in self._by_record(elements):
+        for element in elements:
             match element:
-                case InspectedRows():
-                    tables.append(self._table_of_rows(element, statistics))
-                case Inspected():
-                    try:
-                        split = self._split_of(element, statistics)
-                    except RecordError as error:
-                        rejects.append(Rejected.of(element.source or element.key, error))
+                case Examples():
+                    placed, splits = self._in_splits(element, statistics, rejects)
+                    if not splits:
                         continue
-                    rows.append((element, split, placement.position(element.key, self.config.seed)))
+                    positions = [
+                        placement.position(key, self.config.seed) for key in placed.fields["key"]
+                    ]
+                    tables.append(columns.table_of(placed, splits, positions))
+                    if not self.config.observes_last:
+                        statistics.observe(placed, splits)
+                    if self.config.near_duplicates:
+                        looks.append(likeness.looks_of(placed, splits))
                 case Rejected():
                     rejects.append(element)
                 case DeclaredClasses():
                     statistics.add_declared(element)
-        if rows:
-            tables.append(columns.table_of(rows))
-            self._observe(rows, statistics)
         for reject in rejects:
             statistics.add_rejected(reject)
         statistics.num_inspected = sum(table.num_rows for table in tables)
@@ -60,61 +59,46 @@ class Packer:
             num_rejects=len(rejects),
             rejects=pack(rejects) if rejects else b"",
             statistics=statistics,
-            looks=likeness.looks_of(rows) if self.config.near_duplicates else b"",
+            looks=columns.to_bytes(columns.concatenated(looks)) if looks else b"",
         )
 
-    @property
-    def _chooser(self) -> SplitChooser:
-        return SplitChooser(self.config.fractions, self.config.seed)
+    def _in_splits(
+        self, examples: Examples, statistics: Statistics, rejects: list[Rejected]
+    ) -> tuple[Examples, list[str]]:
+        """Return (examples, their splits); those that cannot have one are rejected."""
+        config, chooser = self.config, SplitChooser(self.config.fractions, self.config.seed)
+        if not (config.group_by or config.chooses_splits_last) and not any(
+            map(any, (examples.field("split"), examples.field("group")))
+        ):
+            return examples, list(map(chooser.split_of, examples.fields["content_digest"]))
+        rows, splits = [], []
+        for row, stated in enumerate(examples.field("split")):
+            try:
+                splits.append(self._split_of(examples, row, stated, chooser, statistics))
+                rows.append(row)
+            except RecordError as error:
+                rejects.append(Rejected.of(examples.sources[row], error))
+        return examples.taken(rows), splits
 
-    def _observe(self, rows: Iterable[tuple[Inspected, str, int]], statistics: Statistics) -> None:
-        if self.config.observes_last:
-            return
-        by_split: defaultdict[str, list[Inspected]] = defaultdict(list)
-        for record, split, _ in rows:
-            by_split[split].append(record)
-        for split, records in by_split.items():
-            statistics.observe(records, split)
-
-    def _by_record(
-        self, elements: Iterable[InspectedElement | InspectedRows]
-    ) -> Iterator[InspectedElement | InspectedRows]:
-        """Convert rows to records if their splits depend on more than their contents."""
-        is_plain = not (self.config.group_by or self.config.chooses_splits_last)
-        for element in elements:
-            if isinstance(element, InspectedRows) and not (is_plain and _has_no_split(element)):
-                yield from element.records()
-            else:
-                yield element
-
-    def _table_of_rows(self, rows: InspectedRows, statistics: Statistics) -> pa.Table:
+    def _split_of(
+        self,
+        examples: Examples,
+        row: int,
+        stated: str | None,
+        chooser: SplitChooser,
+        statistics: Statistics,
+    ) -> str:
+        """Return the example's split, or its place (`likeness.open_place`) if chosen last."""
         config = self.config
-        splits = list(map(self._chooser.split_of, rows.content_digests))
-        keys = field(rows.rows.table, "key")
-        table = columns.table_of_rows(
-            rows, splits, [placement.position(key, config.seed) for key in keys]
-        )
-        if not config.observes_last:
-            statistics.observe_rows(rows.columns, table)
-        return table
-
-    def _split_of(self, record: Inspected, statistics: Statistics) -> str:
-        """Return the record's split, or its place (`likeness.open_place`) if chosen last."""
-        config = self.config
-        if name := placement.split_name(record.split):
-            stated = composed(record.split or "")
-            statistics.stated_splits.setdefault(name, set()).add(stated)
+        if name := placement.split_name(stated):
+            statistics.stated_splits.setdefault(name, set()).add(composed(stated or ""))
             statistics.num_stated += 1
             if not (config.divides_train and name == "train"):
                 return name
             statistics.num_divided += 1
-        group = placement.group_of(record, config.group_by)
+        group = placement.group_of(examples, row, config.group_by)
         if not config.chooses_splits_last:
-            return self._chooser.split_of(group)
-        if config.stratifies and (label := class_of(record)) is not None:
+            return chooser.split_of(group)
+        if config.stratifies and (label := class_of(examples.row(row))) is not None:
             statistics.strata.add(label, placement.split_hash(group, config.seed))
         return likeness.open_place(group)
-
-
-def _has_no_split(rows: InspectedRows) -> bool:
-    return not any(field(rows.rows.table, "split"))

@@ -25,8 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline import kinds
+from beam_pipeline.batch import Examples
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import ClassLabel, Inspected, composed
+from beam_pipeline.records import ClassLabel, Value, composed
 
 Int64s = npt.NDArray[np.int64]
 
@@ -56,22 +57,23 @@ def _salted(salt: str) -> hashlib.blake2b:
     return hashlib.blake2b(digest_size=8, key=salt.encode())
 
 
-def group_of(record: Inspected, group_by: str) -> str:
-    """Return the group that determines a record's split; RecordError if it lacks `group_by`."""
+def group_of(examples: Examples, row: int, group_by: str) -> str:
+    """Return the group that determines an example's split; RecordError if it lacks `group_by`."""
     if not group_by:
-        return record.group or record.content_digest
+        return str(examples.field("group")[row] or examples.fields["content_digest"][row])
     if group_by.isdigit():
-        levels = record.key.split("/")
+        key: str = examples.fields["key"][row]
+        levels = key.split("/")
         if 1 <= int(group_by) <= len(levels):
             return levels[int(group_by) - 1]
-        raise RecordError("no group", f"{record.key!r} has no level {group_by} for --group-by")
-    value = record.features.get(group_by)
+        raise RecordError("no group", f"{key!r} has no level {group_by} for --group-by")
+    features = examples.row(row)
+    value = features.get(group_by)
     group = None if value is None else kinds.of(value).group(value)
     if group is None:
         raise RecordError(
             "no group",
-            f"there is no column {group_by!r} for --group-by; there are "
-            f"{', '.join(record.features)}",
+            f"there is no column {group_by!r} for --group-by; there are {', '.join(features)}",
         )
     return group
 
@@ -245,12 +247,12 @@ def wanted_shards(
     return wanted
 
 
-def class_of(record: Inspected) -> str | None:
-    """Return a record's only class: from feature "label", or the only feature with a class."""
-    label = record.features.get("label")
+def class_of(features: Mapping[str, Value]) -> str | None:
+    """Return an example's only class: from feature "label", or the only feature with a class."""
+    label = features.get("label")
     if isinstance(label, ClassLabel):
         return label.name
-    labels = [value for value in record.features.values() if isinstance(value, ClassLabel)]
+    labels = [value for value in features.values() if isinstance(value, ClassLabel)]
     return labels[0].name if len(labels) == 1 else None
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -17,13 +17,12 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
+from beam_pipeline.batch import Examples
 from beam_pipeline.kinds.observed import Observed, add, merged
 from beam_pipeline.records import (
     NOT_READ,
     DeclaredClasses,
-    Inspected,
     Rejected,
-    Value,
     composed,
 )
 from beam_pipeline.schema.conformance import check_number
@@ -129,24 +128,18 @@ class Statistics:
     near: NearDuplicates = dataclasses.field(default_factory=NearDuplicates)
     strata: Strata = dataclasses.field(default_factory=Strata)
 
-    def observe(self, records: Sequence[Inspected], split: str) -> None:
-        """Count the values of a split's records; DataError if they have too many features."""
-        values = self.values.setdefault(split, {})
-        kinds.observe(records, values)
-        check_number(values)
-        for record in records:
-            if record.notes:
-                self.notes.update(record.notes)
-            self.num_ids += bool(record.source_id)
-
-    def observe_rows(self, by_feature: Mapping[str, Sequence[Value]], table: pa.Table) -> None:
-        """Count the values of rows (`columns.table_of_rows`), as `observe` does for records."""
-        sources = columns.sources_of(table)
-        for split, numbers in columns.rows_by_split(table):
-            values, rows = self.values.setdefault(split, {}), numbers.tolist()
-            some = {name: [each[row] for row in rows] for name, each in by_feature.items()}
-            kinds.observe_columns(some, [sources[row] for row in rows], values)
+    def observe(self, examples: Examples, splits: Sequence[str]) -> None:
+        """Count the values of examples by split; DataError if they have too many features."""
+        by_split: dict[str, list[int]] = {}
+        for row, split in enumerate(splits):
+            by_split.setdefault(split, []).append(row)
+        for split, rows in by_split.items():
+            values = self.values.setdefault(split, {})
+            kinds.observe(examples.taken(rows), values)
             check_number(values)
+        for notes in examples.fields.get("notes", ()):
+            self.notes.update(notes)
+        self.num_ids += sum(map(bool, examples.fields.get("source_id", ())))
 
     def features(self) -> dict[str, Observed]:
         """Merge the values of all splits, by feature, to read only.

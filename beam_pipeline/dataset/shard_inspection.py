@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from beam_pipeline import kinds, tfrecord
+from beam_pipeline.batch import Examples, columns_of
 from beam_pipeline.describe import index
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import inspect_example
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.records import Expectation, FileRef, Inspected
+from beam_pipeline.records import Expectation, FileRef, Value
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.tfrecord.record_files import RecordFile
@@ -76,11 +77,13 @@ def inspect_shard(
     meter = Meter(progress_dir, "inspect")
     records = _records(shard, rules, expected, inspection)
     with open(_rows_path(shard, scratch), "wb") as handle:
-        while chunk := list(itertools.islice(records, _RECORDS_A_CHUNK)):
+        while rows := list(itertools.islice(records, _RECORDS_A_CHUNK)):
+            keys, features, notes, frames = zip(*rows, strict=True)
+            chunk = Examples({"key": keys, "example": frames}, columns_of(features))
             kinds.observe(chunk, inspection.features)
             check_number(inspection.features)
-            for record in chunk:
-                inspection.notes.update(record.notes)
+            for each in notes:
+                inspection.notes.update(each)
             pickle.dump(chunk, handle)
             meter.add(len(chunk))
     meter.beat()
@@ -96,8 +99,11 @@ def _records(
     rules: Rules,
     expected: Mapping[str, Expectation],
     inspection: ShardInspection,
-) -> Iterator[Inspected]:
-    """Yield the good records of a file; `inspection` counts all and names the others."""
+) -> Iterator[tuple[str, Mapping[str, Value], Mapping[str, int], FileRef]]:
+    """Yield (key, features, notes, frame) of the good records of a file.
+
+    `inspection` counts all and names the others.
+    """
     try:
         for offset, frame in tfrecord.read_file(shard.path, shard.compressed):
             key = f"{shard.relative}:{inspection.num_records}"
@@ -109,7 +115,7 @@ def _records(
                 inspection.add_problem(key, error)
                 continue
             span = FileRef(path=shard.path, offset=offset, length=len(frame))
-            yield Inspected(key=key, features=features, notes=notes, example=span)
+            yield key, features, notes, span
     except RecordError as error:
         inspection.add_problem(shard.relative, error)
 
@@ -121,9 +127,9 @@ def write_index(
     files = index.files(shard.relative, shard.compressed)
     paths = [storage.join(directory, file) for file in files]
     with index.writing(schema, paths, durable=True) as writer:
-        for records in _chunks(_rows_path(shard, scratch)):
-            lengths = [record.example.length for record in records if record.example]
-            writer.add(index.rows(schema, records), np.array(lengths, np.int64))
+        for chunk in _chunks(_rows_path(shard, scratch)):
+            lengths = [frame.length for frame in chunk.fields["example"]]
+            writer.add(index.rows(schema, chunk), np.array(lengths, np.int64))
     return {file: each.entry for file, each in zip(files, writer.files, strict=True)}
 
 
@@ -131,7 +137,7 @@ def _rows_path(shard: RecordFile, scratch: str) -> str:
     return os.path.join(scratch, hashlib.sha256(shard.path.encode()).hexdigest())
 
 
-def _chunks(path: str) -> Iterator[list[Inspected]]:
+def _chunks(path: str) -> Iterator[Examples]:
     with open(path, "rb") as handle:
         while True:
             try:

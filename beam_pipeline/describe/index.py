@@ -5,7 +5,7 @@ concatenates them. No Beam here: worker processes import this module.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,11 @@ import pyarrow
 import pyarrow.parquet
 
 from beam_pipeline import kinds
+from beam_pipeline.batch import Examples
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
-from beam_pipeline.records import Inspected, ListSummary, Value
+from beam_pipeline.records import ListSummary, Value
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import index_file
 from tfrecord_dataset.format.metadata import rows_file as rows_file
@@ -51,25 +52,7 @@ def column(data: bytes, name: str) -> Iterator[Any]:
     return (value for batch in batches for value in batch.column(0).to_pylist())
 
 
-def rows(schema: Sequence[Feature], records: Sequence[Inspected]) -> pyarrow.Table:
-    """Return index rows of these records, as `rows_of_columns` does."""
-
-    def values_of(feature: Feature) -> list[Value | None]:
-        return [
-            record.features.get(feature.name, record.features.get(feature.key))
-            for record in records
-        ]
-
-    keys, sources = [each.key for each in records], [each.source or each.key for each in records]
-    return rows_of_columns(schema, keys, sources, values_of)
-
-
-def rows_of_columns(
-    schema: Sequence[Feature],
-    keys: Sequence[str],
-    sources: Sequence[str],
-    values_of: Callable[[Feature], Sequence[Value | None]],
-) -> pyarrow.Table:
+def rows(schema: Sequence[Feature], examples: Examples) -> pyarrow.Table:
     """Return index rows without offset and length, in the order of the shard's records.
 
     Columns: key, source (strings); offset, length (int64, bytes: start and size of the record's
@@ -80,12 +63,12 @@ def rows_of_columns(
     appended if that name is taken; labels (list of strings): the class names of the record and its
     boxes. A long text is null. For existing Examples, sha256 is that of the stored image or audio.
     """
-    columns: dict[str, Sequence[Any]] = {"key": keys, "source": sources}
-    labels: list[Sequence[str]] = [()] * len(keys)
+    columns = {"key": examples.fields["key"], "source": examples.sources}
+    labels: list[Sequence[str]] = [()] * len(examples)
     own_columns = _own_columns(schema)
     for feature in schema:
         kind = kinds.named(feature)
-        values = values_of(feature)
+        values = _values(feature, examples)
         if column := own_columns.get(feature.name):
             columns[column] = _own_values(feature, values)
         elif facts := kind.fact_types(feature):
@@ -99,6 +82,15 @@ def rows_of_columns(
     columns["labels"] = labels
     fields = [field for field in arrow_schema(schema) if field.name not in _SPANS]
     return pyarrow.Table.from_pydict(columns, schema=pyarrow.schema(fields))
+
+
+def _values(feature: Feature, examples: Examples) -> Sequence[Value | None]:
+    """Return the values of a feature, which existing Examples may have under its key."""
+    names = dict.fromkeys((feature.name, feature.key))
+    by_name = [examples.features[name] for name in names if name in examples.features]
+    if len(by_name) < 2:
+        return by_name[0] if by_name else [None] * len(examples)
+    return [other if value is None else value for value, other in zip(*by_name, strict=True)]
 
 
 @contextlib.contextmanager

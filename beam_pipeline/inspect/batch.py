@@ -5,16 +5,17 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import functools
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from beam_pipeline.batch import RecordBatch
+from beam_pipeline.batch import Examples, RecordBatch
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import InspectedRows, Problem, inspect_elements, rejected
+from beam_pipeline.inspect.checks import Other, Problem, inspect_elements, rejected
 from beam_pipeline.kinds.kind import Rules
-from beam_pipeline.records import Element, InspectedElement, Record, Rejected
+from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import files_of, map_threads
 from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.record_limits import (
@@ -45,7 +46,7 @@ class PackedBatch(NamedTuple):
     looks: bytes = b""
 
 
-Pack = Callable[[Iterable[InspectedElement | InspectedRows]], PackedBatch]
+Pack = Callable[[Iterable[Examples | Other]], PackedBatch]
 """Packs all elements of a batch (`assign.packing.Packer.pack`)."""
 
 
@@ -73,7 +74,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
                 start_time()
                 return function(record)
 
-            inspected = self._inspected(elements, bounded, check)
+            inspected = list(self._inspected(elements, bounded, check))
         # The limits are per record, so they do not apply to packing.
         return self.settings.value.pack(inspected)
 
@@ -91,10 +92,10 @@ class InspectBatch(Work[bytes, PackedBatch]):
 
     def _inspected(
         self,
-        elements: Iterable[Element | RecordBatch],
+        elements: Iterable[Examples | Other],
         read: storage.ReadFile,
         check: Callable[[Check, Any], Problem],
-    ) -> list[InspectedElement | InspectedRows]:
+    ) -> Iterator[Examples | Other]:
         def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
             return map_threads(functools.partial(check, function), records, self.threads)
 
@@ -110,39 +111,38 @@ class InspectBatch(Work[bytes, PackedBatch]):
         )
 
 
-def _with_reader(batch: bytes) -> tuple[list[Element | RecordBatch], storage.ReadFile]:
+def _with_reader(batch: bytes) -> tuple[list[Examples | Other], storage.ReadFile]:
     """Return (elements of a batch, function that reads their files)."""
-    elements = [*expanded(unpack(batch))]
-    return elements, storage.Reader(file for each in elements for file in files_of(each)).read
+    elements = unpacked(batch)
+    examples = (each for each in elements if isinstance(each, Examples))
+    return elements, storage.Reader(itertools.chain.from_iterable(map(files_of, examples))).read
 
 
-def expanded(elements: Iterable[Element | RecordBatch]) -> Iterator[Element | RecordBatch]:
-    """Yield the records of batches with files or annotations, and other elements unchanged."""
-    for element in elements:
-        if isinstance(element, RecordBatch) and not element.has_only_values:
-            yield from element.records()
-        else:
-            yield element
+def unpacked(batch: bytes) -> list[Examples | Other]:
+    """Return the elements of a batch, and the records among them as columns of values."""
+    return [each.examples() if isinstance(each, RecordBatch) else each for each in unpack(batch)]
 
 
-def _one_by_one(elements: Iterable[Element | RecordBatch]) -> Iterator[Element]:
+def _one_by_one(elements: Iterable[RecordBatch | Other]) -> Iterator[RecordBatch | Other]:
     for element in elements:
         if isinstance(element, RecordBatch):
-            yield from element.records()
+            yield from element.one_by_one()
         else:
             yield element
 
 
-def _inspect_alone(element: Element, rules: Rules) -> InspectedElement | InspectedRows:
+def _inspect_alone(element: RecordBatch | Other, rules: Rules) -> Examples | Other:
     """Inspect a record in a separate process."""
+    given = element.examples() if isinstance(element, RecordBatch) else element
     with bounded_memory(storage.read_bytes, 1) as read, ending_after(rules.max_seconds):
-        [inspected] = inspect_elements([element], rules, read)
+        [inspected] = inspect_elements([given], rules, read)
     return inspected
 
 
-def _rejected(element: Element, death: Death, rules: Rules) -> Rejected:
+def _rejected(element: RecordBatch | Other, death: Death, rules: Rules) -> Rejected:
     """Return the reject of a record whose inspection killed its process."""
-    assert isinstance(element, Record)
+    assert isinstance(element, RecordBatch)
     crashed = RecordError("crashed its process", f"{death}; leave it out")
     problem = too_slow(rules.max_seconds) if death.ran_out_of_time else crashed
-    return rejected(element, problem)
+    [source] = element.examples().sources
+    return rejected(source, problem)

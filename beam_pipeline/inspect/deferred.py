@@ -6,12 +6,13 @@ No Beam here: worker processes import this module.
 import dataclasses
 from collections.abc import Mapping
 
+from beam_pipeline.batch import Examples, by_row, columns_of
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
-from beam_pipeline.records import Array, Deferred, FileRef, Inspected, Value
+from beam_pipeline.records import Array, Deferred, FileRef, Value
 
 
 def read_deferred(
@@ -36,27 +37,39 @@ def read_deferred(
     return values, deferred
 
 
-def with_values(record: Inspected) -> Inspected:
-    """Return an inspected record with the values of its byte ranges.
+def whole(key: str, features: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the features of an inspected example with the values of its byte ranges.
 
     Raises:
         SourceChangedError: A range has changed since Inspect.
     """
-    if not any(isinstance(value, Deferred) for value in record.features.values()):
-        return record
     try:
-        values, deferred = read_deferred(record.features)
+        values, deferred = read_deferred(features)
     except RecordError as error:
-        raise changed(record, str(error)) from error
+        raise changed(key, str(error)) from error
     for name, read in deferred.items():
-        stated = record.features[name]
+        stated = features[name]
         assert isinstance(stated, Deferred)
         if read.file.sha256 != stated.file.sha256:
-            raise changed(record, hash_change(stated.file, read.file.sha256))
+            raise changed(key, hash_change(stated.file, read.file.sha256))
         value = values[name]
         if isinstance(value, Array):
             values[name] = measure(value)[0]
-    return dataclasses.replace(record, features=values)
+    return values
+
+
+def with_values(examples: Examples) -> Examples:
+    """Return inspected examples with the values of their byte ranges; raises as `whole`."""
+    deferred = {
+        name: values
+        for name, values in examples.features.items()
+        if Deferred in set(map(type, values))
+    }
+    if not deferred:
+        return examples
+    rows = by_row(deferred, len(examples))
+    read = [whole(key, row) for key, row in zip(examples.fields["key"], rows, strict=True)]
+    return dataclasses.replace(examples, features={**examples.features, **columns_of(read)})
 
 
 def hash_change(file: FileRef, sha256: str) -> str:
@@ -67,9 +80,9 @@ def hash_change(file: FileRef, sha256: str) -> str:
     )
 
 
-def changed(record: Inspected, how: str) -> SourceChangedError:
+def changed(key: str, how: str) -> SourceChangedError:
     """Return the error for a file that changed while the job ran."""
     return SourceChangedError(
-        f"a file of record {record.key} changed while the job ran: {how}; run the build again "
+        f"a file of record {key} changed while the job ran: {how}; run the build again "
         "once nothing writes to its input"
     )

@@ -1,84 +1,77 @@
 """Digests of records' contents, and texts of their annotations, for comparison."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from beam_pipeline import kinds
-from beam_pipeline.records import Array, ClassLabel, Inspected, Value, file_of
+from beam_pipeline.batch import Examples
+from beam_pipeline.records import ClassLabel, Value, file_of
 from tfrecord_dataset.format.inference import is_label_key
 
-Features = Mapping[str, Value]
+Columns = Mapping[str, Sequence[Value]]
 # Bytes that `repr` leaves unchanged.
 _PLAIN = bytes({*range(ord(" "), 0x7F)} - {*b"'\\"})
 
 
-def content_digests(rows: Sequence[Features]) -> list[str]:
-    """Return digests of the records' files, or of all values for records without files.
+def content_digests(features: Columns, num_rows: int) -> list[str]:
+    """Return digests of the examples' files, or of all values for examples without files.
 
     Args:
-        rows: The features of records that are `alike`.
+        features: The features of records that are `alike`.
     """
-    if not any(map(_may_have_file, rows[0].values())):
-        return list(map(sha256_of, _texts_beside_files(rows, "content")))
-    return list(map(_digest_of_files, rows))
-
-
-def _digest_of_files(features: Features) -> str:
-    contents = [
-        kinds.of(value).content(value) for _, value in sorted(features.items()) if file_of(value)
-    ]
+    files = _with_files(features)
+    if not files:
+        return list(map(sha256_of, _texts_beside_files(features, num_rows, "content")))
+    contents = [[*map(kinds.of(values[0]).content, values)] for values in files]
     if len(contents) == 1:
-        return str(contents[0])
-    [text] = [repr(contents)] if contents else _texts_beside_files([features], "content")
-    return sha256_of(text)
+        return list(map(str, contents[0]))
+    return [sha256_of(repr([*row])) for row in zip(*contents, strict=True)]
 
 
-def annotations(records: Sequence[Inspected]) -> list[str]:
-    """Return texts of the annotations of records that are `alike`.
+def annotations(examples: Examples) -> list[str]:
+    """Return texts of the annotations of examples from `content_digests`.
 
     Equal contents with different annotations conflict.
     """
-    if records[0].example:
-        return [record.example.sha256 for record in records if record.example]
-    if not any(map(_may_have_file, records[0].features.values())):
-        return [record.content_digest for record in records]  # covers the annotations
-    return _texts_beside_files([record.features for record in records], "annotation")
+    if "example" in examples.fields:
+        return [file.sha256 for file in examples.fields["example"]]
+    if not _with_files(examples.features):
+        digests: list[str] = [*examples.fields["content_digest"]]
+        return digests  # covers the annotations
+    return _texts_beside_files(examples.features, len(examples), "annotation")
 
 
-def label_text(record: Inspected) -> str:
-    """Return the class names of `record`, for messages."""
-    names: list[str] = []
-    for name, value in record.features.items():
-        if not record.example:
-            names.extend(kinds.of(value).class_names(value))
-        elif isinstance(value, int) and is_label_key(name):
-            names.append(str(value))
-    return ", ".join(names)
+def label_texts(examples: Examples) -> Iterator[str]:
+    """Yield the class names of each example, for messages."""
+    rows = examples.rows()
+    for features, example in zip(rows, examples.field("example"), strict=True):
+        names: list[str] = []
+        for name, value in features.items():
+            if not example:
+                names.extend(kinds.of(value).class_names(value))
+            elif isinstance(value, int) and is_label_key(name):
+                names.append(str(value))
+        yield ", ".join(names)
 
 
-def _may_have_file(value: Value) -> bool:
-    return file_of(value) is not None or isinstance(value, Array)
+def _with_files(features: Columns) -> list[Sequence[Value]]:
+    columns = (values for _, values in sorted(features.items()))
+    return [values for values in columns if file_of(values[0]) is not None]
 
 
 def _texts_beside_files(
-    rows: Sequence[Features], stated: Literal["content", "annotation"]
+    features: Columns, num_rows: int, stated: Literal["content", "annotation"]
 ) -> list[str]:
     """Return the `repr` of each row's (name, content or annotation) pairs for values without files.
 
     Splits of records without files depend on these texts, so the texts must not change.
     """
-    names = [name for name, value in sorted(rows[0].items()) if file_of(value) is None]
-    if len(rows) > 1 and any(isinstance(value, Array) for value in rows[0].values()):
-        return [text for row in rows for text in _texts_beside_files([row], stated)]
-    if not names:
-        return ["[]"] * len(rows)
-    return texts_of({name: [row[name] for row in rows] for name in names}, stated)
+    beside = {name: values for name, values in features.items() if file_of(values[0]) is None}
+    return texts_of(beside, stated) if beside else ["[]"] * num_rows
 
 
-def texts_of(
-    columns: Mapping[str, Sequence[Value]], stated: Literal["content", "annotation"] = "content"
-) -> list[str]:
+def texts_of(columns: Columns, stated: Literal["content", "annotation"] = "content") -> list[str]:
     """Return the same texts for one or more columns, each with values of one class."""
     names = sorted(columns)
     pairs = ", ".join(f"({name!r}, ".replace("%", "%%") + "%s)" for name in names)

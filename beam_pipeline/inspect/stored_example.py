@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.files import storage
@@ -13,7 +14,7 @@ from beam_pipeline.kinds.media import size_problem
 from beam_pipeline.kinds.stored import summary
 from beam_pipeline.media.audio import AudioOptions, inspect_audio
 from beam_pipeline.media.images import ImageOptions, inspect_image
-from beam_pipeline.records import Expectation, Inspected, ListSummary, Record, Value
+from beam_pipeline.records import Expectation, FileRef, ListSummary, Value
 from beam_pipeline.schema.conformance import mismatches, schema_specs
 from tfrecord_dataset.format.example import has_too_many, lists
 from tfrecord_dataset.format.feature_keys import Lists, describe_list
@@ -24,25 +25,35 @@ from tfrecord_dataset.format.value_forms import AUDIO_FORMS, IMAGE_FORMS, form_o
 _MISFIT = "does not fit the schema"
 
 
+class Existing(NamedTuple):
+    """An inspected Example: values by key, and the frame with its digest."""
+
+    features: Mapping[str, Value]
+    notes: Mapping[str, int]
+    content_digest: str
+    num_bytes: int
+    example: FileRef
+
+
 def inspect_existing(
-    record: Record, rules: Rules, read: storage.ReadFile = storage.read_bytes
-) -> Inspected:
-    """Return `record` with the values of its Example, by key; raises as `inspect_example`."""
-    file = record.example
-    assert file is not None
+    file: FileRef,
+    rules: Rules,
+    expected: Mapping[str, Expectation],
+    read: storage.ReadFile = storage.read_bytes,
+) -> Existing:
+    """Inspect the Example in a frame; raises as `inspect_example`."""
     assert file.length is not None
     if file.length > FRAME_BYTES + MAX_PAYLOAD_BYTES:
         raise RecordError("record too large", f"{file.length:,} bytes")
     frame = read(file)
-    features, notes = inspect_example(payload_of(frame), rules, record.expected)
+    features, notes = inspect_example(payload_of(frame), rules, expected)
     sha256 = hashlib.sha256(frame).hexdigest()
-    return Inspected.of(
-        record,
-        features=features,
-        notes=notes,
-        content_digest=_content(features) or sha256,
-        num_bytes=len(frame),
-        example=dataclasses.replace(file, sha256=sha256),
+    return Existing(
+        features,
+        notes,
+        _content(features) or sha256,
+        len(frame),
+        dataclasses.replace(file, sha256=sha256),
     )
 
 
@@ -58,7 +69,7 @@ def _content(features: Mapping[str, Value]) -> str:
 def inspect_example(
     payload: bytes, rules: Rules, expected: Mapping[str, Expectation]
 ) -> tuple[dict[str, Value], dict[str, int]]:
-    """Return (features, notes) of a serialized Example, as in `Inspected`.
+    """Return (features, notes) of a serialized Example, as in `Existing`.
 
     Raises:
         RecordError: It is not an Example, an image or audio in it is damaged, or it does not

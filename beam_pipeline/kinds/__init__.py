@@ -5,9 +5,11 @@ No code elsewhere depends on a value's kind (tests/test_architecture.py).
 """
 
 import builtins
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from types import NoneType
 from typing import Any
 
+from beam_pipeline.batch import Examples
 from beam_pipeline.kinds.array import ArrayKind
 from beam_pipeline.kinds.kind import Kind
 from beam_pipeline.kinds.label import LabelKind
@@ -18,7 +20,6 @@ from beam_pipeline.kinds.scalar import RawKind, ScalarKind
 from beam_pipeline.kinds.stored import StoredKind, observe_class_names
 from beam_pipeline.kinds.text import TextKind
 from beam_pipeline.kinds.wording import unsupported
-from beam_pipeline.records import Inspected, Value, alike
 from tfrecord_dataset.format.feature import Feature
 
 STORED = StoredKind()
@@ -80,44 +81,48 @@ def is_by_column(value: object) -> bool:
     return kind is not None and kind.by_column
 
 
-def are_by_column(values: Collection[object]) -> bool:
+def are_by_column(values: Iterable[object]) -> bool:
     """Whether all values are checked by column."""
     return _BY_COLUMN.issuperset(builtins.map(type, values))
 
 
-def observe(
-    records: Iterable[Inspected], observed: dict[str, Observed] | None = None
-) -> dict[str, Observed]:
-    """Count inspected records' values by feature, and return the counts."""
+def observe(examples: Examples, observed: dict[str, Observed] | None = None) -> dict[str, Observed]:
+    """Count the values of inspected examples by feature, and return the counts."""
     observed = {} if observed is None else observed
-    for group in alike(records):
-        features = [record.features for record in group]
-        columns = {name: [feature[name] for feature in features] for name in features[0]}
-        sources = [record.source or record.key for record in group]
-        observe_columns(columns, sources, observed, existing=bool(group[0].example))
+    is_existing = "example" in examples.fields
+    sources = examples.sources
+    for name, values in examples.features.items():
+        seen = observed[name] = observed.get(name) or Observed()
+        for some, of_values in _by_class(values, sources):
+            _observe_values(STORED if is_existing else of(some[0]), some, of_values, seen)
+    if is_existing:
+        for row in examples.rows():
+            observe_class_names(row, observed)
     return observed
 
 
-def observe_columns(
-    columns: Mapping[str, Sequence[Value]],
-    sources: Sequence[str],
-    observed: dict[str, Observed],
-    *,
-    existing: bool = False,
+def _by_class(
+    values: Sequence[Any], sources: Sequence[str]
+) -> Iterator[tuple[Sequence[Any], Sequence[str]]]:
+    """Yield the values of each class, with the sources of their examples."""
+    classes = dict.fromkeys(builtins.map(type, values))
+    if len(classes) == 1 and NoneType not in classes:
+        yield values, sources
+        return
+    for each in classes:
+        if each is not NoneType:
+            pairs = zip(values, sources, strict=True)
+            some, of_values = zip(*(pair for pair in pairs if type(pair[0]) is each), strict=True)
+            yield some, of_values
+
+
+def _observe_values(
+    kind: Kind[Any], values: Sequence[Any], sources: Sequence[str], observed: Observed
 ) -> None:
-    """Count the values of records, one class per column."""
-    first = min(sources)
-    for name, values in columns.items():
-        if (seen := observed.get(name)) is None:
-            seen = observed[name] = Observed()
-        kind = STORED if existing else of(values[0])
-        types = [kind.type_of(value) for value in values]
-        if types.count(types[0]) == len(types):
-            seen.count(types[0], len(types), first)
-        else:
-            for each, source in zip(types, sources, strict=True):
-                seen.count(each, 1, source)
-        kind.observe_column(values, sources, seen)
-    if existing:
-        for row in zip(*columns.values(), strict=True):
-            observe_class_names(dict(zip(columns, row, strict=True)), observed)
+    types = [kind.type_of(value) for value in values]
+    if types.count(types[0]) == len(types):
+        observed.count(types[0], len(types), min(sources))
+    else:
+        for each, source in zip(types, sources, strict=True):
+            observed.count(each, 1, source)
+    kind.observe_column(values, sources, observed)

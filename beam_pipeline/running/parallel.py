@@ -7,7 +7,6 @@ No Beam here: worker processes import this module.
 """
 
 import importlib
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
@@ -15,9 +14,10 @@ from typing import NamedTuple, TypeVar
 import loky
 
 from beam_pipeline import kinds
+from beam_pipeline.batch import Examples
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Entry, FileRef, file_of
+from beam_pipeline.records import FileRef, file_of
 from beam_pipeline.running.worker_processes import Ahead, WorkerPool
 
 _T = TypeVar("_T")
@@ -55,21 +55,17 @@ def choose_parallelism(elements: Iterable[object], threads: int, processes: int)
     """
     if threads:
         return Parallelism(threads=threads)
-    records = (element for element in elements if isinstance(element, Entry))
-    files = itertools.chain.from_iterable(
-        map(files_of, itertools.islice(records, _RECORDS_LOOKED_AT))
-    )
+    examples = (element for element in elements if isinstance(element, Examples))
+    files = (file for each in examples for file in files_of(each, _RECORDS_LOOKED_AT))
     remote = any(storage.is_remote(file.path) for file in files)
     return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)
 
 
-def files_of(element: object) -> Iterator[FileRef]:
-    """Yield the files or ranges that an element is read from."""
-    if isinstance(element, Entry):
-        if element.example:
-            yield element.example
-        values = element.features.values()
-        for value in () if kinds.are_by_column(values) else values:
+def files_of(examples: Examples, most: int | None = None) -> Iterator[FileRef]:
+    """Yield the files or ranges that the first `most` examples are read from."""
+    yield from filter(None, examples.fields.get("example", ())[:most])
+    for values in examples.features.values():
+        for value in () if kinds.are_by_column(values[:1]) else values[:most]:
             if isinstance(file := file_of(value), FileRef):
                 yield file
 

@@ -6,7 +6,7 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
-from beam_pipeline.batch import may_have_files, values_by_feature
+from beam_pipeline.batch import Examples, by_row
 from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.deferred import changed, hash_change, with_values
+from beam_pipeline.inspect.deferred import changed, hash_change, whole
 from beam_pipeline.kinds.kind import Rules, Stored
-from beam_pipeline.records import FileRef, Inspected, file_of
+from beam_pipeline.records import FileRef, Value, file_of
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
@@ -30,16 +30,20 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.format.frames import framed, payload_of
 
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 # Inspection read the record in less time; encoding decodes it in full and may convert it.
 _TIMES_INSPECTION = 10
 
 
-class ReadRecord(NamedTuple):
-    """A record with all its values, its files' stored content by feature, or its Example."""
+class Read(NamedTuple):
+    """What is read of an example again: values, its files' stored contents, or its Example."""
 
-    record: Inspected
+    values: Mapping[str, Value]
     payloads: Mapping[str, bytes]
     example: bytes = b""
+
+
+_NOTHING = Read({}, {})
 
 
 class EncodedChunk(NamedTuple):
@@ -75,49 +79,63 @@ class Encoder:
             key: spec.kind for feature in self.schema for key, spec in list_specs(feature).items()
         }
 
-    def read(self, record: Inspected) -> "ReadRecord":
-        """Read the files of a record again; SourceChangedError if one has changed since Inspect."""
-        if record.example:
-            return ReadRecord(record, {}, payload_of(_read_again(record, record.example)))
-        whole = with_values(record)
-        payloads = {}
-        for name, value in whole.features.items():
-            if file := file_of(value):
-                data = _read_again(whole, file)
-                payloads[name] = kinds.of(value).payload(value, data, self.rules)
-        return ReadRecord(whole, payloads)
+    def read(self, examples: Examples, each: Each = map) -> tuple[Examples, Sequence[Read]]:
+        """Read the files of examples again, and return the examples with all their values.
 
-    def encode(self, records: Sequence["ReadRecord"]) -> list[bytes]:
-        """Return the serialized Examples of records; RecordError if one does not fit the schema."""
-        others = [record for record in records if not record.example]
-        made = iter(encode_columns(self.values(others), self._lists) if others else ())
-        return [record.example or next(made) for record in records]
+        Raises:
+            SourceChangedError: A file has changed since Inspect.
+        """
+        in_files = {
+            name: values
+            for name, values in examples.features.items()
+            if not kinds.are_by_column(value for value in values if value is not None)
+        }
+        if not in_files and "example" not in examples.fields:
+            return examples, [_NOTHING] * len(examples)
+        rows = by_row(in_files, len(examples))
+        stated = zip(examples.fields["key"], examples.field("example"), rows, strict=True)
+        read = list(each(self._read, stated))
+        others = {name: [row.values.get(name) for row in read] for name in in_files}
+        return dataclasses.replace(examples, features={**examples.features, **others}), read
 
-    def encode_rows(
-        self, column: Callable[[str], Sequence[Any]], keys: Sequence[str], ids: Sequence[str]
-    ) -> list[bytes]:
-        """Return the serialized Examples of rows; `column` returns a feature's values by name."""
-        pairs = zip(keys, ids, strict=True)
-        stored = [Stored(key, source_id, {}, self._numbers) for key, source_id in pairs]
-        return encode_columns(self._values(stored, column), self._lists)
-
-    def values(self, records: Sequence["ReadRecord"]) -> dict[str, Sequence[FeatureValue]]:
-        """Return each record's values by key, for every key of the schema."""
-        stored = [
-            Stored(record.record.key, record.record.source_id, record.payloads, self._numbers)
-            for record in records
-        ]
-        return self._values(
-            stored, lambda name: [record.record.features.get(name) for record in records]
+    def _read(self, stated: tuple[str, FileRef | None, Mapping[str, Value]]) -> Read:
+        key, example, features = stated
+        if example:
+            return Read(features, {}, payload_of(_read_again(key, example)))
+        values = whole(key, features)
+        return Read(
+            values,
+            {
+                name: kinds.of(value).payload(value, _read_again(key, file), self.rules)
+                for name, value in values.items()
+                if (file := file_of(value))
+            },
         )
 
-    def _values(
-        self, stored: Sequence[Stored], column: Callable[[str], Sequence[Any]]
+    def encode(
+        self, examples: Examples, read: Sequence[Read], ids: Sequence[str]
+    ) -> Sequence[bytes]:
+        """Return the serialized Examples; RecordError if one does not fit the schema."""
+        rows = [row for row, each in enumerate(read) if not each.example]
+        if not rows:
+            return [each.example for each in read]
+        some = examples.taken(rows), [read[row] for row in rows], [ids[row] for row in rows]
+        encoded = iter(encode_columns(self.values(*some), self._lists))
+        return [each.example or next(encoded) for each in read]
+
+    def values(
+        self, examples: Examples, read: Sequence[Read], ids: Sequence[str]
     ) -> dict[str, Sequence[FeatureValue]]:
+        """Return each example's values by key, for every key of the schema."""
+        stored = [
+            Stored(key, source_id, each.payloads, self._numbers)
+            for key, source_id, each in zip(examples.fields["key"], ids, read, strict=True)
+        ]
         values: dict[str, Sequence[FeatureValue]] = {}
+        nothing = [None] * len(examples)
         for feature in self.schema:
-            kind = kinds.named(feature)
-            values.update(kind.encode_column(feature, column(feature.name), stored))
+            column = examples.features.get(feature.name, nothing)
+            values.update(kinds.named(feature).encode_column(feature, column, stored))
         return values
 
 
@@ -161,40 +179,22 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
         encoder, table = self.encoder.value, columns.table_from_bytes(chunk.table)
-        if not may_have_files(table):
-            return _encoded_rows(encoder, table, chunk.first_number)
-        records = columns.records_of(table, chunk.first_number)
 
-        def read(record: Inspected) -> ReadRecord:
-            if not record.example and kinds.are_by_column(record.features.values()):
-                return ReadRecord(record, {})
-            start_time()
-            return encoder.read(record)
+        def each(function: Callable[[Any], Read], items: Iterable[Any]) -> Iterator[Read]:
+            def timed(item: Any) -> Read:
+                start_time()
+                return function(item)
 
-        read_records = list(map_threads(read, records, self.threads))
-        rows = index.rows(encoder.schema, [each.record for each in read_records])
-        return _chunk_of(encoder.encode(read_records), rows)
+            return map_threads(timed, items, self.threads)
 
-
-def _encoded_rows(encoder: Encoder, table: pa.Table, first_number: int | None) -> EncodedChunk:
-    values, nothing = values_by_feature(table), [None] * table.num_rows
-
-    def column(name: str) -> Sequence[Any]:
-        return values.get(name, nothing)
-
-    keys, sources = table.column("key").to_pylist(), columns.sources_of(table)
-    rows = index.rows_of_columns(encoder.schema, keys, sources, lambda each: column(each.name))
-    ids = columns.source_ids(table, first_number)
-    return _chunk_of(encoder.encode_rows(column, keys, ids), rows)
-
-
-def _chunk_of(examples: Sequence[bytes], rows: pa.Table) -> EncodedChunk:
-    frames = list(map(framed, examples))
-    return EncodedChunk(
-        frames=b"".join(frames),
-        lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
-        rows=columns.to_bytes(rows, compressed=False),
-    )
+        examples, read = encoder.read(Examples.of(table), each)
+        encoded = encoder.encode(examples, read, columns.source_ids(table, chunk.first_number))
+        frames = list(map(framed, encoded))
+        return EncodedChunk(
+            frames=b"".join(frames),
+            lengths=np.array(list(map(len, frames)), "<i8").tobytes(),
+            rows=columns.to_bytes(index.rows(encoder.schema, examples), compressed=False),
+        )
 
 
 def _single_records(chunk: Chunk) -> Iterator[Chunk]:
@@ -206,17 +206,17 @@ def _single_records(chunk: Chunk) -> Iterator[Chunk]:
 
 def _undone(chunk: Chunk, death: Death) -> str:
     """Return the error for a single record that killed its worker process."""
-    [record] = columns.records_of(columns.from_bytes([chunk.table]))
+    [key] = columns.from_bytes([chunk.table]).column("key").to_pylist()
     cause = f"used {_TIMES_INSPECTION} times max_record_seconds" if death.ran_out_of_time else ""
-    return f"record {record.key} cannot be encoded: {cause or death}; leave it out, or repair it"
+    return f"record {key} cannot be encoded: {cause or death}; leave it out, or repair it"
 
 
-def _read_again(record: Inspected, file: FileRef) -> bytes:
+def _read_again(key: str, file: FileRef) -> bytes:
     try:
         data = storage.read_bytes(file)
     except RecordError as error:
-        raise changed(record, f"{file.path} is now a {error}") from error
+        raise changed(key, f"{file.path} is now a {error}") from error
     sha256 = hashlib.sha256(data).hexdigest()
     if sha256 != file.sha256:
-        raise changed(record, hash_change(file, sha256))
+        raise changed(key, hash_change(file, sha256))
     return data

@@ -33,6 +33,7 @@ from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.plan import Plan
+from beam_pipeline.batch import Examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
 from beam_pipeline.describe.record_text import as_text
@@ -300,8 +301,8 @@ class _WriteShard(beam.DoFn):
     def _encoded(self, shard: _Shard) -> Iterator[EncodedChunk]:
         """Yield the encoded rows of a shard in order."""
         assert self._encoder is not None
-        first = columns.records_of(next(iter(shard.rows.parts)).slice(0, 1))
-        parallelism = choose_parallelism(first, self._config.threads, self._job.processes)
+        first = Examples.of(next(iter(shard.rows.parts)).slice(0, 1))
+        parallelism = choose_parallelism([first], self._config.threads, self._job.processes)
         encode = EncodeChunk(self._encoder, parallelism.threads)
         chunks = _chunks(shard.rows, shard.first_number)
         if parallelism.processes and shard.rows.num_rows > RECORDS_WITHOUT_PROCESSES:

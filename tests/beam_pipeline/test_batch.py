@@ -1,12 +1,12 @@
 """Records as columns, and back."""
 
 import pytest
+from inspecting import inspect, packed
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.batch import batches_of, rows_of
+from beam_pipeline.batch import Examples, batches_of, rows_of
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.inspect.record import inspect_elements
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import ClassLabel, Expectation, FileRef, Image, Objects, Record
 from beam_pipeline.running.pickling import pack, unpack
@@ -59,16 +59,22 @@ def test_a_batch_gives_its_records_again(features, is_one, fields):
     records = [Record(key=str(n), features=each, **fields) for n, each in enumerate(features)]
     batches = [*batches_of(records)]
     assert (len(batches) == 1) == is_one
-    packed = unpack(pack(batches))
-    assert repr([record for batch in packed for record in batch.records()]) == repr(records)
+    again = unpack(pack(batches))
+    assert repr([record for batch in again for record in batch.records()]) == repr(records)
 
 
 @pytest.mark.parametrize(
-    "key", [pytest.param("\udcff", id="no UTF-8"), pytest.param(b"x", id="bytes")]
+    ("key", "printed", "reason"),
+    [
+        pytest.param("\udcff", "\\udcff", "not UTF-8", id="no UTF-8"),
+        pytest.param(b"x", "b'x'", "unsupported value", id="bytes"),
+    ],
 )
-def test_a_record_that_cannot_be_a_column_stays_one(key):
-    records = [Record(key=key, features={"x": 1})]
-    assert [*batches_of(records)] == records
+def test_a_record_whose_key_no_column_holds_is_rejected_alone(key, printed, reason):
+    records = [Record(key=each, features={"x": 1}) for each in ("a", key, "b")]
+    one, bad, other = batches_of(records)
+    assert [*one.records(), *other.records()] == [records[0], records[2]]
+    assert (bad.source, bad.reason) == (printed, reason)
 
 
 @pytest.mark.parametrize(
@@ -103,11 +109,10 @@ def observed(packed):
 def test_rows_are_inspected_and_routed_as_their_records_are():
     rows = rows_of(KEYS, KEYS, [None, None], FEATURES)
     packer = Packer(BuildConfig(name="t", split={"train": 0.5, "test": 0.5}))
-    one, other = (
-        packer.pack(inspect_elements(elements, Rules())) for elements in ([rows], RECORDS)
-    )
+    one, other = (packed(packer, inspect(elements, Rules())) for elements in ([rows], RECORDS))
     routes = [name for name in columns.SCHEMA.names if name not in ("record", "digest")]
     tables = [columns.from_bytes([each.records]) for each in (one, other)]
     assert tables[0].select(routes).equals(tables[1].select(routes))
-    assert list(columns.records_of(tables[0], 0)) == list(columns.records_of(tables[1], 0))
+    one_again, other_again = (Examples.of(each) for each in tables)
+    assert one_again == other_again
     assert observed(one) == observed(other)

@@ -11,11 +11,20 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, image_bytes, sound_bytes
-from inspecting import counted, inline, inspect_record, schema_of
+from inspecting import (
+    counted,
+    examples_of,
+    inline,
+    inspect_record,
+    observe,
+    rows_of,
+    schema_of,
+    table_of,
+)
 from PIL import Image as Pixels
 
 from beam_pipeline import kinds
-from beam_pipeline.assign import columns
+from beam_pipeline.batch import Examples
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.masks import mask_of
 from beam_pipeline.kinds.observed import Observed
@@ -33,7 +42,7 @@ from beam_pipeline.records import (
     file_of,
 )
 from beam_pipeline.schema.conformance import conforming, mismatches, schema_specs
-from beam_pipeline.write.encoding import Encoder, ReadRecord
+from beam_pipeline.write.encoding import Encoder, Read
 from tfrecord_dataset.format.example import encode, lists
 from tfrecord_dataset.format.feature_keys import list_specs
 from tfrecord_dataset.image_size import ImageSize
@@ -168,16 +177,16 @@ def test_checking_once_more_and_packing_change_nothing(kind, data):
         assert again.features == record.features
         assert again.content_digest == record.content_digest
 
-        [unpacked] = columns.records_of(columns.table_of([(record, "train", 0)]))
+        [unpacked] = rows_of(Examples.of(table_of([(record, "train", 0)])))
         assert unpacked.features == record.features
 
 
 @contract
 def test_observations_merge_in_any_order(kind, data):
     records = inspected(kind, data)
-    whole = kinds.observe(records)["x"]
+    whole = observe(records)["x"]
 
-    parts = [kinds.observe([record])["x"] for record in reversed(records)]
+    parts = [observe([record])["x"] for record in reversed(records)]
     merged = functools.reduce(lambda one, other: (one.merge(other), one)[1], parts, Observed())
     assert counted(merged) == counted(whole)
     assert whole.num_values == len(records)
@@ -203,7 +212,9 @@ def test_an_example_holds_the_keys_of_the_schema_and_tells_the_values(kind, data
             for name, value in record.features.items()
             if file_of(value)
         }
-        columns_of_one = encoder.values([ReadRecord(record, payloads)])
+        columns_of_one = encoder.values(
+            examples_of(record), [Read(record.features, payloads)], [record.source_id]
+        )
         values = {key: value for key, [value] in columns_of_one.items()}
         assert values.keys() == specs.keys()
 

@@ -14,7 +14,7 @@ from cases.reading import source_at
 from damages import edit
 from eager_runner import yielded
 from file_bytes import zip_bytes
-from inspecting import inspect_record, schema_of
+from inspecting import encoded, inspect_record, schema_of
 
 import beam_pipeline
 import trainer
@@ -85,8 +85,7 @@ def _finish(record: Record) -> None:
     if not schema:
         raise DataError("no record has a value")  # as a build does
     check_names(schema)
-    encoder = Encoder(schema=schema, rules=RULES)
-    encoder.encode([encoder.read(record)])
+    encoded(Encoder(schema=schema, rules=RULES), record)
 
 
 def _tree(data: bytes, folder: Path) -> int:

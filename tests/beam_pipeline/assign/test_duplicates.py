@@ -7,12 +7,13 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 from fresh_python import printed
+from inspecting import Inspected, table_of
 from tiers import first_quick
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.statistics import DuplicateGroup, Statistics
-from beam_pipeline.records import ClassLabel, FileRef, Inspected, RawFile, Rejected
+from beam_pipeline.records import ClassLabel, FileRef, RawFile, Rejected
 
 
 def record(number: int, content: int, label: str = "a") -> Inspected:
@@ -26,7 +27,7 @@ def record(number: int, content: int, label: str = "a") -> Inspected:
 
 
 def table(rows) -> bytes:
-    return columns.to_bytes(columns.table_of(rows))
+    return columns.to_bytes(table_of(rows))
 
 
 def outcome(tables, policy, max_rows):
@@ -126,25 +127,20 @@ import resource
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.statistics import Statistics
-from beam_pipeline.records import Inspected
+from beam_pipeline.batch import Examples
 
-def record(number):
-    content = number % {number}
-    features = {{"text": f"{{content}}"}}
-    return Inspected(
-        key=f"{{number}}",
-        features=features,
-        source=f"a.csv:{{number}}",
-        content_digest=f"{{content:064x}}"[::-1],
-        num_bytes=10,
-    )
+def table(rows):
+    contents = [row % {number} for row in rows]
+    fields = {{
+        "key": [f"{{row}}" for row in rows],
+        "source": [f"a.csv:{{row}}" for row in rows],
+        "content_digest": [f"{{content:064x}}"[::-1] for content in contents],
+        "num_bytes": [10] * len(rows),
+    }}
+    examples = Examples(fields, {{"text": [f"{{content}}" for content in contents]}})
+    return columns.to_bytes(columns.table_of(examples, ["train"] * len(rows), rows))
 
-tables = [
-    columns.to_bytes(
-        columns.table_of((record(row), "train", row) for row in range(start, start + 1000))
-    )
-    for start in range(0, 2 * {number}, 1000)
-]
+tables = [table(range(start, start + 1000)) for start in range(0, 2 * {number}, 1000)]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 statistics, rejects = Statistics(), 0
 for _, rejected in settle(tables, "{policy}", statistics, 4000):

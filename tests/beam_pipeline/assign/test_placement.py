@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inspecting import Inspected, examples_of, packed
 
 import beam_pipeline
 from beam_pipeline.assign import placement
@@ -23,7 +24,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import ClassLabel, ClassLabels, FileRef, Image, Inspected, Objects
+from beam_pipeline.records import ClassLabel, ClassLabels, FileRef, Image, Objects
 
 
 def record(key="a/b/c.jpg", sha256="00", **features):
@@ -44,13 +45,13 @@ def record(key="a/b/c.jpg", sha256="00", **features):
 )
 def test_group_of(group_by, expected):
     made = record(patient=17, site="north", label=ClassLabel("cat"))
-    assert placement.group_of(made, group_by) == expected
+    assert placement.group_of(examples_of(made), 0, group_by) == expected
 
 
 @pytest.mark.parametrize("group_by", ["4", "0", "nobody", "boxes"])
 def test_group_of_nothing_is_rejected(group_by):
     with pytest.raises(RecordError, match="no group"):
-        placement.group_of(record(boxes=Objects(boxes=())), group_by)
+        placement.group_of(examples_of(record(boxes=Objects(boxes=()))), 0, group_by)
 
 
 def test_splits_take_their_fractions():
@@ -240,7 +241,7 @@ def test_too_many_classes_are_forgotten_in_any_order(monkeypatch):
     ],
 )
 def test_class_of(features, name):
-    assert class_of(Inspected(key="k", features=features)) == name
+    assert class_of(features) == name
 
 
 def build_of(tmp_path, rows, **options):
@@ -288,5 +289,5 @@ def test_statistics_of_parts_add_up():
     merged = Statistics()
     for key in "abc":
         element = record(key, f"{ord(key):064x}", label=ClassLabel("a"))
-        merged.merge(packer.pack([element]).statistics)
+        merged.merge(packed(packer, [element]).statistics)
     assert len(merged.strata.hashes["a"]) == 3

@@ -5,15 +5,15 @@ import pickle
 import re
 
 import pytest
+from inspecting import Inspected, examples_of, packed, table_of
 
-from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import declared_classes, make_plan
 from beam_pipeline.assign.stage import merged_statistics
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, MostlyBadError
-from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Inspected, Rejected
+from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Rejected
 from beam_pipeline.sources.unread import not_read
 
 
@@ -31,9 +31,10 @@ def counted(records=0, bad=0, fine_rejects=0, unread=0, *, split="train", label=
             num_bytes=10,
             notes={"box clipped": 1},
         )
-        statistics.observe([record], split)
+        statistics.observe(examples_of(record), [split])
         rows.append((record, split, i << 48))
-    statistics.add_rows(columns.table_of(rows))
+    if rows:
+        statistics.add_rows(table_of(rows))
     for i in range(bad):
         rejected = Rejected(source=f"{prefix}{i}", reason="truncated image", detail="d")
         statistics.add_rejected(rejected)
@@ -68,8 +69,8 @@ def test_when_a_records_number_is_its_source_id(ids, numbered):
         record = Inspected(
             key=f"{number}", features={"x": 1}, source_id=source_id, content_digest="ab" * 32
         )
-        statistics.observe([record], "train")
-        statistics.add_rows(columns.table_of([(record, "train", number << 48)]))
+        statistics.observe(examples_of(record), ["train"])
+        statistics.add_rows(table_of([(record, "train", number << 48)]))
         merged.merge(statistics)
     plan = make_plan(merged, BuildConfig(name="t"))
     assert (plan.first_number("train", 0) is not None) == numbered
@@ -123,8 +124,8 @@ def test_as_many_files_that_are_not_read_as_records_are_no_question():
 
 def nothing_observed():
     statistics, record = Statistics(), Inspected(key="a", features={}, content_digest="0" * 64)
-    statistics.observe([record], "train")
-    statistics.add_rows(columns.table_of([(record, "train", 0)]))
+    statistics.observe(examples_of(record), ["train"])
+    statistics.add_rows(table_of([(record, "train", 0)]))
     return statistics
 
 
@@ -195,7 +196,7 @@ def test_two_splits_that_would_have_one_name_are_refused():
         record = Inspected(
             key=f"{number}", features={"x": 1}, split=split, content_digest=f"{number:064x}"
         )
-        statistics.merge(packer.pack([record]).statistics)
+        statistics.merge(packed(packer, [record]).statistics)
     assert set(statistics.stated_splits) == {"train_set", "训练", "测试", "r\u00e9el"}
     statistics.num_records = len(names)
     problem = make_plan(statistics, BuildConfig(name="t")).problem

@@ -7,6 +7,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
+from inspecting import Inspected, examples_of, packed, rows_of, table_of
 
 import beam_pipeline
 from beam_pipeline.assign import columns, stage
@@ -15,6 +16,7 @@ from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import make_plan
 from beam_pipeline.assign.stage import DivideTables, equal_keys
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.batch import Examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import DataError
 from beam_pipeline.records import (
@@ -22,7 +24,6 @@ from beam_pipeline.records import (
     DeclaredClasses,
     FileRef,
     Image,
-    Inspected,
     Record,
     Rejected,
 )
@@ -43,12 +44,12 @@ def image(key, content, label="cat", split=None, **more):
 def settled(elements, **options):
     """Return (records by key with splits, rejects, statistics) of inspected elements."""
     config = BuildConfig(name="t", **options)
-    packed = Packer(config).pack(elements)
-    statistics = packed.statistics
-    rejects = unpack(packed.rejects) if packed.num_rejects else []
-    if not packed.num_records:
+    found = packed(Packer(config), elements)
+    statistics = found.statistics
+    rejects = unpack(found.rejects) if found.num_rejects else []
+    if not found.num_records:
         return {}, rejects, statistics
-    [(table, dropped)] = settle([packed.records], config.duplicates, statistics, max_rows=1000)
+    [(table, dropped)] = settle([found.records], config.duplicates, statistics, max_rows=1000)
     merged = Statistics()
     merged.merge(statistics)
     splits = zip(*(table.column(name).to_pylist() for name in ("key", "split")), strict=True)
@@ -126,19 +127,16 @@ def table(count, splits=("train",)):
     """Return a table of `count` records with evenly spread positions."""
     records = [image(f"{i}.jpg", str(i)) for i in range(count)]
     step = 2**64 // count
-    return columns.table_of(
-        (record, splits[i % len(splits)], i * step) for i, record in enumerate(records)
-    )
+    return table_of((record, splits[i % len(splits)], i * step) for i, record in enumerate(records))
 
 
 def test_records_come_back_as_they_were_packed():
     record = image("a.jpg", "1", notes={"box clipped": 2}, source="x.csv:2", source_id="7")
-    [unpacked] = columns.records_of(columns.table_of([(record, "train", 5)]))
+    [unpacked] = rows_of(Examples.of(table_of([(record, "train", 5)])))
 
     assert unpacked.features == record.features
     assert (unpacked.key, unpacked.source, unpacked.source_id) == ("a.jpg", "x.csv:2", "7")
-    [numbered] = columns.records_of(columns.table_of([(record, "train", 5)]), first_number=12)
-    assert numbered.source_id == "12"
+    assert columns.source_ids(table_of([(record, "train", 5)]), 12) == ["12"]
     assert unpacked.notes == record.notes
 
 
@@ -169,7 +167,7 @@ def counted(rows):
     """Return statistics of a table's records, all with a text."""
     statistics = Statistics()
     for key in rows.column("key").to_pylist():
-        statistics.observe([Inspected(key=key, features={"text": key})], "train")
+        statistics.observe(examples_of(Inspected(key=key, features={"text": key})), ["train"])
     statistics.add_rows(rows)
     return statistics
 
@@ -229,7 +227,7 @@ def test_a_shards_digest_is_of_its_rows_and_its_context():
         columns.digest_of([rows], "a"),
         columns.digest_of([rows], "b"),
         columns.digest_of([rows.slice(1)], "a"),
-        columns.digest_of([columns.table_of([(image("0.jpg", "x"), "train", 0)])], "a"),
+        columns.digest_of([table_of([(image("0.jpg", "x"), "train", 0)])], "a"),
     }
     assert len(digests) == 4
     assert columns.digest_of([rows.slice(0, 1), rows.slice(1)], "a") in digests

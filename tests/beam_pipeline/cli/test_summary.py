@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from inspecting import Inspected, packed
 from testdata.make_golden import GOLDEN
 
 import beam_pipeline
@@ -22,7 +23,6 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
-    Inspected,
     Objects,
     Rejected,
 )
@@ -31,10 +31,10 @@ from tfrecord_dataset.format.feature import Feature
 
 def plan_of(*elements, leaks="warn", **options):
     config = BuildConfig(name="t", max_bad_fraction=1, leaks=leaks, no_stratify=True, **options)
-    packed = Packer(config).pack(elements)
-    statistics = packed.statistics
-    if packed.num_records:
-        list(settle([packed.records], config.duplicates, statistics, max_rows=1000))
+    found = packed(Packer(config), elements)
+    statistics = found.statistics
+    if found.num_records:
+        list(settle([found.records], config.duplicates, statistics, max_rows=1000))
     merged = Statistics()
     merged.merge(statistics)
     return summary.as_text(summary.of_plan(Preview(make_plan(merged, config), merged), config))

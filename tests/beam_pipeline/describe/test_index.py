@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pyarrow.parquet
-from inspecting import schema_of
+from inspecting import Inspected, examples_of, schema_of
 
 from beam_pipeline.assign import columns
 from beam_pipeline.describe.index import IndexWriter, arrow_schema, rows
@@ -16,7 +16,6 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
-    Inspected,
     ListSummary,
     Objects,
     RawFile,
@@ -31,7 +30,7 @@ def index_of(*records, halves=1):
         writer = IndexWriter(parquet)
         for start in range(0, len(records), len(records) // halves):
             part = records[start : start + len(records) // halves]
-            table = columns.table_from_bytes(columns.to_bytes(rows(schema, part)))
+            table = columns.table_from_bytes(columns.to_bytes(rows(schema, examples_of(*part))))
             writer.add(table, np.full(len(part), 100))
         writer.flush()
     assert writer.num_bytes == 100 * len(records)

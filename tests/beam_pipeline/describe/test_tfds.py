@@ -6,12 +6,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from inspecting import schema_of
+from inspecting import Inspected, schema_of
 
 from beam_pipeline.describe import tfds
 from beam_pipeline.describe.tfds import TfdsInfo, read_class_names
 from beam_pipeline.errors import DataError
-from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Inspected, Objects
+from beam_pipeline.records import Audio, ClassLabel, FileRef, Image, Objects
 from beam_pipeline.schema.declaration import parse_schema
 from tfrecord_dataset.format.metadata import ShardEntry
 

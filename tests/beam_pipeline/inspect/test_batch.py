@@ -8,6 +8,7 @@ from hostile_files import jpeg_of_scans
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
+from beam_pipeline.batch import batches_of
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.batch import InspectBatch, Settings
 from beam_pipeline.kinds.kind import Rules
@@ -76,12 +77,18 @@ def settings(max_seconds, pack=PACK):
     return Constant(Settings(Rules(max_seconds=max_seconds), pack))
 
 
+def packed(elements):
+    records = [each for each in elements if isinstance(each, Record)]
+    others = [each for each in elements if not isinstance(each, Record)]
+    return pickling.pack([*batches_of(records), *others])
+
+
 def inspected(elements, max_seconds=60.0, pack=PACK):
     """Return (keys of records, rejects by source) of a batch in worker processes."""
     work = InspectBatch(settings(max_seconds, pack), threads=1)
-    [packed] = parallel.start_processes(1).ahead().map(work, [pickling.pack(elements)])
-    table = columns.from_bytes([packed.records])
-    rejects = unpack(packed.rejects) if packed.rejects else []
+    [found] = parallel.start_processes(1).ahead().map(work, [packed(elements)])
+    table = columns.from_bytes([found.records])
+    rejects = unpack(found.rejects) if found.rejects else []
     return table.column("key").to_pylist(), {reject.source: reject for reject in rejects}
 
 
@@ -138,7 +145,7 @@ def test_too_much_memory_is_refused_without_a_crash(tmp_path, text, deadly):
 
 
 def test_without_a_process_of_its_own_the_time_is_looked_at_afterwards(text, deadly):
-    batch = pickling.pack([record(text, "text", deadly.plain)])
+    batch = packed([record(text, "text", deadly.plain)])
 
     def here(max_seconds):
         return InspectBatch(settings(max_seconds), 1).here(batch)

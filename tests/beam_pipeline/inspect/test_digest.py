@@ -3,8 +3,9 @@
 import dataclasses
 
 import pytest
+from inspecting import Inspected, examples_of
 
-from beam_pipeline.inspect.digest import annotations, content_digests, label_text
+from beam_pipeline.inspect.digest import annotations, content_digests, label_texts
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -12,7 +13,6 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
-    Inspected,
     RawFile,
 )
 
@@ -21,12 +21,12 @@ INLINE = Array(dtype="int64", shape=(1,), data=bytes(8))
 
 
 def content(**features):
-    [digest] = content_digests([features])
+    [digest] = content_digests({name: [value] for name, value in features.items()}, 1)
     return digest
 
 
 def said(**features):
-    [text] = annotations([Inspected(key="k", features=features)])
+    [text] = annotations(examples_of(Inspected(key="k", features=features)))
     return text
 
 
@@ -38,7 +38,8 @@ def said(**features):
 def test_one_file_is_the_content_and_all_else_describes_it(value):
     beside = {"numbers": INLINE, "note": "n", "label": ClassLabel("cat")}
     assert content(x=value, **beside) == "ab"
-    assert said(x=value, **beside) == said(**beside)
+    other = dataclasses.replace(value, file=FileRef(path="/b", sha256="cd"))
+    assert said(x=value, **beside) == said(x=other, **beside)
     assert said(x=value, **beside) != said(x=value)
 
 
@@ -70,4 +71,4 @@ def test_without_a_file_the_values_are_the_content(one, other):
 
 def test_label_text_names_all_classes():
     labels = {"label": ClassLabel("a"), "topics": ClassLabels(("b", "c"))}
-    assert label_text(Inspected(key="k", features=labels)) == "a, b, c"
+    assert [*label_texts(examples_of(Inspected(key="k", features=labels)))] == ["a, b, c"]

@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 from file_bytes import image_bytes, sound_bytes
+from inspecting import encoded, inspect_record
 from PIL import ExifTags, Image
 
 from beam_pipeline.errors import RecordError, SourceChangedError
@@ -46,7 +47,7 @@ def test_all_that_an_example_holds(record):
     jpeg = image()
     payload = encode({"image": [jpeg], "label": [3], "x": [0.5, 1.5], "caption": [b"a cat"]})
     given = record(payload)
-    inspected = inspect_existing(given, Rules())
+    inspected = inspect_record(given, Rules())
 
     stored = inspected.features["image"]
     assert stored.form == "jpeg"
@@ -60,12 +61,12 @@ def test_all_that_an_example_holds(record):
     assert (inspected.key, inspected.split, inspected.notes) == ("a.tfrecord:1", "train", {})
     assert inspected.num_bytes == len(framed(payload))
     assert inspected.content_digest == hashlib.sha256(jpeg).hexdigest()
-    assert Encoder(schema=(), rules=Rules()).read(inspected).example == payload
+    assert encoded(Encoder(schema=(), rules=Rules()), inspected) == payload
 
 
 def test_the_content_is_the_images_and_sounds_or_all(record):
     def content(**values):
-        return inspect_existing(record(encode(values)), Rules()).content_digest
+        return inspect_record(record(encode(values)), Rules()).content_digest
 
     both = content(a=[image()], b=[sound()], n=[1])
     assert both == content(a=[image()], b=[sound()], n=[2])
@@ -77,24 +78,24 @@ def test_what_others_would_convert_is_kept_and_noted(record):
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = 6
     payload = encode({"image": [image(exif=exif)]})
-    inspected = inspect_existing(record(payload), Rules())
+    inspected = inspect_record(record(payload), Rules())
 
     assert inspected.notes == {"image kept: orientation": 1}
     assert inspected.features["image"].shape == (7, 9), "as stored: not turned"
-    assert Encoder(schema=(), rules=Rules()).read(inspected).example == payload
+    assert encoded(Encoder(schema=(), rules=Rules()), inspected) == payload
 
 
 def test_a_changed_file_is_found_at_the_write(record):
-    inspected = inspect_existing(record(encode({"x": [1]})), Rules())
+    inspected = inspect_record(record(encode({"x": [1]})), Rules())
     record(encode({"x": [2]}))
     with pytest.raises(SourceChangedError, match="changed while the job ran"):
-        Encoder(schema=(), rules=Rules()).read(inspected)
+        encoded(Encoder(schema=(), rules=Rules()), inspected)
 
 
 def test_too_large_a_record_is_not_read():
     file = FileRef(path="/nowhere", length=(1 << 30) + 17)
     with pytest.raises(RecordError, match="record too large"):
-        inspect_existing(Record(key="a", features={}, example=file), Rules())
+        inspect_existing(file, Rules(), {})
 
 
 SEQUENCE_EXAMPLE = b"\x0a\x00\x12\x07\x0a\x05\x0a\x01b\x12\x00"
@@ -128,7 +129,7 @@ SOUND = Expectation("bytes", "audio", "a.tfrecord:0")
 )
 def test_what_cannot_be_used(record, payload, expected, message):
     with pytest.raises(RecordError, match=f"^{message}"):
-        inspect_existing(record(payload, **({"x": expected} if expected else {})), Rules())
+        inspect_record(record(payload, **({"x": expected} if expected else {})), Rules())
 
 
 def declared(kind, dtype, shape=(), **more):
@@ -149,7 +150,7 @@ def declared(kind, dtype, shape=(), **more):
 )
 def test_what_a_declared_schema_rejects(record, declared_as, value, reason):
     with pytest.raises(RecordError, match=f"^{reason}: "):
-        inspect_existing(record(encode({"x": [value]})), declared(*declared_as))
+        inspect_record(record(encode({"x": [value]})), declared(*declared_as))
 
 
 def test_expectations_are_what_most_of_the_first_records_have():

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
-from inspecting import place, schema_of
+from inspecting import Inspected, observe, place, schema_of
 from PIL import Image as Pixels
 from PIL import ImageOps
 from pycocotools import mask as coco_masks
@@ -246,7 +246,7 @@ def record(*names: str, flips: tuple[int, ...] = (), number: int = 0) -> Record:
     points = (0.5, 0.5, 2.0) * (len(names) or number)
     boxes = {"boxes": ((0.0, 0.0, 1.0, 1.0),), "format": "rel_xyxy", "keypoints": (points,)}
     objects = Objects(**boxes, keypoint_names=names, keypoint_flips=flips)
-    return Record(key=f"{len(names)}{names}{flips}"[:99], features={"boxes": objects})
+    return Inspected(key=f"{len(names)}{names}{flips}"[:99], features={"boxes": objects})
 
 
 def feature_of(*records: Record) -> Feature:
@@ -297,7 +297,7 @@ def test_names_that_cannot_be_put_together_are_refused(records, message):
 
 def test_declared_names_stay_and_must_be_all():
     declared = dataclasses.replace(feature_of(record("b", "a")), keypoints=0)
-    few, other = (kinds.observe([record(name)])["boxes"] for name in ("a", "c"))
+    few, other = (observe([record(name)])["boxes"] for name in ("a", "c"))
     completed = kinds.named(declared).complete(declared, few, ())
     assert (completed.keypoint_names, completed.keypoints) == (("b", "a"), 2)
     with pytest.raises(DataError, match="undeclared keypoints: c; declared are b, a"):

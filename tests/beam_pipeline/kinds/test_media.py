@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from file_bytes import exif_of, image_bytes
-from inspecting import inspect_record
+from inspecting import inspect_record, observe
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError
@@ -75,7 +75,7 @@ def test_a_map_is_scaled_with_its_image_by_the_nearest_pixel(inspect, options, s
 
 
 def schema(records, **declared):
-    observed = kinds.observe(records)
+    observed = observe(records)
     return infer(observed, num_records=len(records), declared=declared), observed["segmentation"]
 
 

@@ -10,9 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from inspecting import counted
+from inspecting import Inspected, counted, observe
 
-from beam_pipeline.kinds import observe
 from beam_pipeline.kinds import observed as observed_module
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.kinds.stored import kind_of, summary
@@ -22,7 +21,6 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
-    Inspected,
     ListSummary,
     Objects,
 )

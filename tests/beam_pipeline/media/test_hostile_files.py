@@ -71,7 +71,7 @@ _MEASURED = """
 import json, os, sys
 import test_hostile_files as tests
 from beam_pipeline.errors import RecordError
-from inspecting import inspect_record, schema_of
+from inspecting import encoded, inspect_record, schema_of
 from beam_pipeline.write.encoding import Encoder
 from hostile_files import FILES
 from PIL import Image
@@ -89,8 +89,7 @@ def measure(name, path):
         reason = error.reason
     else:
         schema = schema_of(record)
-        encoder = Encoder(schema=schema, rules=rules)
-        encoder.encode([encoder.read(record)])
+        encoded(Encoder(schema=schema, rules=rules), record)
     print(json.dumps([name, reason, peak() - before]), flush=True)
 
 Image.init()

@@ -5,6 +5,7 @@ import os
 import time
 
 import pytest
+from inspecting import in_columns
 
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.records import Array, Audio, FileRef, Image, RawFile, Record, Rejected
@@ -34,7 +35,7 @@ EXAMPLE = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
     ],
 )
 def test_who_does_the_work(elements, asked, expected):
-    found = parallel.choose_parallelism(elements, threads=asked, processes=2)
+    found = parallel.choose_parallelism(in_columns(elements), threads=asked, processes=2)
     assert (found.threads, found.processes) == expected
 
 

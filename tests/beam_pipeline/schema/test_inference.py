@@ -6,9 +6,9 @@ import inference_cases
 import inspecting
 import numpy as np
 import pytest
+from inspecting import Inspected, observe
 
 from beam_pipeline.errors import DataError
-from beam_pipeline.kinds import observe
 from beam_pipeline.kinds.stored import summary
 from beam_pipeline.records import (
     Array,
@@ -17,7 +17,6 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
-    Inspected,
     Objects,
 )
 from beam_pipeline.schema.declaration import parse_schema

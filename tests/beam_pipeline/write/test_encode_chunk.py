@@ -1,7 +1,7 @@
 """Every way to encode a chunk gives the same bytes; a record that kills its process is named."""
 
 import pytest
-from inspecting import inspect_record, schema_of
+from inspecting import inspect_record, schema_of, table_of
 
 from beam_pipeline.assign import columns
 from beam_pipeline.errors import BeamTFRecordsError
@@ -47,7 +47,7 @@ def work(tmp_path, write_image, deadly):
             records.append(inspect_record(Record(key=f"{number}.jpg", features=features), Rules()))
         schema = schema_of(*records)
         rows = ((record, "train", number) for number, record in enumerate(records))
-        table = columns.to_bytes(columns.table_of(rows))
+        table = columns.to_bytes(table_of(rows))
         encoder = Constant(Encoder(schema=schema, rules=Rules()))
         return EncodeChunk(encoder, threads=1), Chunk(table, first_number)
 

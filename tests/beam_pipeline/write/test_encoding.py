@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 import soundfile
 from file_bytes import array_bytes, sound_bytes
-from inspecting import inline, inspect_record, schema_of
+from inspecting import (
+    Inspected,
+    encoded,
+    examples_of,
+    inline,
+    inspect_record,
+    schema_of,
+)
 
 from beam_pipeline.errors import RecordError, SourceChangedError
 from beam_pipeline.kinds.kind import Rules
@@ -19,13 +26,12 @@ from beam_pipeline.records import (
     ClassLabels,
     FileRef,
     Image,
-    Inspected,
     Objects,
     RawFile,
     Record,
 )
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.write.encoding import Encoder, ReadRecord
+from beam_pipeline.write.encoding import Encoder, Read
 from tfrecord_dataset.format.example import decode, lists
 
 
@@ -33,15 +39,16 @@ def values_of(*records):
     """Return the values of the first record, under the schema of all records."""
     schema = schema_of(*records)
     payloads = dict.fromkeys(records[0].features, b"payload")
-    values = Encoder(schema=schema, rules=Rules()).values([ReadRecord(records[0], payloads)])
+    values = Encoder(schema=schema, rules=Rules()).values(
+        examples_of(records[0]), [Read({}, payloads)], [records[0].source_id]
+    )
     return {key: value for key, [value] in values.items()}
 
 
 def example_of(record, schema, rules=None):
     """Return the Example of an inspected record."""
     encoder = Encoder(schema=schema, rules=rules or Rules())
-    [example] = encoder.encode([encoder.read(record)])
-    return example
+    return encoded(encoder, record)
 
 
 def image(**more):
@@ -192,7 +199,7 @@ def write(tmp_path):
     return file
 
 
-def encoded(rules=None, **features):
+def built(rules=None, **features):
     """Return the Example of a record, encoded from its files."""
     record = inspect_record(Record(key="a", features=features), rules or Rules())
     return decode(example_of(record, schema_of(record), rules))
@@ -201,9 +208,9 @@ def encoded(rules=None, **features):
 def test_sounds_are_converted_as_they_were_inspected(write):
     sound = sound_bytes(np.zeros((100, 2)), "FLAC")
     file = write(sound)
-    assert encoded(audio=Audio(file=file))["audio/encoded"] == [sound]
+    assert built(audio=Audio(file=file))["audio/encoded"] == [sound]
 
-    values = encoded(Rules(audio=AudioOptions(mono=True, sample_rate=4000)), audio=Audio(file=file))
+    values = built(Rules(audio=AudioOptions(mono=True, sample_rate=4000)), audio=Audio(file=file))
     info = soundfile.info(io.BytesIO(values["audio/encoded"][0]))
     assert (info.format, info.samplerate, info.frames, info.channels) == ("WAV", 4000, 50, 1)
     assert values["audio/num_samples"] == [50]
@@ -233,7 +240,9 @@ def declared_value(declared, value, payload=None):
     schema = parse_schema([{"name": "x", **declared}])
     record = Inspected(key="a", features={} if value is None else {"x": value})
     payloads = {} if payload is None else {"x": payload}
-    values = Encoder(schema=schema, rules=Rules()).values([ReadRecord(record, payloads)])
+    values = Encoder(schema=schema, rules=Rules()).values(
+        examples_of(record), [Read({}, payloads)], [""]
+    )
     return {key: value for key, [value] in values.items()}
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.io import WriteToTFRecord
+from inspecting import Inspected, table_of
 
 from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import position
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.records import Inspected
 from beam_pipeline.write import shard_rows as ordering
 from beam_pipeline.write.shard_rows import shard_rows
 from beam_pipeline.write.stage import ShardSink, WriteShards, split_sink
@@ -26,7 +26,7 @@ def batches():
     for start in range(0, NUM_ROWS, 100):
         numbers = range(start, start + 100)
         yield columns.to_bytes(
-            columns.table_of(
+            table_of(
                 (
                     Inspected(
                         key=f"{number}",

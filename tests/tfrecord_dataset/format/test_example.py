@@ -5,11 +5,12 @@ import tensorflow as tf
 from fresh_python import printed
 from hypothesis import given
 from hypothesis import strategies as st
+from inspecting import Inspected, examples_of
 
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.inspect.stored_example import parse_example
-from beam_pipeline.records import FileRef, Inspected
+from beam_pipeline.records import FileRef
 from tfrecord_dataset.format import inference
 from tfrecord_dataset.format.example import (
     MAX_KEYS,
@@ -125,9 +126,9 @@ def test_examples_that_have_too_many_keys_together_end_the_work():
     halves = [{f"{half}{n}": n for n in range(MAX_KEYS // 2 + half)} for half in (0, 1)]
     records = [Inspected(key="a", example=file, features=half) for half in halves]
     counted = Statistics()
-    counted.observe([records[0]], "train")
+    counted.observe(examples_of(records[0]), ["train"])
     with pytest.raises(DataError, match="the records together have 20,001 features, such as"):
-        counted.observe([records[1]], "train")
+        counted.observe(examples_of(records[1]), ["train"])
     with pytest.raises(ValueError, match="they have more than the 20,000 keys"):
         inference.observe([(record.key, encode(_lists(record))) for record in records])
 

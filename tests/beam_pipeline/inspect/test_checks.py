@@ -5,11 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 from file_bytes import array_bytes, image_bytes, sound_bytes, written
-from inspecting import inline, inspect_record
+from inspecting import inline, inspect, inspect_record
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.record import inspect_elements
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.records import (
@@ -133,13 +132,13 @@ def test_a_file_that_cannot_be_used_is_named_by_its_feature(write, value, data, 
 
 def test_a_refused_record_is_rejected(write):
     record = Record(key="a", source="list.csv:3", features={"x": Audio(file=write(b"noise"))})
-    [rejected] = inspect_elements([record], Rules())
+    [rejected] = inspect([record], Rules())
     assert (rejected.source, rejected.reason) == ("list.csv:3", "not audio")
 
 
 def test_a_bad_value_leaves_out_its_own_record_only():
     records = [Record(key=str(each), features={"x": each}) for each in (1, 2**63, 2)]
-    found = inspect_elements(records, Rules())
+    found = [*inspect(records, Rules())]
     assert {getattr(each, "key", each.source): type(each).__name__ for each in found} == {
         "1": "Inspected", str(2**63): "Rejected", "2": "Inspected",
     }  # fmt: skip
