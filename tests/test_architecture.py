@@ -199,7 +199,7 @@ KINDS = {
     "scalar",
 }
 # Cells of tables become values of the declared kind, so these readers distinguish kinds.
-READERS_OF_CELLS = {"sources/tables/convert.py"}
+READERS_OF_CELLS = {"sources/tables/fit.py"}
 
 
 def told_apart(path: Path) -> set[str]:

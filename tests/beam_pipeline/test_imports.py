@@ -34,7 +34,7 @@ def test_worker_processes_load_neither_beam_nor_tensorflow():
     """Covers processes for builds, shards and long values."""
     names = [
         *("running.parallel", "inspect.batch", "sources.tar.records"),
-        *("dataset.shard_inspection", "dataset.shards", "sources.tables.convert"),
+        *("dataset.shard_inspection", "dataset.shards", "sources.tables.fit"),
     ]
     script = "import " + ", ".join(f"beam_pipeline.{name}" for name in names)
     script += "\nbeam_pipeline.running.parallel.import_work()"

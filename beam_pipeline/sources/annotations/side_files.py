@@ -35,7 +35,7 @@ from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names
 from beam_pipeline.sources.paths import below, input_folder, shared_name, upload_notes
-from beam_pipeline.sources.tables.convert import OF_FILE
+from beam_pipeline.sources.tables.fit import OF_FILE
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads

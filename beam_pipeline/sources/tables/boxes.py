@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,55 +33,68 @@ _COORDINATES = ("bbox", "bboxes", "boxes", "box")
 _HEADER_BYTES = 1 << 16
 
 _Row = Mapping[str, Any]
+_Columns = Mapping[str, Sequence[Any]]
 _Kinds = Mapping[str, Kind | None]
 
 
-def boxes_from_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects:
-    """Make the boxes of an image from its rows; a row without coordinates adds no box.
+def objects_from_rows(
+    columns: _Columns, roles: Roles, kinds: _Kinds, image_path: str = ""
+) -> Objects:
+    """Make the objects of an image from its rows; one without coordinates or runs adds none.
 
-    Other columns become attributes of the boxes.
+    Other columns become attributes of the objects.
+
+    Args:
+        columns: The rows' values by column.
+        roles: The role of each column.
+        kinds: Kinds of attributes by column.
+        image_path: The image, whose size is read if rows of run lengths do not state it.
 
     Raises:
         RecordError: A coordinate is not a number, or a coordinate or other value is missing.
     """
-    check_number(len(rows))
-    stated = [(row, _stated_box(row, roles.boxes.corners)) for row in rows]
-    with_box = [(row, box) for row, box in stated if any(map(is_stated, box))]
+    nothing = [None] * len(next(iter(columns.values())))
+    check_number(len(nothing))
+    stated = [columns.get(name, nothing) for name in roles.boxes.corners]
+    if roles.boxes.has_runs:
+        size = _stated_size(columns, roles) or _size_in_file(image_path)
+        has_mask = [*map(is_stated, stated[0])]
+        masks = [
+            mask_of_starts(str(runs), size) for runs in itertools.compress(stated[0], has_mask)
+        ]
+        return dataclasses.replace(
+            _facts_of_rows(columns, has_mask, roles, kinds),
+            boxes=tuple(box for mask in masks if (box := box_of(mask))),
+            format="xywh",
+            masks=tuple(masks),
+            image_size=size,
+        )
+    boxes = (
+        [*map(_coordinates, stated[0])]
+        if len(stated) == 1
+        else [*map(list, zip(*stated, strict=True))]
+    )
+    has_box = [any(map(is_stated, box)) for box in boxes]
     return dataclasses.replace(
-        _facts_of_rows([row for row, _ in with_box], roles, kinds),
-        boxes=tuple(_four(box) for _, box in with_box),
+        _facts_of_rows(columns, has_box, roles, kinds),
+        boxes=tuple(map(_four, itertools.compress(boxes, has_box))),
         format=roles.boxes.format,
-        image_size=_stated_size(rows, roles),
+        image_size=_stated_size(columns, roles),
     )
 
 
-def objects_from_runs(
-    rows: Sequence[_Row], roles: Roles, kinds: _Kinds, image_path: str
+def _facts_of_rows(
+    columns: _Columns, is_object: Sequence[bool], roles: Roles, kinds: _Kinds
 ) -> Objects:
-    """Make the objects of an image from rows of run lengths; like `boxes_from_rows`."""
-    size = _stated_size(rows, roles) or _size_in_file(image_path)
-    [column] = roles.boxes.corners
-    check_number(len(rows))
-    with_mask = [row for row in rows if is_stated(row.get(column))]
-    masks = [mask_of_starts(str(row[column]), size) for row in with_mask]
-    return dataclasses.replace(
-        _facts_of_rows(with_mask, roles, kinds),
-        boxes=tuple(box for mask in masks if (box := box_of(mask))),
-        format="xywh",
-        masks=tuple(masks),
-        image_size=size,
-    )
-
-
-def _facts_of_rows(rows: Sequence[_Row], roles: Roles, kinds: _Kinds) -> Objects:
-    """Make the classes and attributes of objects, one per row."""
-    label = roles.boxes.labels
+    """Make the classes and attributes of objects, one per row that is one."""
+    rows = {name: [*itertools.compress(each, is_object)] for name, each in columns.items()}
+    nothing, label = [None] * sum(is_object), roles.boxes.labels
     attributes = {
-        attribute_name(name): _attribute(name, [row.get(name) for row in rows], kinds[name], roles)
+        attribute_name(name): _attribute(name, rows.get(name, nothing), kinds[name], roles)
         for name in sorted(kinds.keys() - roles.taken)
     }
-    labels = tuple(_class_of(row.get(label), roles) for row in rows) if label else ()
-    return Objects(boxes=(), labels=labels, attributes=attributes)
+    labels = [_class_of(value, roles) for value in rows.get(label, nothing)] if label else ()
+    return Objects(boxes=(), labels=tuple(labels), attributes=attributes)
 
 
 def _attribute(
@@ -125,7 +139,7 @@ def boxes_from_lists(row: _Row, roles: Roles, kinds: _Kinds | None) -> Objects:
         format=roles.boxes.format or box_format,
         labels=tuple(_class_of(label, roles) for label in labels or ()),
         attributes=attributes,
-        image_size=_stated_size([row], roles),
+        image_size=_stated_size({name: [value] for name, value in row.items()}, roles),
     )
 
 
@@ -187,10 +201,7 @@ def _corner_names(members: _Row) -> tuple[tuple[str, ...], str]:
     raise malformed(f"no bbox among {', '.join(map(repr, members))}")
 
 
-def _stated_box(row: _Row, corners: Sequence[str]) -> list[Any]:
-    if len(corners) > 1:
-        return list(map(row.get, corners))
-    value = row.get(corners[0])
+def _coordinates(value: Any) -> Sequence[Any]:
     if isinstance(value, list):
         return value
     return list_of_text(value) if isinstance(value, str) and value.strip() else [value]
@@ -206,12 +217,12 @@ def _four(box: Any) -> tuple[float, float, float, float]:
     return a, b, c, d
 
 
-def _stated_size(rows: Sequence[_Row], roles: Roles) -> ImageSize | None:
+def _stated_size(columns: _Columns, roles: Roles) -> ImageSize | None:
     """Return the image's size if the rows state it; raise RecordError if they disagree."""
     if roles.boxes.size is None:
         return None
-    width, height = roles.boxes.size
-    stated = {(row.get(width), row.get(height)) for row in rows}
+    width, height = (columns.get(name) or [None] for name in roles.boxes.size)
+    stated = set(itertools.zip_longest(width, height))
     if len(stated) > 1:
         raise malformed(f"rows of one image state the sizes {sorted(map(str, stated))}")
     sides: tuple[Any, Any] = stated.pop()

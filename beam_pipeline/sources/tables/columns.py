@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.numbers import Number
-from beam_pipeline.sources.tables.decimal_commas import Choice
+from beam_pipeline.sources.tables.infer import CommaColumns
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import all_options
 
@@ -76,7 +76,7 @@ class TableOptions(ValueOptions):
     box_format: str = ""
     missing_values: Sequence[str] = ()
     image_template: str = ""
-    decimal_comma: Choice = False
+    decimal_comma: CommaColumns = False
     label_separator: str = ""
     allow_outside: Sequence[str] = ()
 

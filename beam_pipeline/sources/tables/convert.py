@@ -1,264 +1,44 @@
-"""Convert cells to values of features, column by column; long values become references."""
+"""Make records of a table's rows, column by column; long values become references.
+
+Rows whose values are single numbers, texts or classes become a `RecordBatch`, others one `Record`
+each. The rows of an image with a box or caption each meet by the image's path, and are one record.
+"""
 
 import functools
 import json
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.numbers import Number
-from beam_pipeline.kinds.wording import of_classes, shortened
-from beam_pipeline.records import (
-    Array,
-    Audio,
-    ClassLabel,
-    ClassLabels,
-    Deferred,
-    FileRef,
-    Image,
-    Map,
-    RawFile,
-    Value,
-)
-from beam_pipeline.sources.paths import ARRAY_SUFFIXES, suffix
-from beam_pipeline.sources.rejects import malformed
-from beam_pipeline.sources.tables.boxes import boxes_from_lists
-from beam_pipeline.sources.tables.profiles import (
-    Place,
-    Profile,
-    profile_of_texts,
-    profile_of_values,
-    profiles_of_texts,
-)
+from beam_pipeline.batch import by_row
+from beam_pipeline.records import Deferred, FileRef, Record, Value
+from beam_pipeline.sources.rejects import malformed, not_kept
+from beam_pipeline.sources.tables.boxes import boxes_from_lists, objects_from_rows
+from beam_pipeline.sources.tables.fit import LONG_VALUE_BYTES, OF_FILE, fit, is_long
 from beam_pipeline.sources.tables.roles import Media, Roles
+from beam_pipeline.sources.tables.sample import split_folder
+from beam_pipeline.sources.tables.survey import (
+    Kinds,
+    Overview,
+    check_forms,
+    profiles_of,
+)
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     OF_COLUMNS,
-    Kind,
     ListOf,
     Unlabelled,
-    array_of,
     class_label,
-    class_name,
     convert_column,
-    flatten,
-    in_column,
     is_stated,
-    listed_texts,
-    named_class,
-    parse_list,
-    unsupported,
 )
-from tfrecord_dataset.cells import truth_as_number
-from tfrecord_dataset.format.feature import Feature
 
-# Value class of a file, by kind.
-OF_FILE: dict[str, Callable[..., Value]] = {
-    "image": Image,
-    "audio": Audio,
-    "array": Array,
-    "bytes": RawFile,
-}
-# Size from which a value becomes a reference.
-LONG_VALUE_BYTES = 1 << 10
+# Values in the ML_USE column of AutoML and Vertex.
+_ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
+_UNASSIGNED = "UNASSIGNED"
+_MAX_CAPTIONS = 10_000
 
-Kinds = Mapping[str, Kind | None]
 Convert = Callable[[Sequence[Any]], Sequence[Value | None]]
-
-_SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
-
-
-def fit(
-    feature: Feature,
-    column: str,
-    value: Any,
-    path_of: Callable[[str], str],
-    *,
-    missing_number: Number | None = None,
-) -> Value:
-    """Convert a text of a CSV or a JSON value to the declared `feature`.
-
-    Args:
-        feature: The declared feature.
-        column: The value's column, for messages.
-        value: The value.
-        path_of: Resolves a file's name in the manifest to its absolute path or URL.
-        missing_number: Replaces a missing float32 scalar, if not None.
-
-    Raises:
-        RecordError: "does not fit the schema"; the detail names column, value and expectation.
-    """
-    if feature.is_fraction and missing_number is not None and not is_stated(value):
-        return missing_number
-    try:
-        return _READERS[feature.kind](feature, value, path_of)
-    except (ValueError, RecordError) as error:
-        shown = shortened(value) if is_stated(value) else "empty"
-        why = f" ({error.detail})" if isinstance(error, RecordError) else ""
-        raise RecordError(
-            "does not fit the schema",
-            f"column {column!r} is {shown}, where {_expected(feature)} was expected{why}",
-        ) from error
-
-
-def _expected(feature: Feature) -> str:
-    what = "texts" if feature.dtype == "string" else f"{feature.dtype} numbers"
-    sizes = "×".join(str(size) for size in feature.shape if size is not None)
-    match feature.kind:
-        case "scalar":
-            is_text = feature.dtype in ("string", "bytes")
-            return "a text" if is_text else f"one {feature.dtype} number"
-        case "tensor":
-            return f"a list of {sizes or 1} {what}"
-        case "sequence":
-            return f"a list of {what}" + (f" in rows of {sizes}" if sizes else "")
-        case "class_label":
-            return of_classes("a list of classes" if feature.shape else "a class", feature)
-        case "text":
-            return "a text"
-        case _:
-            return "the path of a file"
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError
-    return str(value)
-
-
-def _scalar(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
-    if feature.dtype in ("string", "bytes"):
-        text = _text(value)
-        return text if feature.dtype == "string" else text.encode()
-    if isinstance(value, str):
-        value = truth_as_number(value)
-    if isinstance(value, str):
-        (value,) = _parsed([value.strip()], feature.dtype)
-    _checked_array([value], (), feature.dtype)
-    return float(value) if feature.dtype == "float32" else int(value)
-
-
-def _checked_array(flat: list[Any], shape: tuple[int, ...], dtype: str) -> Array:
-    types = {int, bool, float} if dtype.startswith("float") else {int, bool}
-    if not types.issuperset(map(type, flat)):
-        raise ValueError
-    return array_of(flat, shape, dtype)
-
-
-def _parsed(texts: list[str], dtype: str) -> list[Any]:
-    """Parse numbers; refuse Python's spellings "1_000" and "١"."""
-    joined = "".join(texts)
-    if "_" in joined or not joined.isascii():
-        raise ValueError
-    numbers: list[Any] = list(map(float if dtype.startswith("float") else int, texts))
-    if math.inf in map(abs, numbers) and "inf" not in joined.lower():
-        raise ValueError  # 1e400
-    return numbers
-
-
-def _numbers(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
-    if not is_stated(value):
-        raise ValueError
-    if isinstance(value, Array):
-        return value  # Inspect checks its values
-    if isinstance(value, str):
-        text = value.strip()
-        if feature.dtype != "string" and suffix(text) in ARRAY_SUFFIXES:
-            return Array(file=FileRef(path=path_of(text)))
-        if text.startswith("["):
-            value = parse_list(text)
-        elif feature.dtype == "string":
-            value = _names(text)
-        else:
-            value = _parsed(_SEPARATOR.split(text), feature.dtype)
-    elif not isinstance(value, list):
-        value = [value]
-    flat, shape = flatten(value)
-    shape = _shaped(feature, len(flat), shape)
-    if feature.dtype == "string":
-        return listed_texts(flat)
-    return _checked_array(flat, shape, feature.dtype)
-
-
-def _names(text: str) -> list[str]:
-    names = text.split("|" if "|" in text else ",")
-    return [name.strip() for name in names if name.strip()]
-
-
-def _shaped(feature: Feature, count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the declared shape of values, which may be flat."""
-    wanted = feature.shape
-    inner = tuple(size for size in wanted if size is not None)
-    size: int = math.prod(inner)
-    if feature.kind == "tensor":
-        if shape == wanted or (len(shape) == 1 and count == size):
-            return inner
-    elif not count:
-        return (0, *inner)
-    elif shape[1:] == inner:
-        return shape
-    elif len(shape) == 1 and size and count % size == 0:
-        return (count // size, *inner)
-    raise RecordError("", f"its shape is {list(shape)}")
-
-
-def _class_label(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
-    if not feature.shape:
-        return ClassLabel(_class(feature, value))
-    text = value.strip() if isinstance(value, str) else ""
-    if text in feature.classes:
-        value = [text]
-    elif isinstance(value, str):
-        value = parse_list(text) if text.startswith("[") else _names(text)
-    elif not isinstance(value, list):
-        value = [] if value is None else [value]
-    return ClassLabels(tuple(_class(feature, each) for each in value))
-
-
-def _class(feature: Feature, value: Any) -> str:
-    """Return the class with that name, else the class with that number."""
-    label = named_class(class_name(value), feature.classes)
-    if feature.classes and label not in feature.classes:
-        (number,) = _parsed([label], "float32")  # "3.0" in a CSV
-        label = named_class(class_name(number), feature.classes)
-    if not label or isinstance(value, list | dict) or label not in (feature.classes or [label]):
-        raise ValueError
-    return label
-
-
-def value_of_feature(feature: Feature, file: FileRef) -> Value:
-    """Make the value of a declared feature from a file."""
-    if feature.kind != "map":
-        return OF_FILE[feature.kind](file=file)
-    shows = "depth" if feature.dtype == "uint16" else "classes"
-    return Map(file=file, shows=shows, num_classes=len(feature.classes))
-
-
-def no_path(name: str) -> str:
-    """Raise ValueError for the name of a file."""
-    raise ValueError(f"{name!r} is not a file name")
-
-
-def _file(feature: Feature, value: Any, path_of: Callable[[str], str]) -> Value:
-    if not isinstance(value, FileRef):
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError
-        value = FileRef(path=path_of(value))
-    return value_of_feature(feature, value)
-
-
-_READERS: dict[str, Callable[[Feature, Any, Callable[[str], str]], Value]] = {
-    **dict.fromkeys(("image", "map", "audio", "bytes"), _file),
-    "text": lambda _, value, path_of: _text(value),
-    "scalar": _scalar,
-    "tensor": _numbers,
-    "sequence": _numbers,
-    "class_label": _class_label,
-}
 
 
 class FeatureColumn(NamedTuple):
@@ -268,6 +48,127 @@ class FeatureColumn(NamedTuple):
     column: str
     convert: Convert  # pickles in a few bytes
     may_be_long: bool = True  # and become references
+
+
+class Made(NamedTuple):
+    """Records as columns."""
+
+    keys: Sequence[str]
+    sources: Sequence[str]
+    splits: Sequence[str | None]
+    features: Mapping[str, Sequence[Value | None]]
+
+    def one_by_one(self) -> Iterator[Record]:
+        """Yield the records."""
+        rows = zip(*self[:3], by_row(self.features, len(self.keys)), strict=True)
+        for key, source, split, values in rows:
+            yield Record(key=key, features=values, split=split, source=source)
+
+
+class RowsOfImage(NamedTuple):
+    """Rows of a table with a box or caption of one image each."""
+
+    file: TableFile
+    source: str  # the first row, "labels.csv:12"
+    rows: Batch
+
+
+def keys_of(table: Table, roles: Roles, rows: Batch) -> Sequence[str]:
+    """Return the path of each record's main file, or its place in the table."""
+    names = rows.columns.get(roles.key) or [None] * len(rows)
+    keys = []
+    for name, line in zip(names, rows.lines, strict=True):
+        if roles.key and not roles.declared:  # the schema checks declared ones
+            path_text(name, roles.key)
+        is_named = isinstance(name, str) and name.strip()
+        keys.append(table.file.key_of(name) if is_named else table.row(line))
+    return keys
+
+
+def records_of(
+    table: Table,
+    all_rows: Overview,
+    main: Sequence[FeatureColumn],
+    others: Sequence[FeatureColumn],
+    scratch: Scratch | None,
+    batch: Batch,
+) -> Made:
+    """Make the records of rows; raise RecordError for a row that cannot be one."""
+    roles, columns = all_rows.roles, batch.columns
+    sources = list(map(table.row, batch.lines))
+    keys = keys_of(table, roles, batch) if roles.key in columns else sources
+    features = converted(main, batch, scratch)
+    if roles.boxes.lists:
+        features["boxes"] = [boxes_from_lists(row, roles, all_rows.kinds) for row in batch.by_row()]
+    if table.is_typed and not roles.declared and not table.has_values:
+        if columns.keys() <= all_rows.kinds.keys() | roles.taken:
+            check_forms(columns, roles)
+        else:  # raises, since a row with another column is unusable
+            profiles_of(table, batch, roles)
+    features |= converted(others, batch, scratch)
+    splits: Sequence[str | None] = [table.file.split] * len(keys)
+    if roles.split in columns or roles.split_folders:
+        stated = columns.get(roles.split) or [None] * len(keys)
+        splits = [
+            split_of_row(split, key, table.file, roles)
+            for split, key in zip(stated, keys, strict=True)
+        ]
+    return Made(keys, [""] * len(keys) if table.sign == "#" else sources, splits, features)
+
+
+def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
+    """Return the split of the row, else of its table, else of its folder; None if there is none."""
+    split = "" if stated is None else str(stated).strip()
+    if split == _UNASSIGNED:
+        return None
+    by_folder = split_folder(key) if roles.split_folders else None
+    return (split.lower() if split in _ML_USES else split) or file.split or by_folder
+
+
+def joined_record(key: str, first: RowsOfImage, rows: Batch, all_rows: Overview) -> Record:
+    """Make the record of an image from its rows.
+
+    Raises:
+        RecordError: A value is unusable, or the rows contradict each other.
+    """
+    roles, columns = all_rows.roles, rows.columns
+    stated = columns.get(roles.split) or [None]
+    splits = {split_of_row(split, key, first.file, roles) for split in stated}
+    if len(splits) > 1:
+        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
+    features = _shared_features(first.file, rows, all_rows)
+    check_forms(columns, roles)
+    notes: Mapping[str, int] = {}
+    if roles.captions:
+        features["captions"] = _captions(columns.get(roles.captions, ()))
+        notes = not_kept(name for name in roles.numbers for _ in rows.lines)
+    else:
+        path = first.file.path_of(columns[roles.key][0]) if roles.boxes.has_runs else ""
+        features["boxes"] = objects_from_rows(columns, roles, all_rows.kinds, path)
+    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+
+
+def _shared_features(file: TableFile, rows: Batch, all_rows: Overview) -> dict[str, Value]:
+    """Make the features of the image itself, in which its rows must agree."""
+    roles = all_rows.roles
+    alike = {column for _, column in (*roles.declared, *roles.labels)}
+    features: dict[str, Value] = {}
+    for feature, column, convert, _ in main_columns(file, roles, all_rows.kinds):
+        stated = rows.columns.get(column) or [None]
+        (value,) = convert(stated[:1])
+        if value is None:
+            continue
+        if column in alike and any(other != stated[0] for other in stated[1:]):
+            raise malformed(f"rows of one image differ in the column {column!r}")
+        features[feature] = value
+    return features
+
+
+def _captions(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the captions of an image, skipping rows without one."""
+    if len(values) > _MAX_CAPTIONS:
+        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
+    return tuple(str(value) for value in values if is_stated(value))
 
 
 def main_columns(file: TableFile, roles: Roles, kinds: Kinds) -> list[FeatureColumn]:
@@ -394,63 +295,3 @@ def _read(data: bytes, is_text: bool, convert: Convert) -> Value:
     (value,) = convert([text if is_text else json.loads(text)])
     assert value is not None  # it was long
     return value
-
-
-def is_long(value: object) -> bool:
-    """Return whether a text, list or array is long enough for a reference."""
-    if isinstance(value, Array):
-        return len(value.data) >= LONG_VALUE_BYTES
-    if isinstance(value, tuple | list | dict | ClassLabels):
-        value = repr(value)
-    return isinstance(value, str) and len(value) >= LONG_VALUE_BYTES
-
-
-def profiles_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Profile]:
-    """Return the profiles of rows' columns and labels, and of attributes as "<boxes>.<name>".
-
-    Raises:
-        RecordError: A row has an unusable value.
-    """
-    if table.is_typed:
-        check_forms(batch.columns, roles)
-    taken = roles.taken.difference(column for _, column in roles.labels)
-    columns = {name: values for name, values in batch.columns.items() if name not in taken}
-    profiles = (
-        _profiles_of_values(columns)
-        if table.is_typed
-        else dict(zip(columns, profiles_of_texts([*columns.values()]), strict=True))
-    )
-    for name, profile in profiles.items():
-        if text := profile.first_text:
-            line = batch.lines[columns[name].index(text)]
-            profile.first = Place(table.file.relative, line, table.row(line), text)
-    if roles.boxes.lists:
-        profile_of = profile_of_values if table.is_typed else profile_of_texts
-        for row in batch.by_row():
-            boxes = boxes_from_lists(row, roles, None)
-            for name, of_boxes in boxes.attributes.items():
-                attribute = f"{roles.boxes.lists}.{name}"
-                profiles.setdefault(attribute, Profile()).merge(profile_of(of_boxes))
-    return profiles
-
-
-def _profiles_of_values(columns: Mapping[str, Sequence[Any]]) -> dict[str, Profile]:
-    profiles: dict[str, Profile] = {}
-    for name, values in columns.items():
-        with in_column(name):
-            profiles[name] = profile_of_values(values)
-    return profiles
-
-
-def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:
-    """Raise "unsupported column" for an object, or a list or plain value unlike the first rows."""
-    boxes = roles.boxes
-    excepted = {boxes.lists, boxes.labels, *boxes.per_box} | roles.ignored
-    for name, values in columns.items():
-        types = set() if name in excepted else set(map(type, values)) - {type(None)}
-        wrong = types & {dict}
-        if name in roles.forms:
-            wrong |= types - {list} if roles.forms[name] == "list" else types & {list}
-        if wrong:
-            shown = next(str(value) for value in values if type(value) in wrong)
-            raise unsupported(f"column {name!r} holds {shown[:100]}, unlike other rows", name)

@@ -31,7 +31,7 @@ def cells_of(options: TableOptions, names: Collection[str]) -> Cells:
     Raises:
         ConfigError: The template of image paths cannot be used.
     """
-    made = Cells(frozenset(options.missing_values), decimal_comma=options.decimal_comma)
+    made = Cells(frozenset(options.missing_values))
     template, column, why = options.image_template, options.image_column or "image", ""
     if not template:
         return made

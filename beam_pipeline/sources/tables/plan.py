@@ -34,7 +34,7 @@ from beam_pipeline.sources.tables.columns import (
     lowered,
     there_are,
 )
-from beam_pipeline.sources.tables.decimal_commas import columns_with_commas, commas_of
+from beam_pipeline.sources.tables.infer import columns_with_commas, commas_of
 from beam_pipeline.sources.tables.named_files import cells_of, files_understood, is_id, with_files
 from beam_pipeline.sources.tables.roles import BoxColumns, Roles
 from beam_pipeline.sources.tables.sample import Sample, first_rows

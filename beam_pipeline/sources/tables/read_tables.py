@@ -3,168 +3,38 @@
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from beam_pipeline.batch import RecordBatch, by_row, rows_of
+from beam_pipeline.batch import RecordBatch, rows_of
 from beam_pipeline.errors import ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.problems import ProblemError
-from beam_pipeline.records import Consumed, Element, Record, Rejected, Value
+from beam_pipeline.records import Consumed, Element, Record, Rejected
 from beam_pipeline.running.gathering import Merge, Share
-from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.paths import below, folder, name_of, parent, stem, suffix, uncompressed
-from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.splits import splits_of_tables
-from beam_pipeline.sources.tables.boxes import boxes_from_lists, boxes_from_rows, objects_from_runs
 from beam_pipeline.sources.tables.columns import TableOptions
 from beam_pipeline.sources.tables.convert import (
-    Kinds,
-    check_forms,
-    converted,
+    Made,
+    RowsOfImage,
+    joined_record,
+    keys_of,
     main_columns,
     other_columns,
-    path_text,
-    profiles_of,
+    records_of,
 )
 from beam_pipeline.sources.tables.plan import TablePlan, plan_tables
 from beam_pipeline.sources.tables.roles import Roles
-from beam_pipeline.sources.tables.sample import split_folder
-from beam_pipeline.sources.tables.survey import (
-    Other,
-    Overview,
-    overview,
-    survey,
-    with_unlabelled,
-)
-from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
-from beam_pipeline.sources.tables.types import is_stated
+from beam_pipeline.sources.tables.survey import Other, Overview, overview, survey, with_unlabelled
+from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile, joined_batches
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
 from tfrecord_dataset.format.split_names import is_split, split_in_name
-
-# Values in the ML_USE column of AutoML and Vertex.
-_ML_USES = {"TRAIN", "TRAINING", "TEST", "VALIDATION", "VALIDATE"}
-_UNASSIGNED = "UNASSIGNED"
-_MAX_CAPTIONS = 10_000
-
-
-@fast_pickle
-class JoinedRow(NamedTuple):
-    """A row with one box or caption of an image."""
-
-    file: TableFile
-    source: str  # "labels.csv:12"
-    values: Mapping[str, Any]
-
-
-class RecordMaker:
-    """Makes records from the rows of a table; writes long values to `scratch`, if given."""
-
-    def __init__(self, table: Table, overview: Overview, scratch: Scratch | None) -> None:
-        self._table, self._file, self._scratch = table, table.file, scratch
-        self._roles, self._kinds = overview.roles, overview.kinds
-        self._main = main_columns(table.file, self._roles, self._kinds)
-        self._others = other_columns(table, self._roles, self._kinds)
-
-    def rows(self, batch: Batch) -> Iterator[RecordBatch | Record | Rejected]:
-        """Yield rows together if possible, otherwise a record or reject per row."""
-        return self._elements(batch, _rows_or_records)
-
-    def _elements(self, batch: Batch, made_of: Callable[..., Iterable[Any]]) -> Iterator[Any]:
-        for part, columns in batch.attempts(self._columns):
-            if isinstance(columns, RecordError):
-                yield self.reject(part.lines[0], columns)
-            else:
-                yield from made_of(*columns)
-
-    def reject(self, line: int, error: RecordError) -> Rejected:
-        """Make the reject of an unusable row."""
-        return Rejected.of(self._table.row(line), error)
-
-    def entries(self, batch: Batch) -> Iterator[Entry | Rejected]:
-        """Yield entries keyed by main file: rows to join, or elements."""
-        joins = self._roles.joins_rows
-        elements = self._joined(batch) if joins else self._elements(batch, _records)
-        names = batch.columns.get(self._roles.key) or [None] * len(batch)
-        for line, name, element in zip(batch.lines, names, elements, strict=True):
-            try:
-                key = element.key if isinstance(element, Record) else self._key(name, line)
-            except RecordError as error:
-                yield self.reject(line, error)
-            else:
-                yield Entry(key, (self._file.relative, line), element)
-
-    def _joined(self, batch: Batch) -> Iterator[JoinedRow]:
-        for line, values in zip(batch.lines, batch.by_row(), strict=True):
-            yield JoinedRow(self._file, self._table.row(line), values)
-
-    def _key(self, name: Any, line: int) -> str:
-        """Return the path of the record's main file, or its place in the table."""
-        if self._roles.key and not self._roles.declared:  # the schema checks declared ones
-            path_text(name, self._roles.key)
-        if isinstance(name, str) and name.strip():
-            return self._file.key_of(name)
-        return self._table.row(line)
-
-    def _columns(
-        self, batch: Batch
-    ) -> tuple[Sequence[str], Sequence[str], Sequence[str | None], Mapping[str, Sequence[Any]]]:
-        """Return the keys, the sources, the splits and the features of the records."""
-        roles, columns = self._roles, batch.columns
-        rows = list(map(self._table.row, batch.lines))
-        keys = rows
-        if names := columns.get(roles.key):
-            keys = list(map(self._key, names, batch.lines))
-        features = converted(self._main, batch, self._scratch)
-        if roles.boxes.lists:
-            features["boxes"] = [
-                boxes_from_lists(values, roles, self._kinds) for values in batch.by_row()
-            ]
-        if self._table.is_typed and not roles.declared and not self._table.has_values:
-            if columns.keys() <= self._kinds.keys() | roles.taken:
-                check_forms(columns, roles)
-            else:  # raises, since a row with another column is unusable
-                profiles_of(self._table, batch, roles)
-        features |= converted(self._others, batch, self._scratch)
-        splits: Sequence[str | None] = [self._file.split] * len(keys)
-        if roles.split in columns or roles.split_folders:
-            stated = columns.get(roles.split) or [None] * len(keys)
-            splits = [
-                split_of_row(split, key, self._file, roles)
-                for split, key in zip(stated, keys, strict=True)
-            ]
-        sources = [""] * len(rows) if self._table.sign == "#" else rows
-        return keys, sources, splits, features
-
-
-def _records(
-    keys: Sequence[str],
-    sources: Sequence[str],
-    splits: Sequence[str | None],
-    features: Mapping[str, Sequence[Any]],
-) -> Iterator[Record]:
-    rows = zip(keys, sources, splits, by_row(features, len(keys)), strict=True)
-    for key, source, split, values in rows:
-        yield Record(key=key, features=values, split=split, source=source)
-
-
-def _rows_or_records(*columns: Any) -> Iterable[RecordBatch | Record]:
-    rows = rows_of(*columns) if columns[-1] else None
-    return [rows] if rows else _records(*columns)
-
-
-def split_of_row(stated: Any, key: str, file: TableFile, roles: Roles) -> str | None:
-    """Return the split of the row, else of its table, else of its folder; None if there is none."""
-    split = "" if stated is None else str(stated).strip()
-    if split == _UNASSIGNED:
-        return None
-    by_folder = split_folder(key) if roles.split_folders else None
-    return (split.lower() if split in _ML_USES else split) or file.split or by_folder
 
 
 def read_rows(
@@ -175,81 +45,76 @@ def read_rows(
         yield table
         return
     scratch = Scratch(table.file.path, scratch_folder) if scratch_folder else None
-    table = table.with_commas(all_rows.commas)
-    maker = RecordMaker(table, all_rows, scratch)
+    table, roles = table.with_commas(all_rows.commas), all_rows.roles
+    main = main_columns(table.file, roles, all_rows.kinds)
+    others = other_columns(table, roles, all_rows.kinds)
+    make = functools.partial(records_of, table, all_rows, main, others, scratch)
+    elements = _rows_of_images if roles.joins_rows else _entries if roles.key else _records
     try:
         if error := all_rows.too_large.get(table.file.path):
             raise error
         for batch in table.batches(scratch):
-            batch = with_unlabelled(table, batch, all_rows.roles)
-            made = [*(maker.entries if all_rows.roles.key else maker.rows)(batch)]
+            made = [*elements(table, roles, with_unlabelled(table, batch, roles), make)]
             if scratch:
                 scratch.flush()
             for row in batch.bad:
-                yield maker.reject(row.line, RecordError(row.reason, row.detail))
+                yield Rejected.of(table.row(row.line), RecordError(row.reason, row.detail))
             yield from made
     except RecordError as error:
         yield Rejected.of(table.file.relative, error)
 
 
-def joined_record(key: str, rows: Sequence[JoinedRow], roles: Roles, kinds: Kinds) -> Record:
-    """Make the record of an image from its rows, one per box or caption.
-
-    Raises:
-        RecordError: A value is unusable, or the rows contradict each other.
-    """
-    first, values = rows[0], [row.values for row in rows]
-    stated = (row.get(roles.split) for row in values)
-    splits = {split_of_row(split, key, first.file, roles) for split in stated}
-    if len(splits) > 1:
-        raise malformed(f"rows of one image are in the splits {sorted(map(str, splits))}")
-    features = _shared_features(first.file, values, roles, kinds)
-    names = dict.fromkeys(name for row in values for name in row)
-    check_forms({name: [row.get(name) for row in values] for name in names}, roles)
-    notes: Mapping[str, int] = {}
-    if roles.captions:
-        features["captions"] = _captions([row.get(roles.captions) for row in values])
-        notes = not_kept(name for name in roles.numbers for _ in rows)
-    elif roles.boxes.has_runs:
-        path = first.file.path_of(first.values[roles.key])
-        features["boxes"] = objects_from_runs(values, roles, kinds, path)
-    else:
-        features["boxes"] = boxes_from_rows(values, roles, kinds)
-    return Record(key=key, features=features, split=splits.pop(), source=first.source, notes=notes)
+def _records(
+    table: Table, _: Roles, batch: Batch, make: Callable[[Batch], Made]
+) -> Iterator[Record | Rejected | RecordBatch]:
+    """Yield rows together if possible, otherwise a record or reject per row."""
+    for rows, made in batch.attempts(make):
+        if isinstance(made, RecordError):
+            yield Rejected.of(table.row(rows.lines[0]), made)
+        elif made.features and (together := rows_of(*made)):
+            yield together
+        else:
+            yield from made.one_by_one()
 
 
-def _shared_features(
-    file: TableFile, rows: Sequence[Mapping[str, Any]], roles: Roles, kinds: Kinds
-) -> dict[str, Value]:
-    """Make the features of the image itself, in which its rows must agree."""
-    alike = {column for _, column in (*roles.declared, *roles.labels)}
-    features: dict[str, Value] = {}
-    for feature, column, convert, _ in main_columns(file, roles, kinds):
-        stated = rows[0].get(column)
-        (value,) = convert([stated])
-        if value is None:
+def _entries(
+    table: Table, roles: Roles, batch: Batch, make: Callable[[Batch], Made]
+) -> Iterator[Entry | Rejected]:
+    """Yield records, and rejects that count among the rows of their file."""
+    relative = table.file.relative
+    for rows, made in batch.attempts(make):
+        if not isinstance(made, RecordError):
+            for line, record in zip(rows.lines, made.one_by_one(), strict=True):
+                yield Entry(record.key, (relative, line), record)
             continue
-        if column in alike and any(row.get(column) != stated for row in rows[1:]):
-            raise malformed(f"rows of one image differ in the column {column!r}")
-        features[feature] = value
-    return features
+        line, reject = rows.lines[0], Rejected.of(table.row(rows.lines[0]), made)
+        try:
+            [key] = keys_of(table, roles, rows)
+        except RecordError:
+            yield reject
+        else:
+            yield Entry(key, (relative, line), reject)
 
 
-def _captions(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the captions of an image, skipping rows without one."""
-    if len(values) > _MAX_CAPTIONS:
-        raise malformed(f"over {_MAX_CAPTIONS:,} rows with texts of one image")
-    return tuple(str(value) for value in values if is_stated(value))
-
-
-def join_rows(
-    key: str, rows: Sequence[JoinedRow], all_rows: Overview
-) -> Iterator[Record | Rejected]:
-    """Yield the record of an image from its rows, or a reject."""
-    try:
-        yield joined_record(key, rows, all_rows.roles, all_rows.kinds)
-    except RecordError as error:
-        yield Rejected.of(rows[0].source, error)
+def _rows_of_images(
+    table: Table, roles: Roles, batch: Batch, _: Callable[[Batch], Made]
+) -> Iterator[Entry | Rejected]:
+    """Yield the rows of each image together."""
+    places: dict[str, list[int]] = {}
+    start = 0
+    for rows, keys in batch.attempts(functools.partial(keys_of, table, roles)):
+        if isinstance(keys, RecordError):
+            yield Rejected.of(table.row(rows.lines[0]), keys)
+        else:
+            for place, key in enumerate(keys, start):
+                places.setdefault(key, []).append(place)
+        start += len(rows)
+    for key, some in places.items():
+        rows = batch.take(some)
+        source = table.row(rows.lines[0])
+        yield Entry(
+            key, (table.file.relative, rows.lines[0]), RowsOfImage(table.file, source, rows)
+        )
 
 
 def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
@@ -258,6 +123,28 @@ def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record
         if number > 1 and isinstance(element, Record):
             element = dataclasses.replace(element, key=f"{key}#{number}")
         yield element
+
+
+def rows_to_join(parts: Iterable[RowsOfImage]) -> list[RowsOfImage]:
+    """Return the rows of one image, of too many only the first ones."""
+    held, number = list[RowsOfImage](), 0
+    for part in parts:
+        held.append(part)
+        number += len(part.rows)
+        if number > MAX_BOXES:
+            break
+    return held
+
+
+def join_rows(
+    key: str, parts: Sequence[RowsOfImage], all_rows: Overview
+) -> Iterator[Record | Rejected]:
+    """Yield the record of an image from its rows, or a reject."""
+    rows = joined_batches([part.rows for part in parts])
+    try:
+        yield joined_record(key, parts[0], rows, all_rows)
+    except RecordError as error:
+        yield Rejected.of(parts[0].source, error)
 
 
 @dataclasses.dataclass
@@ -294,7 +181,7 @@ class ReadRows(beam.PTransform):
         batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
         if self.roles.joins_rows:
             return batches | Gather(
-                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2, hold=rows_to_join
             )  # Record | Other
         return batches | Gather(numbered, hold=iter)  # Record | Other
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from beam_pipeline.kinds.numbers import Number
-from beam_pipeline.sources.tables.decimal_commas import Choice
+from beam_pipeline.sources.tables.infer import CommaColumns
 from tfrecord_dataset.format.feature import Feature
 
 
@@ -95,7 +95,7 @@ class Roles:
     declared: tuple[tuple[Feature, str], ...] = ()
     ignored: frozenset[str] = frozenset()
     missing_number: Number | None = None
-    decimal_comma: Choice = False
+    decimal_comma: CommaColumns = False
     optional: str = ""
     doubtful: str = ""
 

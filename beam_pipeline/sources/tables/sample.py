@@ -228,7 +228,11 @@ def first_rows(table: Table) -> Batch:
         first = next((batch for batch in table.rows() if batch.lines), None)
     except RecordError as error:
         raise DataError(f"{table.file.path}: {error}") from error
-    return table.without_headers(first.part(0, _ROWS)) if first else Batch(columns={}, lines=())
+    return (
+        table.without_headers(first.take(range(min(_ROWS, len(first)))))
+        if first
+        else Batch(columns={}, lines=())
+    )
 
 
 def split_folder(key: str) -> str | None:

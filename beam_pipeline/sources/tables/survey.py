@@ -4,19 +4,38 @@ import dataclasses
 import functools
 import logging
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import suffix, uncompressed
-from beam_pipeline.sources.tables.convert import Kinds, profiles_of
-from beam_pipeline.sources.tables.decimal_commas import Commas, columns_with_commas, commas_of
-from beam_pipeline.sources.tables.profiles import Profile
+from beam_pipeline.sources.tables.boxes import boxes_from_lists
+from beam_pipeline.sources.tables.infer import (
+    COMMA,
+    DIGITS,
+    LARGE,
+    Commas,
+    Place,
+    Profile,
+    columns_with_commas,
+    commas_of,
+    profile_of_texts,
+    profile_of_values,
+    profiles_of_texts,
+)
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table
-from beam_pipeline.sources.tables.types import OF_COLUMNS, Kind, Unlabelled, is_stated, lacks_label
+from beam_pipeline.sources.tables.types import (
+    OF_COLUMNS,
+    Kind,
+    Unlabelled,
+    in_column,
+    is_stated,
+    lacks_label,
+    unsupported,
+)
 from tfrecord_dataset.format.inflation import TOO_LARGE
 
 _LOG = logging.getLogger(__name__)
@@ -36,6 +55,7 @@ Other = Rejected | DeclaredClasses | Consumed
 Group = tuple[str, str]
 """A table's relative path, and the text in its column of splits; "" without one."""
 Profiles = dict[str, Profile]
+Kinds = Mapping[str, Kind | None]
 
 
 @dataclasses.dataclass(slots=True)
@@ -156,6 +176,57 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
     return found
 
 
+def profiles_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Profile]:
+    """Return the profiles of rows' columns and labels, and of attributes as "<boxes>.<name>".
+
+    Raises:
+        RecordError: A row has an unusable value.
+    """
+    if table.is_typed:
+        check_forms(batch.columns, roles)
+    taken = roles.taken.difference(column for _, column in roles.labels)
+    columns = {name: values for name, values in batch.columns.items() if name not in taken}
+    profiles = (
+        _profiles_of_values(columns)
+        if table.is_typed
+        else dict(zip(columns, profiles_of_texts([*columns.values()]), strict=True))
+    )
+    for name, profile in profiles.items():
+        if text := profile.first_text:
+            line = batch.lines[columns[name].index(text)]
+            profile.first = Place(table.file.relative, line, table.row(line), text)
+    if roles.boxes.lists:
+        profile_of = profile_of_values if table.is_typed else profile_of_texts
+        for row in batch.by_row():
+            boxes = boxes_from_lists(row, roles, None)
+            for name, of_boxes in boxes.attributes.items():
+                attribute = f"{roles.boxes.lists}.{name}"
+                profiles.setdefault(attribute, Profile()).merge(profile_of(of_boxes))
+    return profiles
+
+
+def _profiles_of_values(columns: Mapping[str, Sequence[Any]]) -> dict[str, Profile]:
+    profiles: dict[str, Profile] = {}
+    for name, values in columns.items():
+        with in_column(name):
+            profiles[name] = profile_of_values(values)
+    return profiles
+
+
+def check_forms(columns: Mapping[str, Sequence[Any]], roles: Roles) -> None:
+    """Raise "unsupported column" for an object, or a list or plain value unlike the first rows."""
+    boxes = roles.boxes
+    excepted = {boxes.lists, boxes.labels, *boxes.per_box} | roles.ignored
+    for name, values in columns.items():
+        types = set() if name in excepted else set(map(type, values)) - {type(None)}
+        wrong = types & {dict}
+        if name in roles.forms:
+            wrong |= types - {list} if roles.forms[name] == "list" else types & {list}
+        if wrong:
+            shown = next(str(value) for value in values if type(value) in wrong)
+            raise unsupported(f"column {name!r} holds {shown[:100]}, unlike other rows", name)
+
+
 def _groups_of(table: Table, batch: Batch, roles: Roles) -> list[Group]:
     """Return the group of each row."""
     if roles.split not in batch.columns:
@@ -228,11 +299,11 @@ def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:
         for name, profile in sorted(survey.profiles.items())
         if profile.num_texts and name not in roles.label_columns
     }
-    large = {name: each for name, each in columns.items() if each.num_large and each.are_whole}
+    large = {name: each for name, each in columns.items() if each.counts[LARGE] and each.are_whole}
     yield from _sentence(
         "text",
         {
-            name: f"{each.num_large:,} of {each.num_values:,} whole numbers need over 64 bits"
+            name: f"{each.counts[LARGE]:,} of {each.num_values:,} whole numbers need over 64 bits"
             for name, each in large.items()
         },
     )
@@ -245,7 +316,8 @@ def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:
     commas = {
         name: f"{each.first.text[:20]!r} ({each.first.row}) has a comma"
         for name, each in columns.items()
-        if each.first and not (each.has_words or each.has_errors or roles.decimal_comma)
+        if each.first and each.num_texts == each.counts[COMMA]
+        if not (each.has_errors or roles.decimal_comma)
     }
     yield from _sentence("text", commas, "if it is decimal, in a recipe: `decimal_comma: true`")
 
@@ -261,7 +333,12 @@ def _sentence(what: str, columns: Mapping[str, str], remedy: str = "") -> Iterat
 def _is_nearly_numbers(profile: Profile) -> bool:
     is_number = profile.kind in (int, float)
     few = profile.num_texts * _NUMBERS_PER_TEXT <= profile.num_values
-    return is_number and profile.num_digits == 0 and few and profile.first is not None
+    return (
+        is_number
+        and not profile.counts.keys() & {DIGITS, LARGE}
+        and few
+        and profile.first is not None
+    )
 
 
 def _may_be_unit(profile: Profile) -> bool:

@@ -16,7 +16,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import below
-from beam_pipeline.sources.tables.decimal_commas import Choice
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.types import class_name, classes_marked
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
@@ -41,7 +40,6 @@ class Cells:
         missing: Texts that mean a missing value.
         column: The column that gets the path from `template`; "" for none.
         template: The path in parts: literal text and the column after it, "" for none.
-        decimal_comma: Columns that may have decimal commas.
         commas: Columns whose numbers have decimal commas, and are written with points.
         numbered: A column whose values end with the number of the row, "x.jpg#0"; "" for none.
         classes: Columns of one class each with 1, and 0 or -1; replaced by `label`, a column with
@@ -52,7 +50,6 @@ class Cells:
     missing: frozenset[str] = frozenset()
     column: str = ""
     template: tuple[tuple[str, str], ...] = ()
-    decimal_comma: Choice = False
     commas: frozenset[str] = frozenset()
     numbered: str = ""
     as_json: frozenset[str] = frozenset()
@@ -182,19 +179,20 @@ class Batch:
                 yield self, error
                 return
             middle = len(self) // 2
-            yield from self.part(0, middle).attempts(make)
-            yield from self.part(middle, len(self)).attempts(make)
+            yield from self.take(range(middle)).attempts(make)
+            yield from self.take(range(middle, len(self))).attempts(make)
 
-    def part(self, start: int, stop: int) -> "Batch":
-        """Return a range of the rows, with the columns that they state."""
-        columns = {name: column[start:stop] for name, column in self.columns.items()}
+    def take(self, rows: Sequence[int]) -> "Batch":
+        """Return some of the rows, with the columns that they state."""
+        columns = {name: [each[row] for row in rows] for name, each in self.columns.items()}
         if self.is_uneven:
             columns = {
                 name: column
                 for name, column in columns.items()
                 if any(value is not None for value in column)
             }
-        return Batch(columns=columns, lines=self.lines[start:stop], is_uneven=self.is_uneven)
+        lines = [self.lines[row] for row in rows]
+        return Batch(columns=columns, lines=lines, is_uneven=self.is_uneven)
 
     def by_row(self) -> Iterator[dict[str, Any]]:
         """Return the values of each row by column."""
@@ -217,6 +215,17 @@ def batch_of_rows(
     columns = {name: [row.get(name) for row in rows] for name in names}
     is_uneven = any(len(row) < len(names) for row in rows)
     return Batch(columns=columns, lines=lines, bad=bad, is_uneven=is_uneven)
+
+
+def joined_batches(batches: Sequence[Batch]) -> Batch:
+    """Return the rows of batches, whose columns may differ, as one."""
+    if len(batches) == 1:
+        return batches[0]
+    columns: dict[str, list[Any]] = {name: [] for each in batches for name in each.columns}
+    for batch in batches:
+        for name, column in columns.items():
+            column += batch.columns.get(name) or [None] * len(batch)
+    return Batch(columns=columns, lines=[line for each in batches for line in each.lines])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,13 +305,8 @@ class Table(abc.ABC):
             if [*map(str.strip, values)] == names
         }
         bad = [BadRow(batch.lines[row], "repeats the header; remove the line") for row in again]
-        kept = [row for row in range(len(batch)) if row not in again]
-        return dataclasses.replace(
-            batch,
-            columns={name: [each[row] for row in kept] for name, each in batch.columns.items()},
-            lines=[batch.lines[row] for row in kept],
-            bad=[*batch.bad, *bad],
-        )
+        kept = batch.take([row for row in range(len(batch)) if row not in again])
+        return dataclasses.replace(kept, bad=[*batch.bad, *bad])
 
     @property
     def missing(self) -> str | None:

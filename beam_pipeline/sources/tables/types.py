@@ -276,29 +276,34 @@ def convert_column(
     values: Sequence[Any], name: str, kind: Kind | None, missing_number: Number | None
 ) -> list[Value | None]:
     """Convert each value of a column; raises as `convert`."""
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        if kind is int and _are_plain(values):
-            return list(map(int, values))
-        if kind is float and _are_plain(values):
-            numbers = [math.nan if value in ("", None) else float(value) for value in values]
-            if not any(map(_may_change, numbers)):
-                may_be_nan = missing_number is not None and math.isnan(missing_number)
-                if may_be_nan or not any(map(math.isnan, numbers)):
-                    return list(numbers)
-        if kind in (None, str) and set(map(type, values)) == {str}:
-            return list(values)
-    return [convert(name, value, kind, missing_number=missing_number) for value in values]
+    if kind in (None, str) and set(map(type, values)) == {str}:
+        return list(values)
+    parse: Callable[[Any], int | float] = int if kind is int else float
+    made: dict[str, Value] = {}
+
+    def converted(value: Any) -> Value:
+        if not isinstance(value, str):
+            return convert(name, value, kind, missing_number=missing_number)
+        if value not in made:  # words such as "NA" and "True" repeat
+            made[value] = convert(name, value, kind, missing_number=missing_number)
+        return made[value]
+
+    def number(value: Any) -> Value:
+        try:
+            plain = parse(value)
+        except (TypeError, ValueError, OverflowError):
+            return converted(value)
+        # Not if it is nan, infinite, or so large that float64 may have changed it.
+        return plain if abs(plain) < FIRST_SKIPPED_BY_FLOAT64 else converted(value)
+
+    is_plain = kind in (int, float) and _are_plain(values)
+    return list(map(number if is_plain else converted, values))
 
 
 def _are_plain(values: Sequence[Any]) -> bool:
     """Return whether Python reads no more numbers in these values than `kind_of_text` does."""
     joined = "".join(value for value in values if isinstance(value, str))
     return "_" not in joined and joined.isascii()
-
-
-def _may_change(number: float) -> bool:
-    """Return whether a number is infinite, or so large that float64 may have changed it."""
-    return abs(number) >= FIRST_SKIPPED_BY_FLOAT64
 
 
 def convert(

@@ -12,7 +12,7 @@ from beam_pipeline.files.archive.paths import Member
 from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.rejects import malformed
-from beam_pipeline.sources.tables.convert import LONG_VALUE_BYTES, is_long
+from beam_pipeline.sources.tables.fit import LONG_VALUE_BYTES, is_long
 from beam_pipeline.sources.tables.types import Kind, kind_of_json, kind_of_text
 from tfrecord_dataset.format.feature import Feature
 

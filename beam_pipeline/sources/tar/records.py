@@ -19,7 +19,7 @@ from beam_pipeline.sources.tables.columns import (
     lowered,
     there_are,
 )
-from beam_pipeline.sources.tables.convert import OF_FILE, fit, no_path, value_of_feature
+from beam_pipeline.sources.tables.fit import OF_FILE, fit, no_path, value_of_feature
 from beam_pipeline.sources.tables.types import (
     Kind,
     ListOf,

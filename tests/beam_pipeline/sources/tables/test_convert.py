@@ -8,7 +8,7 @@ from cases.reading import values_of
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array, Audio, ClassLabel, ClassLabels, FileRef, Image, RawFile
 from beam_pipeline.schema.declaration import parse_schema
-from beam_pipeline.sources.tables.convert import fit
+from beam_pipeline.sources.tables.fit import fit
 
 INT, FLOAT, TEXT, BYTES = (
     {"kind": "scalar", "dtype": dtype} for dtype in ("int64", "float32", "string", "bytes")
