@@ -79,10 +79,13 @@ def refuse_archives(root: str, files: Sequence[str]) -> None:
         one = min(with_files, key=lambda path: (is_submission(path), "train" not in path.lower()))
         if outer := inside(root):
             raise ConfigError(f"{root} holds archives ({named}); {_unpack(outer.archive)}")
-        raise ConfigError(
-            f"{root} holds archives ({named}), but only one can be read: give "
-            f"{shlex.quote(storage.join(root, one))}, or unpack them"
-        )
+        give = f"give {shlex.quote(storage.join(root, one))}, or unpack"
+        if not with_files[1:]:
+            raise ConfigError(
+                f"{root} holds an archive ({named}), which is read only if it is the input: "
+                f"{give} it"
+            )
+        raise ConfigError(f"{root} holds archives ({named}), but only one can be read: {give} them")
 
 
 def _unpack(archive: str) -> str:

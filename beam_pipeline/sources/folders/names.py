@@ -49,6 +49,8 @@ def _patterns(stems: Sequence[str]) -> Sequence[str]:
     """Return up to two patterns of stems of one form, the one with the fewest classes first."""
     for separator in _SEPARATORS:
         parts = [stem.split(separator) for stem in stems]
+        if patterns := _patterns_of_long_classes(separator, parts):
+            return patterns
         [(length, number)] = Counter(map(len, parts)).most_common(1)
         if length > 1 and number >= _SHARE_OF_A_FORM * len(stems):
             columns = [*zip(*(each for each in parts if len(each) == length), strict=True)]
@@ -56,6 +58,18 @@ def _patterns(stems: Sequence[str]) -> Sequence[str]:
             places.sort(key=lambda at: (columns[at][0].isdigit(), len({*columns[at]})))
             if places and not all(columns[at][0].isdigit() for at in places):
                 return [_pattern(separator, at, length) for at in places[:_MOST]]
+    return ()
+
+
+def _patterns_of_long_classes(separator: str, parts: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Return the pattern of classes of several parts, as in "cat_1" and "great_dane_1"."""
+    lengths = {*map(len, parts)}
+    if 1 in lengths or len(lengths) == 1:
+        return ()
+    for pattern, own in (("{label+}%s{_}", slice(-1)), ("{_}%s{label}", slice(1, None))):
+        values = [separator.join(each[own]) for each in parts]
+        if not any(value.isdigit() for value in values) and _are_classes(values):
+            return [pattern % literal(separator)]
     return ()
 
 

@@ -12,6 +12,8 @@ _TAKEN = ("image", "audio", "array", "text", "boxes")
 _DROPPED = "_"
 # The folder "{label?}/" may be missing, as it is of files without a class.
 _OPTIONAL = "label?"
+# "{label+}" takes as many characters as possible.
+_LONG = "+"
 # "**/" matches any number of folders, as few as possible.
 _FOLDERS = "**"
 _ANY_FOLDERS = "(?:[^/]*/)*?"
@@ -50,10 +52,10 @@ class PathPattern:
 def parse_pattern(text: str) -> PathPattern:
     """Parse a pattern of literal text and `{name}`s.
 
-    A name matches one or more characters except "/", as few as possible; `{_}` matches text to
-    drop, `{split}` directly before another name the longest name of a split, "**/" any number of
-    folders, "{label?}/" a folder that may be missing, "{{" and "}}" braces. A pattern without "/"
-    matches only the file's name.
+    A name matches one or more characters except "/", as few as possible, or as many with "+", as
+    "{label+}_{_}" of "great_dane_1"; `{_}` matches text to drop, `{split}` directly before another
+    name the longest name of a split, "**/" any number of folders, "{label?}/" a folder that may be
+    missing, "{{" and "}}" braces. A pattern without "/" matches only the file's name.
 
     Raises:
         ConfigError: It has no names, a name twice, or an invalid name.
@@ -72,14 +74,14 @@ def parse_pattern(text: str) -> PathPattern:
         segments += [[other] for other in others]
         if name is None:
             continue
-        plain = "label" if name == _OPTIONAL else name
+        plain = "label" if name == _OPTIONAL else name.removesuffix(_LONG)
         if form or conversion or not plain.isidentifier():
             raise _error(text, f"{{{name}}} is not a name; use letters, digits and underscores")
         if plain in names or name in _TAKEN:
             why = "occurs twice" if plain in names else "is what the file holds"
             raise _error(text, f"{{{name}}} {why}; choose another name")
         segments[-1] += [name, ""]
-        if name != _DROPPED:
+        if plain != _DROPPED:
             names.append(plain)
     if is_plain:
         raise _error(text, "it has no names; write it as '{label}_{speaker}_{index}'")
@@ -121,10 +123,10 @@ def _segment(first: str, *others: str) -> str:
     for at in range(0, len(others), 2):
         name, after = others[at], re.escape(others[at + 1])
         is_last = at == len(others) - 2
-        characters = "[^/]+" if is_last else "[^/]+?"
+        characters = "[^/]+" if is_last or name.endswith(_LONG) else "[^/]+?"
         if name == "split" and not is_last and not after:
             characters = SPLIT_WORDS  # one character would be no split
-        found = characters if name == _DROPPED else f"({characters})"
+        found = characters if name.removesuffix(_LONG) == _DROPPED else f"({characters})"
         text += f"{found}{after}" if is_last else f"(?>{found}{after})"
     return text
 
