@@ -1,8 +1,8 @@
 """Values of examples as Arrow columns, the form in which they pass from a source to a shard.
 
 A column of values is named after their form and their feature; it is null if an example lacks the
-feature, or has a value of another form. Numbers, texts, classes and images have columns of their
-own; other values are pickled one by one.
+feature, or has a value of another form. Arrays, objects and summaries of existing Examples are
+pickled one by one, as they consist of buffers of their own.
 
 No Beam here: worker processes import this module.
 """
@@ -17,11 +17,15 @@ import pyarrow as pa
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import (
+    Audio,
     ClassLabel,
+    ClassLabels,
     Deferred,
     Expectation,
     FileRef,
     Image,
+    Map,
+    RawFile,
     Record,
     Rejected,
     Value,
@@ -32,7 +36,7 @@ from beam_pipeline.records import (
 _TEXT = pa.large_string()
 _SHA256_BYTES = 32
 # Values that a column cannot hold: texts that are not UTF-8, numbers beyond 64 bits, other types.
-_NOT_HELD = (UnicodeEncodeError, OverflowError, ValueError, TypeError)
+_NOT_HELD = (UnicodeEncodeError, OverflowError, ValueError, TypeError, AttributeError)
 
 
 class Form(NamedTuple):
@@ -73,110 +77,124 @@ def _unpack_objects(column: pa.Array) -> list[Any]:
     return [data if data is None else pickle.loads(data) for data in column.to_pylist()]
 
 
-_FILE = pa.struct(
-    [
-        ("path", _TEXT),
-        ("offset", pa.int64()),
-        ("length", pa.int64()),
-        ("sha256", pa.binary(_SHA256_BYTES)),
-    ]
+def _pack_digests(values: Sequence[str]) -> pa.Array:
+    digests = [bytes.fromhex(value) if value else None for value in values]
+    return pa.array(digests, pa.binary(_SHA256_BYTES))
+
+
+def _unpack_digests(column: pa.Array) -> list[str]:
+    return [value.hex() if value else "" for value in column.to_pylist()]
+
+
+def _pack_names(values: Sequence[tuple[str, ...] | None]) -> pa.Array:
+    if not set(map(type, itertools.chain.from_iterable(filter(None, values)))) <= {str}:
+        raise TypeError("not texts")  # Arrow would take bytes for a text
+    return pa.array(values, pa.list_(_TEXT))
+
+
+def _unpack_tuples(column: pa.Array) -> list[Any]:
+    return [value if value is None else tuple(value) for value in column.to_pylist()]
+
+
+def _pack_shared(values: Sequence[Any]) -> pa.Array:
+    """Pickle objects that many rows have in common."""
+    few = {id(value): value for value in values}
+    data = {number: pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for number, value in few.items()}
+    return pa.array([data[id(value)] for value in values], pa.large_binary())
+
+
+def _unpack_shared(column: pa.Array) -> list[Any]:
+    data = column.to_pylist()
+    objects = {each: each and pickle.loads(each) for each in set(data)}
+    return [objects[each] for each in data]
+
+
+def _of_fields(name: str, value_class: type, **fields: Form) -> Form:
+    """Return the form of a dataclass; its first field, in `fields`, is never None."""
+    dtype = pa.struct([(each, form.dtype) for each, form in fields.items()])
+    names = tuple(fields)
+
+    def pack(values: Sequence[Any]) -> pa.Array:
+        known = [value for value in values if value is not None] if None in values else values
+        columns = [
+            form.pack([getattr(value, each) for value in known]) for each, form in fields.items()
+        ]
+        packed = pa.StructArray.from_arrays(columns, fields=list(dtype))
+        if len(known) == len(values):
+            return packed
+        rows = itertools.count()
+        return packed.take(pa.array([None if each is None else next(rows) for each in values]))
+
+    def unpack(column: pa.Array) -> list[Any]:
+        pairs = zip(fields.values(), column.flatten(), strict=True)
+        columns = [form.unpack(each) for form, each in pairs]
+        return [
+            None if row[0] is None else made(value_class, dict(zip(names, row, strict=True)))
+            for row in zip(*columns, strict=True)
+        ]
+
+    return Form(name, dtype, pack, unpack)
+
+
+_INT, _STRING = _plain("int64", pa.int64()), _plain("text", _TEXT)
+_NAMES = Form("texts", pa.list_(_TEXT), _pack_names, _unpack_tuples)
+_NUMBERS = Form(
+    "", pa.list_(pa.int64()), lambda values: pa.array(values, pa.list_(pa.int64())), _unpack_tuples
 )
-
-
-def _pack_files(values: Sequence[FileRef | None]) -> pa.Array:
-    known = [value or _NO_FILE for value in values]
-    return _struct(
-        _FILE,
-        values,
-        [each.path for each in known],
-        [each.offset for each in known],
-        [each.length for each in known],
-        [bytes.fromhex(each.sha256) if each.sha256 else None for each in known],
-    )
-
-
-def _unpack_files(column: pa.Array) -> list[Any]:
-    paths, offsets, lengths, digests = (each.to_pylist() for each in column.flatten())
-    return [
-        None
-        if path is None
-        else made(
-            FileRef,
-            {
-                "path": path,
-                "offset": offset,
-                "length": length,
-                "sha256": digest.hex() if digest else "",
-            },
-        )
-        for path, offset, length, digest in zip(paths, offsets, lengths, digests, strict=True)
-    ]
-
-
-_NO_FILE = FileRef(path="")
-_IMAGE = pa.struct(
-    [
-        ("file", _FILE),
-        ("format", pa.string()),
-        ("width", pa.int32()),
-        ("height", pa.int32()),
-        ("channels", pa.int32()),
-        ("bits", pa.int32()),
-        ("conversions", pa.list_(pa.string())),
-    ]
-)
-_IMAGE_FACTS = [field.name for field in _IMAGE][1:]
-
-
-def _pack_images(values: Sequence[Image | None]) -> pa.Array:
-    known = [value or _NO_IMAGE for value in values]
-    facts = [[getattr(each, name) for each in known] for name in _IMAGE_FACTS]
-    facts[-1] = [each or None for each in facts[-1]]
-    return _struct(_IMAGE, values, _pack_files([each.file for each in known]), *facts)
-
-
-def _unpack_images(column: pa.Array) -> list[Any]:
-    files, *facts = column.flatten()
-    columns = [_unpack_files(files), *(each.to_pylist() for each in facts)]
-    return [
-        None
-        if file is None
-        else made(
-            Image,
-            {
-                "file": file,
-                "format": encoding,
-                "width": width,
-                "height": height,
-                "channels": channels,
-                "bits": bits,
-                "conversions": tuple(conversions or ()),
-            },
-        )
-        for file, encoding, width, height, channels, bits, conversions in zip(*columns, strict=True)
-    ]
-
-
-_NO_IMAGE = Image(file=_NO_FILE)
-
-
-def _struct(dtype: pa.DataType, values: Sequence[Any], *columns: Any) -> pa.Array:
-    """Return a struct of columns, null where a value is None."""
-    arrays = [
-        column if isinstance(column, pa.Array) else pa.array(column, field.type)
-        for column, field in zip(columns, dtype, strict=True)
-    ]
-    mask = pa.array([value is None for value in values]) if None in values else None
-    return pa.StructArray.from_arrays(arrays, fields=list(dtype), mask=mask)
-
-
+_BYTES = _plain("bytes", pa.large_binary())
 _OBJECTS = Form("object", pa.large_binary(), _pack_objects, _unpack_objects)
+_FILE = _of_fields(
+    "file",
+    FileRef,
+    path=_STRING,
+    offset=_INT,
+    length=_INT,
+    sha256=Form("", pa.binary(_SHA256_BYTES), _pack_digests, _unpack_digests),
+)
 _FORMS: dict[type, Form] = {
-    int: _plain("int64", pa.int64()),
+    int: _INT,
     float: _plain("float64", pa.float64()),
-    str: _plain("text", _TEXT),
+    str: _STRING,
+    bytes: _BYTES,
+    tuple: _NAMES,
     ClassLabel: Form("class", _TEXT, _pack_classes, _unpack_classes),
-    Image: Form("image", _IMAGE, _pack_images, _unpack_images),
+    ClassLabels: _of_fields("classes", ClassLabels, names=_NAMES),
+    Image: _of_fields(
+        "image",
+        Image,
+        file=_FILE,
+        format=_STRING,
+        **dict.fromkeys(("width", "height", "channels", "bits"), _INT),
+        conversions=_NAMES,
+    ),
+    Map: _of_fields(
+        "map",
+        Map,
+        file=_FILE,
+        shows=_STRING,
+        colors=_BYTES,
+        classes=_BYTES,
+        num_classes=_INT,
+        numbers=_NUMBERS,
+        **dict.fromkeys(("width", "height", "orientation"), _INT),
+        conversions=_NAMES,
+    ),
+    Audio: _of_fields(
+        "audio",
+        Audio,
+        file=_FILE,
+        format=_STRING,
+        **dict.fromkeys(("sample_rate", "num_samples", "channels"), _INT),
+        conversions=_NAMES,
+    ),
+    RawFile: _of_fields("raw", RawFile, file=_FILE, num_bytes=_INT),
+    Deferred: _of_fields(
+        "deferred",
+        Deferred,
+        file=_FILE,
+        read=Form("", pa.large_binary(), _pack_shared, _unpack_shared),
+        is_copy=_plain("", pa.bool_()),
+    ),
 }
 _NAMED = {form.name: form for form in (*_FORMS.values(), _OBJECTS)}
 _PREFIXES = tuple(f"{name}:" for name in _NAMED)
@@ -190,7 +208,7 @@ _FIELDS: dict[str, tuple[Form, Any]] = {
     "group": (_FORMS[str], None),
     "source_id": (_FORMS[str], ""),
     "notes": (_OBJECTS, dict[str, int]()),
-    "example": (Form("file", _FILE, _pack_files, _unpack_files), None),
+    "example": (_FILE, None),
 }
 
 
@@ -429,10 +447,13 @@ def rows_of(
     splits: Sequence[str | None],
     features: Mapping[str, Sequence[Any]],
 ) -> RecordBatch | None:
-    """Return rows as a batch; None if values are not single ones, or rows differ in features."""
+    """Return rows as a batch; None if values are not single ones, or rows differ in features.
+
+    A column may have some of its values in byte ranges of files.
+    """
     for values in features.values():
-        types = set(map(type, values))
-        if len(types) != 1 or not types <= _SCALARS:
+        types = set(map(type, values)) - {Deferred}
+        if len(types) > 1 or not types <= _SCALARS:
             return None
     try:
         stated = {"key": keys, "source": sources, "split": splits}

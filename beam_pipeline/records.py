@@ -276,10 +276,13 @@ class Deferred:
         file: The range. Values of one record may share it, for instance those of a table row.
         read: Parses the value from the bytes of the range: a module-level function, or a
             functools.partial of one, so that it pickles by name. It may raise RecordError.
+        is_copy: Whether the file is the build's own, which nothing changes, so that it need not be
+            hashed.
     """
 
     file: FileRef
     read: "Callable[[bytes], Value]"
+    is_copy: bool = False
 
 
 _T = TypeVar("_T")

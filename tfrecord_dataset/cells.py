@@ -5,6 +5,8 @@ from typing import Any
 
 _TRUTHS = {"true": 1, "false": 0}
 _MISSING_NUMBERS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "?"})
+# Lowering a long text takes time.
+_LONGEST_WORD = max(map(len, (*_TRUTHS, *_MISSING_NUMBERS)))
 _GROUPS = r"[1-9][0-9]{0,2}(\.[0-9]{3})"
 _UNCLEAR = re.compile(rf"[+-]?{_GROUPS}")
 _WITH_COMMA = re.compile(rf"[+-]?([0-9]+|{_GROUPS}+)(,[0-9]+)?")
@@ -13,12 +15,14 @@ _SURE = re.compile(rf"[+-]?([0-9]+|{_GROUPS}+),[0-9]+|[+-]?{_GROUPS}{{2,}}")
 
 def truth_as_number(text: str) -> int | str:
     """Return 1 for "True" and 0 for "false", in any case; other texts unchanged."""
-    return _TRUTHS.get(text.strip().lower(), text)
+    bare = text.strip()
+    return _TRUTHS.get(bare.lower(), text) if len(bare) <= _LONGEST_WORD else text
 
 
 def is_missing_number(text: str) -> bool:
     """Return whether a text means a missing number in a column of numbers: "", "NA", "?"."""
-    return text.strip().lower() in _MISSING_NUMBERS
+    bare = text.strip()
+    return len(bare) <= _LONGEST_WORD and bare.lower() in _MISSING_NUMBERS
 
 
 def stripped(value: Any) -> str:

@@ -60,9 +60,8 @@ def _inspected(
     given: Examples, rules: Rules, read: storage.ReadFile, each: Each
 ) -> Iterator[Examples | Rejected]:
     parts: Iterable[Examples | Rejected] = [given]
-    if "example" in given.fields or not kinds.are_by_column(
-        value for values in given.features.values() for value in values[:1]
-    ):
+    classes = [{*map(type, values)} for values in given.features.values()]
+    if "example" in given.fields or not kinds.are_by_column(set[type]().union(*classes)):
         parts = _with_files(given, rules, read, each)
     check = functools.partial(_checked, rules=rules)
     for part in parts:

@@ -12,7 +12,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import hashed
 from beam_pipeline.kinds.array import measure
 from beam_pipeline.kinds.kind import MAX_RECORD_BYTES
-from beam_pipeline.records import Array, Deferred, FileRef, Value
+from beam_pipeline.records import Array, Deferred, FileRef, Value, replaced
 
 
 def read_deferred(
@@ -30,10 +30,11 @@ def read_deferred(
         if isinstance(value, Deferred):
             if value.file not in ranges:
                 data = read(value.file, MAX_RECORD_BYTES)
-                ranges[value.file] = hashed(value.file, data), data
+                file = value.file if value.is_copy else hashed(value.file, data)
+                ranges[value.file] = file, data
             file, data = ranges[value.file]
             values[name] = value.read(data)
-            deferred[name] = Deferred(file=file, read=value.read)
+            deferred[name] = replaced(value, file=file)
     return values, deferred
 
 

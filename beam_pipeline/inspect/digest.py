@@ -4,14 +4,17 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from beam_pipeline import kinds
 from beam_pipeline.batch import Examples
 from beam_pipeline.records import ClassLabel, Value, file_of
 from tfrecord_dataset.format.inference import is_label_key
 
 Columns = Mapping[str, Sequence[Value]]
-# Bytes that `repr` leaves unchanged.
-_PLAIN = bytes({*range(ord(" "), 0x7F)} - {*b"'\\"})
+# From here on, searching for the characters that `repr` escapes is faster than `repr`.
+_LONG_CHARACTERS = 1000
+_ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def content_digests(features: Columns, num_rows: int) -> list[str]:
@@ -90,11 +93,18 @@ def _shown(values: Sequence[Value], stated: Literal["content", "annotation"]) ->
 
 
 def _repr(value: object) -> str:
-    """Like `repr`, in a third of the time for long ASCII texts."""
-    is_plain = (
-        isinstance(value, str) and value.isascii() and not value.encode().translate(None, _PLAIN)
-    )
-    return f"'{value}'" if is_plain else repr(value)
+    """Like `repr`, in a tenth of the time for long ASCII texts."""
+    if type(value) is not str or len(value) < _LONG_CHARACTERS or not value.isascii():
+        return repr(value)
+    text = value
+    for character, escaped in _ESCAPED.items():
+        text = text.replace(character, escaped) if character in text else text
+    codes = np.frombuffer(text.encode(), np.uint8) - np.uint8(ord(" "))
+    if codes.max() > ord("~") - ord(" "):  # another control character
+        return repr(value)
+    if "'" not in text:
+        return f"'{text}'"
+    return f'"{text}"' if '"' not in text else "'{}'".format(text.replace("'", "\\'"))
 
 
 def sha256_of(text: str) -> str:

@@ -81,9 +81,9 @@ def is_by_column(value: object) -> bool:
     return kind is not None and kind.by_column
 
 
-def are_by_column(values: Iterable[object]) -> bool:
-    """Whether all values are checked by column."""
-    return _BY_COLUMN.issuperset(builtins.map(type, values))
+def are_by_column(classes: Iterable[type]) -> bool:
+    """Whether values of all these classes are checked by column."""
+    return _BY_COLUMN.issuperset(classes)
 
 
 def observe(examples: Examples, observed: dict[str, Observed] | None = None) -> dict[str, Observed]:

@@ -65,7 +65,7 @@ def files_of(examples: Examples, most: int | None = None) -> Iterator[FileRef]:
     """Yield the files or ranges that the first `most` examples are read from."""
     yield from filter(None, examples.fields.get("example", ())[:most])
     for values in examples.features.values():
-        for value in () if kinds.are_by_column(values[:1]) else values[:most]:
+        for value in () if kinds.are_by_column(map(type, values)) else values[:most]:
             if isinstance(file := file_of(value), FileRef):
                 yield file
 

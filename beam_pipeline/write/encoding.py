@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ class Encoder:
         in_files = {
             name: values
             for name, values in examples.features.items()
-            if not kinds.are_by_column(value for value in values if value is not None)
+            if not kinds.are_by_column({*map(type, values)} - {NoneType})
         }
         if not in_files and "example" not in examples.fields:
             return examples, [_NOTHING] * len(examples)

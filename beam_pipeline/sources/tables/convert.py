@@ -282,8 +282,9 @@ def _deferred(value: Any, cell: Any, convert: Convert, scratch: Scratch) -> Defe
     text = cell if is_text else json.dumps(cell)
     file = scratch.put(text.encode(errors="surrogatepass"))
     if value is cell:
-        return Deferred(file=file, read=_decoded)
-    return Deferred(file=file, read=functools.partial(_read, is_text=is_text, convert=convert))
+        return Deferred(file=file, read=_decoded, is_copy=True)
+    read = functools.partial(_read, is_text=is_text, convert=convert)
+    return Deferred(file=file, read=read, is_copy=True)
 
 
 def _decoded(data: bytes) -> str:

@@ -2,10 +2,12 @@
 
 import dataclasses
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 from inspecting import Inspected, examples_of
 
-from beam_pipeline.inspect.digest import annotations, content_digests, label_texts
+from beam_pipeline.inspect.digest import annotations, content_digests, label_texts, texts_of
 from beam_pipeline.records import (
     Array,
     Audio,
@@ -67,6 +69,11 @@ def test_an_arrays_content_is_its_values_type_and_shape():
 def test_without_a_file_the_values_are_the_content(one, other):
     assert content(x=one) == content(x=one)
     assert content(x=one) != content(x=other)
+
+
+@hypothesis.given(st.text("a\n\t\r\"'\\\0\x7f~ é", min_size=1000, max_size=1100))
+def test_the_text_of_a_long_value_is_pythons(value):
+    assert texts_of({"x": [value]}) == [repr([("x", value)])]
 
 
 def test_label_text_names_all_classes():
