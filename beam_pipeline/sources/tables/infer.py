@@ -24,6 +24,7 @@ import pyarrow.compute as compute
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.tables.types import (
     Kind,
+    in_column,
     is_large,
     is_whole,
     kind_of_int,
@@ -152,6 +153,19 @@ def _form_of(text: str) -> str:
     if is_whole(text):
         return LARGE if is_large(text) else DIGITS
     return COMMA if has_comma(text) else TEXT
+
+
+def profiles_of_columns(
+    columns: Mapping[str, Sequence[Any]], *, are_texts: bool
+) -> dict[str, Profile]:
+    """Return the profile of each column of texts, or of JSON values; raises as `kind_of_json`."""
+    if are_texts:
+        return dict(zip(columns, profiles_of_texts([*columns.values()]), strict=True))
+    profiles: dict[str, Profile] = {}
+    for name, values in columns.items():
+        with in_column(name):
+            profiles[name] = profile_of_values(values)
+    return profiles
 
 
 def profile_of_texts(texts: Sequence[Any]) -> Profile:

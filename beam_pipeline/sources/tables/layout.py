@@ -31,7 +31,7 @@ from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
 from beam_pipeline.sources.tables.csv import ReadCsv, is_list
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
 from beam_pipeline.sources.tables.plan import TablePlan
-from beam_pipeline.sources.tables.read_tables import Planned, ReadContainers, ReadTables
+from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables
 from beam_pipeline.sources.tables.xlsx import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data
@@ -64,7 +64,7 @@ class _Tables:
     source: type[ReadTables]
     tree: Tree
     config: BuildConfig
-    plans: dict[str, Planned | None] = dataclasses.field(default_factory=dict)
+    plans: dict[str, TablePlan | None] = dataclasses.field(default_factory=dict)
 
     def claim(self) -> Claim | None:
         """Claim tables that name files of the tree, or hold all its data."""
@@ -162,8 +162,7 @@ class _Tables:
             with contextlib.suppress(ConfigError, DataError):
                 config = dataclasses.replace(self.config, schema=())
                 self.plans[name] = self._source([name], config).plan()
-        planned = self.plans[name]
-        return planned.plan if planned else None
+        return self.plans[name]
 
     def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
         tree = self.tree
@@ -187,8 +186,8 @@ class _Tables:
         )
         if names[1:] and not _are_one(tree, names):
             return dataclasses.replace(claim, problem=_which_tables(tree.input, names))
-        planned = None if names[1:] or self.config.schema else self.plans.get(names[0])
-        return with_plan(claim, self._source(names, self.config), planned)
+        plan = None if names[1:] or self.config.schema else self.plans.get(names[0])
+        return with_plan(claim, self._source(names, self.config), plan)
 
 
 def _num_rows(tree: Tree, name: str) -> int:
@@ -240,22 +239,21 @@ def _which_tables(path: str, names: Sequence[str]) -> Problem:
     return Problem(code="several tables", facts=facts, readings=tuple(readings))
 
 
-def with_plan(claim: Claim, source: ReadTables, planned: Planned | None = None) -> Claim:
+def with_plan(claim: Claim, source: ReadTables, plan: TablePlan | None = None) -> Claim:
     """Add the plan of the tables to the claim, or the problem with reading them."""
     try:
-        planned = planned or source.plan()
+        plan = plan or source.plan()
     except ConfigError as error:
         problem = error.problem if isinstance(error, ProblemError) else error
         return dataclasses.replace(claim, problem=problem)
     except DataError:  # it is raised when the file is read
         return claim
-    plan = planned.plan
     return dataclasses.replace(
         claim,
         understood=(*claim.understood, *plan.understood),
         options=_options(plan, source),
         problem=plan.problem,
-        plan=planned,
+        plan=plan,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem
-from beam_pipeline.records import DeclaredClasses
+from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.tables import columns as known
 from beam_pipeline.sources.tables.choice import (
     CAPTIONS,
@@ -72,6 +72,7 @@ class TablePlan:
         understood: Summary as (role, columns).
         classes: Classes that the tables themselves state.
         problem: A question that only the user can answer; None if there is none.
+        rejected: Rejects for files that cannot be read.
     """
 
     tables: Sequence[Table]
@@ -80,6 +81,7 @@ class TablePlan:
     understood: Sequence[tuple[str, str]]
     classes: Sequence[DeclaredClasses] = ()
     problem: Problem | None = None
+    rejected: Sequence[Rejected] = ()
 
 
 def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:

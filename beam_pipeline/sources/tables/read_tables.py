@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
@@ -186,13 +186,6 @@ class ReadRows(beam.PTransform):
         return batches | Gather(numbered, hold=iter)  # Record | Other
 
 
-class Planned(NamedTuple):
-    """The plan for readable tables, and rejects for the other files."""
-
-    plan: TablePlan
-    rejected: Sequence[Rejected]
-
-
 @dataclasses.dataclass
 class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     """Read the rows of tables, one record per row.
@@ -221,7 +214,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     scratch: str = ""
     ignored: Ignored = NOTHING
     names: tuple[str, ...] = ()
-    claimed: Planned | None = None
+    claimed: TablePlan | None = None
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | self.job()
@@ -259,7 +252,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
             ignored=self.ignored if not images else NOTHING,
         )
 
-    def plan(self) -> Planned:
+    def plan(self) -> TablePlan:
         """Plan the readable tables, and reject the other files.
 
         Raises:
@@ -277,11 +270,11 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
                 last = error
         if last and not tables:
             raise whole_input(last, last.detail)
-        return Planned(plan_tables(tables, self), rejected)
+        return dataclasses.replace(plan_tables(tables, self), rejected=rejected)
 
     def job(self) -> ReadRows:
         """Make the transform that reads the tables; raises as `plan`."""
-        plan, rejected = self.claimed or self.plan()
+        plan = self.claimed or self.plan()
         if plan.problem:
             raise ProblemError(plan.problem)
         tables, roles = plan.tables, plan.roles
@@ -293,7 +286,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
             doubtful="" if self.label_column or self.classes else roles.label,
         )
         consumed = Consumed(paths=tuple(table.file.path for table in tables))
-        return ReadRows(tables, roles, self.scratch, [*rejected, *plan.classes, consumed])
+        return ReadRows(tables, roles, self.scratch, [*plan.rejected, *plan.classes, consumed])
 
 
 def _splits_of(names: Sequence[str]) -> dict[str, str | None]:

@@ -125,7 +125,7 @@ class Roles:
         """The only column of classes; "" if there is none, or several."""
         return self.labels[0][1] if len(self.labels) == 1 else ""
 
-    @property
+    @functools.cached_property
     def label_columns(self) -> tuple[str, ...]:
         """The columns of the record's classes, found or declared."""
         declared = (name for feature, name in self.declared if feature.kind == "class_label")

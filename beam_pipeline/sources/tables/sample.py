@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
@@ -12,6 +12,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all
 from beam_pipeline.sources.tables.columns import FILE, lowered
+from beam_pipeline.sources.tables.infer import profile_of_texts, profile_of_values
 from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,
@@ -19,9 +20,7 @@ from beam_pipeline.sources.tables.types import (
     are_no_classes,
     is_stated,
     kind_of_json,
-    kind_of_text,
     list_of_text,
-    wider,
 )
 from tfrecord_dataset.cells import is_missing_number, stripped
 from tfrecord_dataset.format.split_names import split_of_folders
@@ -49,7 +48,7 @@ class ColumnSample:
 
     Attributes:
         values: The values, without missing ones.
-        kinds: The kinds of the values; None for one that no feature can hold.
+        kind: The kind that holds them all; None for lists or objects that no feature can hold.
         form: "plain", "list", or "object" for all others.
         media: The kind of files that all values name or are; "" if they are not files.
         exists: Whether one of these files exists.
@@ -57,7 +56,7 @@ class ColumnSample:
     """
 
     values: Sequence[Any] = ()
-    kinds: frozenset[Kind | None] = frozenset()
+    kind: Kind | None = None
     form: str = "plain"
     media: str = ""
     exists: bool = False
@@ -71,13 +70,12 @@ class ColumnSample:
     @property
     def is_numeric(self) -> bool:
         """Whether values are numbers."""
-        return bool(self.kinds) and self.kinds <= {int, float}
+        return self.kind in (int, float)
 
-    @functools.cached_property
+    @property
     def is_list(self) -> bool:
         """Whether values are lists of numbers or texts, in JSON or as text."""
-        are_known = bool(self.kinds) and None not in self.kinds
-        return are_known and isinstance(functools.reduce(wider, self.kinds), ListOf)
+        return isinstance(self.kind, ListOf)
 
     @property
     def repeats(self) -> bool:
@@ -162,26 +160,21 @@ class Sample:
     @functools.cached_property
     def columns(self) -> Mapping[str, ColumnSample]:
         """Samples of columns with any value; looks for a few of their files."""
-        kind_of = kind_of_json if self.tables[0].is_typed else kind_of_text
         stated: dict[str, list[tuple[TableFile, Any]]] = {}
         for file, values in self.rows:
             for name, value in values.items():
                 if is_stated(value):
                     stated.setdefault(name, []).append((file, value))
         check_number(stated, "the rows")
-        return {name: self._column(name, each, kind_of) for name, each in stated.items()}
+        return {name: self._column(name, each) for name, each in stated.items()}
 
-    def _column(
-        self,
-        name: str,
-        stated: Sequence[tuple[TableFile, Any]],
-        kind_of: Callable[[Any], Kind | None],
-    ) -> ColumnSample:
-        stated, kinds = _without_missing(stated, [_kind(value, kind_of) for _, value in stated])
-        forms = [_form(value, kind) for (_, value), kind in zip(stated, kinds, strict=True)]
+    def _column(self, name: str, stated: Sequence[tuple[TableFile, Any]]) -> ColumnSample:
+        forms = [_form(value) for _, value in stated]
         form = max(_FORMS, key=forms.count)  # in a tie, the first one
-        is_usual = [each == form for each in forms]
-        usual = [*itertools.compress(stated, is_usual)]
+        usual = [each for each, its_form in zip(stated, forms, strict=True) if its_form == form]
+        kind = self._kind([value for _, value in usual]) if form != "object" else None
+        if kind in (int, float):  # words such as "NA" are missing values
+            usual = stated = [each for each in usual if not _is_word(each[1])]
         held = self.declarations[name].media if name in self.declarations else ""
         names = [(file, stripped(value)) for file, value in usual]
         media = held or self.found.get(name) or kind_of_all(text for _, text in names)
@@ -191,12 +184,18 @@ class Sample:
         texts = [value for _, value in stated if isinstance(value, str) or type(value) is int]
         return ColumnSample(
             values=[value for _, value in usual],
-            kinds=frozenset(itertools.compress(kinds, is_usual)),
+            kind=kind,
             form=form,
             media=media,
             exists=is_there,
             texts=[*dict.fromkeys(str(value).strip() for value in texts)][:_TEXTS],
         )
+
+    def _kind(self, values: Sequence[Any]) -> Kind | None:
+        """Return the kind that holds values, of which words among numbers are missing."""
+        profile = (profile_of_values if self.tables[0].is_typed else profile_of_texts)(values)
+        are_numbers = profile.kind in (int, float) and not profile.num_texts
+        return profile.kind if are_numbers else profile.widest
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
@@ -263,28 +262,14 @@ def _is_there(path: str) -> bool:
         return False
 
 
-def _without_missing(
-    stated: Sequence[tuple[TableFile, Any]], kinds: Sequence[Kind | None]
-) -> tuple[Sequence[tuple[TableFile, Any]], Sequence[Kind | None]]:
-    """Leave out words such as "NA" among numbers."""
-    are_values = [
-        not (kind is str and isinstance(value, str) and is_missing_number(value))
-        for (_, value), kind in zip(stated, kinds, strict=True)
-    ]
-    usual = {*itertools.compress(kinds, are_values)}
-    if all(are_values) or not usual or not usual <= {int, float}:
-        return stated, kinds
-    return [*itertools.compress(stated, are_values)], [*itertools.compress(kinds, are_values)]
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and is_missing_number(value)
 
 
-def _kind(value: Any, kind_of: Callable[[Any], Kind | None]) -> Kind | None:
-    try:
-        return kind_of(value)
-    except RecordError:  # rejected when the row is read
-        return None
-
-
-def _form(value: Any, kind: Kind | None) -> str:
+def _form(value: Any) -> str:
     if not isinstance(value, list | dict):
         return "plain"
-    return "list" if isinstance(kind, ListOf) else "object"
+    with contextlib.suppress(RecordError):  # rejected when the row is read
+        kind_of_json(value)
+        return "list"
+    return "object"

@@ -21,9 +21,7 @@ from beam_pipeline.sources.tables.infer import (
     Profile,
     columns_with_commas,
     commas_of,
-    profile_of_texts,
-    profile_of_values,
-    profiles_of_texts,
+    profiles_of_columns,
 )
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table
@@ -31,7 +29,6 @@ from beam_pipeline.sources.tables.types import (
     OF_COLUMNS,
     Kind,
     Unlabelled,
-    in_column,
     is_stated,
     lacks_label,
     unsupported,
@@ -186,30 +183,17 @@ def profiles_of(table: Table, batch: Batch, roles: Roles) -> dict[str, Profile]:
         check_forms(batch.columns, roles)
     taken = roles.taken.difference(column for _, column in roles.labels)
     columns = {name: values for name, values in batch.columns.items() if name not in taken}
-    profiles = (
-        _profiles_of_values(columns)
-        if table.is_typed
-        else dict(zip(columns, profiles_of_texts([*columns.values()]), strict=True))
-    )
+    profiles = profiles_of_columns(columns, are_texts=not table.is_typed)
     for name, profile in profiles.items():
         if text := profile.first_text:
             line = batch.lines[columns[name].index(text)]
             profile.first = Place(table.file.relative, line, table.row(line), text)
     if roles.boxes.lists:
-        profile_of = profile_of_values if table.is_typed else profile_of_texts
+        attributes: dict[str, list[Any]] = {}
         for row in batch.by_row():
-            boxes = boxes_from_lists(row, roles, None)
-            for name, of_boxes in boxes.attributes.items():
-                attribute = f"{roles.boxes.lists}.{name}"
-                profiles.setdefault(attribute, Profile()).merge(profile_of(of_boxes))
-    return profiles
-
-
-def _profiles_of_values(columns: Mapping[str, Sequence[Any]]) -> dict[str, Profile]:
-    profiles: dict[str, Profile] = {}
-    for name, values in columns.items():
-        with in_column(name):
-            profiles[name] = profile_of_values(values)
+            for name, values in boxes_from_lists(row, roles, None).attributes.items():
+                attributes.setdefault(f"{roles.boxes.lists}.{name}", []).extend(values)
+        profiles |= profiles_of_columns(attributes, are_texts=not table.is_typed)
     return profiles
 
 

@@ -302,7 +302,7 @@ def convert_column(
 
 def _are_plain(values: Sequence[Any]) -> bool:
     """Return whether Python reads no more numbers in these values than `kind_of_text` does."""
-    joined = "".join(value for value in values if isinstance(value, str))
+    joined = "".join(map(str, values))
     return "_" not in joined and joined.isascii()
 
 

@@ -150,5 +150,5 @@ def test_features_that_are_nested_without_end_are_not_read(tmp_path):
     nested = '{"info": {"features": {"label": ' + "[" * 9999 + "]" * 9999 + "}}}"
     table = pa.table({"label": [0, 1], "": [2, 3]}).replace_schema_metadata({"huggingface": nested})
     pq.write_table(table, path)
-    roles = ReadParquet(str(path)).plan()[0].roles
+    roles = ReadParquet(str(path)).plan().roles
     assert roles.label == "label"

@@ -14,7 +14,7 @@ from tfrecord_dataset.delimited import Dialect, dialect_of, lines_of
 
 def rows_of(path, **options):
     """Return (line, values or the reason of the reject) of each row."""
-    plan, _ = ReadCsv(path, **options).plan()
+    plan = ReadCsv(path, **options).plan()
     rows = []
     for batch in plan.tables[0].batches():
         rows += zip(batch.lines, batch.by_row(), strict=True)
@@ -99,7 +99,7 @@ def test_lines_over_many_blocks(write, monkeypatch, block):
     monkeypatch.setattr("tfrecord_dataset.delimited._BLOCK_BYTES", block)
     rows = [f'{n},"x\n{n}"\n' if n % 3 else f"{n}\n" for n in range(500)]
     rows[250] = f'250,"x\n{"y" * 200}"\n'
-    plan, _ = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
+    plan = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
     lines, count = {}, 0
     for batch in plan.tables[0].batches():
         count += len(batch) + len(batch.bad)

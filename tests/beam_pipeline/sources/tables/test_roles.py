@@ -17,7 +17,7 @@ FILES = {f"img/{name}": "" for name in ("1.jpg", "2.jpg", "s.wav")}
 
 def plan_of(make_tree, text, files=FILES, **options):
     root = make_tree({"t.csv": text.replace("|", "\n") + "\n", **files})
-    return ReadCsv(f"{root}/t.csv", **options).plan()[0]
+    return ReadCsv(f"{root}/t.csv", **options).plan()
 
 
 # `columns|rows -> role=column …`; the files img/1.jpg, img/2.jpg and img/s.wav exist.
@@ -117,7 +117,7 @@ def test_names_of_files_that_two_folders_have(make_tree):
 def test_lists_of_json(make_tree):
     rows = '{"image": "img/1.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5], "v": [1, 2, 3]}\n'
     root = make_tree({"t.jsonl": rows, **FILES})
-    roles = ReadJsonl(f"{root}/t.jsonl").plan()[0].roles
+    roles = ReadJsonl(f"{root}/t.jsonl").plan().roles
     assert (roles.boxes.lists, roles.boxes.per_box) == ("boxes", {"areas"})
     assert roles.forms == {"v": "list"}
 
