@@ -4,7 +4,7 @@ import glob
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from beam_pipeline.config import BuildConfig
@@ -163,6 +163,18 @@ class ProblemError(ConfigError):
         super().__init__(str(problem))
         self.problem = problem
         self.decided = decided or {}
+
+
+def rename(error: Exception, path: str, shown: str) -> None:
+    """Name a path in an error as `shown`."""
+    error.args = tuple(str(each).replace(path, shown) for each in error.args)
+    if isinstance(error, ProblemError):
+        facts = error.problem.facts.items()
+        named = {
+            name: fact.replace(path, shown) if isinstance(fact, str) else fact
+            for name, fact in facts
+        }
+        error.problem = replace(error.problem, facts=named)
 
 
 def pattern_of(path: str) -> str:

@@ -1,22 +1,24 @@
 """Read archives as folders: zips, and tars of a folder tree."""
 
+import contextlib
 import dataclasses
 import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.batch import RecordBatch
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.errors import ConfigError, RecordError, whole_input
+from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.members import read_members
 from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.option_values import AUTO
+from beam_pipeline.problems import rename
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
-from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges
+from beam_pipeline.sources.unpacking import in_packed_tar, is_packed_tar, with_ranges
 from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
@@ -40,8 +42,25 @@ def through_archives(config: BuildConfig, scratch: str = "") -> BuildConfig:
     return dataclasses.replace(config, input=top, image_root=image_root)
 
 
+@contextlib.contextmanager
+def reading_through_archives(config: BuildConfig, scratch: str) -> Iterator[BuildConfig]:
+    """Yield what `through_archives` returns; errors name compressed tars, not unpacked copies."""
+    into = through_archives(config, scratch)
+    try:
+        yield into
+    except BeamTFRecordsError as error:
+        pairs = ((config.input, into.input), (config.image_root, into.image_root))
+        for given, read in pairs:
+            tar, _ = in_packed_tar(given) or (given, "")
+            if is_packed_tar(tar) and (copy := inside(read)):
+                rename(error, copy.archive, tar)
+        raise
+
+
 def _top(path: str, layout: str, scratch: str) -> str:
     """Return the folder inside the archive at `path`, or `path` itself."""
+    if scratch and (member := in_packed_tar(path)) and not storage.exists(path):
+        return storage.join(_top(member[0], "", scratch), member[1])
     into = _THROUGH.sub(r"\1:/", path, count=1)  # "x.zip/train.csv", as people may write it
     if into != path and not inside(path) and not storage.exists(path):
         enclosing = inside(into)

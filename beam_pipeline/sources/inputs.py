@@ -15,7 +15,7 @@ from beam_pipeline.files.archive.paths import inside
 from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import Problem, ProblemError, Reading, either
 from beam_pipeline.recipe import is_recipe
-from beam_pipeline.sources.archives import placed, refuse_archives, through_archives
+from beam_pipeline.sources.archives import placed, reading_through_archives, refuse_archives
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import input_folder, parent
@@ -24,6 +24,7 @@ from beam_pipeline.sources.registry import OWN, layout_named, layouts
 from beam_pipeline.sources.splits import SplitList, WithSplits
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import Ignored, Tree, shown
+from beam_pipeline.sources.unpacking import in_packed_tar
 from beam_pipeline.sources.unread import AccountForFiles, format_problem
 from tfrecord_dataset.options import all_options
 from tfrecord_dataset.shown_text import counted
@@ -51,10 +52,10 @@ def find_input(config: BuildConfig, scratch: str = "") -> Claim:
             "load it with beam_pipeline.recipe.load"
         )
     _check_allowed(config)
-    config = through_archives(config, scratch)
-    claim = detect(config)
-    _check_options(config, layout_named(claim.layout))
-    _check_ignored(config)
+    with reading_through_archives(config, scratch) as config:
+        claim = detect(config)
+        _check_options(config, layout_named(claim.layout))
+        _check_ignored(config)
     return claim
 
 
@@ -161,6 +162,8 @@ def naming_other_layouts(config: BuildConfig) -> Iterator[None]:
 
 def _other_readings(config: BuildConfig) -> Iterator[Reading]:
     """Yield the layouts that claim the input without a question, most specific first."""
+    if in_packed_tar(config.input):
+        return
     others = [each for each in layouts().values() if each.name != config.layout]
     tree = Tree.of(_existing(config.input), Ignored(config.ignore))
     claims = _claims(others, tree, dataclasses.replace(config, layout=AUTO))
@@ -241,7 +244,11 @@ def source_of(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransfor
     Compressed inputs that must be plain files are unpacked into the folder `scratch`; members of
     archives are read in place.
     """
-    config = through_archives(config, scratch)
+    with reading_through_archives(config, scratch) as config:
+        return _source(config, claim, scratch)
+
+
+def _source(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:
     reader: beam.PTransform = layout_named(claim.layout).read(claim, config, scratch)
     source = reader
     named = config.split_list or claim.options.get("split_list", ())

@@ -14,6 +14,7 @@ from beam_pipeline.files import storage
 
 _BLOCK_BYTES = 1 << 20
 _PACKED_TAR = re.compile(r"(.+)\.(?:tar\.|t)(gz|bz2?|xz|zst)", re.IGNORECASE | re.DOTALL)
+_IN_PACKED_TAR = re.compile(rf"(?P<archive>{_PACKED_TAR.pattern}):/(?P<name>.+)", _PACKED_TAR.flags)
 
 
 def unpack_gzip(path: str, scratch: str) -> str:
@@ -49,6 +50,12 @@ def with_ranges(path: str, scratch: str) -> str:
 def is_packed_tar(path: str) -> bool:
     """Whether a file has the name of a compressed tar."""
     return _PACKED_TAR.fullmatch(path) is not None
+
+
+def in_packed_tar(path: str) -> tuple[str, str] | None:
+    """Split the path of a member, "photos.tgz:/1.jpg", into tar and name; None for others."""
+    match = _IN_PACKED_TAR.fullmatch(path)
+    return (match["archive"], match["name"]) if match else None
 
 
 def blocks_as_stored(path: str) -> Iterator[bytes]:

@@ -193,6 +193,26 @@ def test_a_tar_of_a_tree_is_named_and_unpacked_once(tree, tmp_path, how):
     assert unpacked == ([] if how == "tar" else ["in.tar"])
 
 
+@pytest.mark.parametrize("how", ["tgz", "deflated"])
+def test_a_question_names_the_archive_that_was_given(tmp_path, how):
+    make(CASES["folders/names-with-a-class"] / "input", tmp_path / "in")
+    of_files = read("INPUT --layout folders", f"{tmp_path}/in", f"{tmp_path}/s")
+    archive = packed(tmp_path / "in", how)
+    assert read("INPUT --layout folders", archive, f"{tmp_path}/s") == of_files
+    assert "INPUT/images has no class folders" in of_files
+
+
+def test_a_table_in_a_compressed_tar_is_an_input(tmp_path):
+    folder = tmp_path / "data"
+    (folder / "more").mkdir(parents=True)
+    (folder / "rows.csv").write_text("x,label\n1,a\n2,b\n")
+    (folder / "more/more.csv").write_text("y\n1\n")
+    path = f"{packed(folder, 'tgz')}:/rows.csv"
+    summary, elements = read("INPUT", path, f"{tmp_path}/scratch")
+    assert summary == "csv: rows.csv"
+    assert len(elements) == 2
+
+
 @pytest.mark.parametrize("how", COMPRESSIONS)
 @pytest.mark.parametrize("options", ["INPUT", "INPUT --layout tar"])
 def test_webdataset_s_tars_are_not_trees(tmp_path, how, options):
