@@ -92,6 +92,100 @@ def make_prices(folder: Path, _: Any) -> None:
     write_rows(folder, [*(f"x{n}" for n in range(9)), "district"], rows)
 
 
+def make_homes(folder: Path, _: Any) -> None:
+    """16,000 homes: places around towns, skewed incomes, a price that is a product, with a cap."""
+    rng, count = np.random.default_rng(0), 16_000
+    towns = rng.uniform(0, 10, (7, 2))
+    places = towns[rng.integers(0, 7, count)] + rng.normal(0, 0.9, (count, 2))
+    near = np.exp(-np.linalg.norm(places[:, None] - towns, axis=2)) @ rng.uniform(0.2, 1.5, 7)
+    income = rng.lognormal(1.2, 0.45, count) * (1 + 0.4 * near)
+    age, people = rng.integers(1, 53, count), rng.lognormal(7, 0.7, count)
+    households = people / rng.lognormal(1.05, 0.25, count)
+    rooms = households * rng.lognormal(1.65, 0.2, count) * income**0.15
+    bedrooms = rooms * rng.normal(0.21, 0.03, count).clip(0.1)
+    sea = np.abs(places[:, 0] - 2 - np.sin(places[:, 1]))
+    price = 30_000 * income**0.75 * (1 + near) * (1 + 0.7 * np.exp(-1.5 * sea))
+    price *= (rooms / people) ** 0.3 * (1 + 0.004 * age) * rng.lognormal(0, 0.2, count)
+    bedrooms[rng.random(count) < 0.01] = np.nan
+    columns = [*places.T, age, rooms, bedrooms, people, households, income, price.clip(0, 500_000)]
+    names = ["east", "north", "age", "rooms", "bedrooms", "people", "households", "income"]
+    write_rows(folder, names, np.stack(columns, axis=1).round(4).tolist())
+
+
+def make_gems(folder: Path, _: Any) -> None:
+    """30,000 gems: the quality of the cut follows steps of proportions, the price is a product."""
+    rng, count = np.random.default_rng(1), 30_000
+    carat = np.round(
+        rng.choice([0.3, 0.5, 0.7, 1, 1.5, 2], count) * rng.lognormal(0.06, 0.1, count), 2
+    )
+    cut = rng.choice(5, count, p=[0.03, 0.09, 0.22, 0.26, 0.40])
+    spread = np.array([3.6, 2.2, 1.3, 1.2, 0.55])[cut]
+    depth = (61.7 + rng.normal(0, 1, count) * spread * 0.8).round(1)
+    table = (59.5 - 0.75 * cut + rng.normal(0, 1, count) * (0.6 + spread * 0.5)).round()
+    color, clarity = rng.integers(0, 7, count), rng.integers(0, 8, count)
+    width = 6.45 * (carat / (depth / 61.7)) ** (1 / 3)
+    x, y = width * (1 + rng.normal(0, 0.004 + 0.002 * (4 - cut), (2, count)))
+    z = (x + y) / 2 * depth / 100
+    price = 4_500 * carat**1.9 * 0.92**color * 1.12**clarity * 1.03**cut
+    price *= rng.lognormal(0, 0.1, count)
+    z[rng.random(count) < 0.001] = 0
+    rows = zip(
+        carat.tolist(), np.array([*"DEFGHIJ"])[color], [f"C{each}" for each in clarity],
+        depth.tolist(), table.tolist(), price.round().tolist(), x.round(2).tolist(),
+        y.round(2).tolist(), z.round(2).tolist(), cut.tolist(), strict=True,
+    )  # fmt: skip
+    write_rows(folder, ["carat", "color", "clarity", "depth", "table", "price", *"xyz"], rows)
+
+
+def make_incomes(folder: Path, _: Any) -> None:
+    """24,000 people: categories with rare levels and gaps, gains that are mostly 0."""
+    rng, count = np.random.default_rng(2), 24_000
+    levels = {"work": 8, "job": 14, "family": 6, "country": 40}
+    chosen = {k: (n * rng.random(count) ** 2).astype(int) for k, n in levels.items()}
+    worth = {name: rng.normal(0, 0.7, size) for name, size in levels.items()}
+    age, hours = (
+        rng.gamma(6, 6.5, count).clip(17, 90).round(),
+        rng.normal(40, 12, count).clip(1, 99),
+    )
+    school = np.clip(np.round(10 + rng.normal(0, 2.5, count)), 1, 16)
+    gain = np.where(rng.random(count) < 0.08, rng.lognormal(8.5, 1.2, count).round(), 0)
+    score = sum(worth[name][chosen[name]] for name in ("work", "job", "country"))
+    score += 0.35 * (school - 10) - ((age - 48) / 16) ** 2 + 0.04 * (hours - 40)
+    score += 2.2 * (chosen["family"] < 2) * (school > 8) + 3.5 * (gain > 6_000) - 1.2
+    target = rng.random(count) < 1 / (1 + np.exp(-1.6 * score))
+    texts = {name: [f"{name}-{each}" for each in numbers] for name, numbers in chosen.items()}
+    for name in ("work", "job", "country"):
+        texts[name] = [("" if rng.random() < 0.04 else each) for each in texts[name]]
+    numbers = [age, hours.round(), school, gain]
+    weight = rng.lognormal(12, 0.5, count).round()
+    columns = [*(each.tolist() for each in [*numbers, weight]), *texts.values(), target.astype(int)]
+    names = ["age", "hours", "school", "gain", "weight", *texts]
+    write_rows(folder, names, zip(*columns, strict=True))
+
+
+def make_fares(folder: Path, _: Any) -> None:
+    """6,000 trips: fares of distance and time with steps, a skewed tail, -999 for no distance."""
+    rng, count = np.random.default_rng(3), 6_000
+    zones = rng.uniform(0, 8, (25, 2))
+    start, end = rng.integers(0, 25, (2, count))
+    distance = np.linalg.norm(zones[start] - zones[end], axis=1) * rng.lognormal(0.25, 0.15, count)
+    distance += rng.exponential(0.4, count)
+    hour, day, people = (
+        rng.integers(0, 24, count),
+        rng.integers(0, 7, count),
+        rng.integers(1, 6, count),
+    )
+    is_busy = ((hour > 6) & (hour < 10) | (hour > 15) & (hour < 19)) & (day < 5)
+    minutes = 2 + distance * (2.2 + 1.6 * is_busy) * rng.lognormal(0, 0.25, count)
+    fare = 3 + 1.6 * distance + 0.4 * minutes + 1.5 * (hour > 19) + 6 * (end == 3)
+    fare *= rng.lognormal(0, 0.07, count) * np.where(rng.random(count) < 0.01, 3, 1)
+    shown = np.where(rng.random(count) < 0.02, -999, distance.round(2))
+    rows = zip(shown.tolist(), hour.tolist(), day.tolist(), people.tolist(),
+               [f"Z{each}" for each in start], [f"Z{each}" for each in end],
+               fare.round(2).tolist(), strict=True)  # fmt: skip
+    write_rows(folder, ["distance", "hour", "day", "people", "from", "to"], rows)
+
+
 def make_reviews(folder: Path, _: Any) -> None:
     """3,000 generated sentences with good or bad words, which "not" inverts."""
     rng = random.Random(0)
@@ -265,6 +359,22 @@ ROWS = {
     "prices": Row(
         data="made: 9 numbers and a text of 5 values", make=make_prices, metric="mae",
         by_hand=_NUMBERS,
+    ),
+    "homes": Row(
+        data="made: skewed numbers, places, a price that is a product with a cap",
+        make=make_homes, metric="mae", by_hand=("keras_numbers", "trees_numbers"),
+    ),
+    "gems": Row(
+        data="made: steps of proportions in noise, five classes", make=make_gems,
+        by_hand=("keras_classes", "trees_classes"),
+    ),
+    "incomes": Row(
+        data="made: categories with rare levels and gaps, gains that are mostly 0",
+        make=make_incomes, by_hand=("keras_classes", "trees_classes"),
+    ),
+    "fares": Row(
+        data="made: rare threefold fares, -999 for a missing distance", make=make_fares,
+        metric="mae", by_hand=("keras_numbers", "trees_numbers"),
     ),
     "reviews": Row(
         data="made: sentences with negations", make=make_reviews,

@@ -123,7 +123,7 @@ def keras_series(folder):
 def numbers(folder):
     """((x, y) of train, (x, y) of test): one-hot texts, standardised columns."""
     (x, y), (x_test, y_test) = table(folder, "train"), table(folder, "test")
-    both = pd.get_dummies(pd.concat([x, x_test])).to_numpy(np.float32)
+    both = pd.get_dummies(pd.concat([x, x_test])).fillna(0).to_numpy(np.float32)
     scaled = (both - both[: len(x)].mean(axis=0)) / (both[: len(x)].std(axis=0) + 1e-6)
     return (scaled[: len(x)], y.to_numpy()), (scaled[len(x) :], y_test.to_numpy())
 
@@ -188,6 +188,32 @@ def sklearn_classes(folder):
 
     train, test = numbers(folder)
     return float(LogisticRegression(max_iter=1000).fit(*train).score(*test))
+
+
+def trees(folder, model):
+    """Boosted trees fitted on texts as categories: (predictions of test, its target)."""
+    (x, y), (x_test, y_test) = table(folder, "train"), table(folder, "test")
+    both = pd.concat([x, x_test])
+    texts = both.select_dtypes(exclude="number").columns
+    both = both.astype(dict.fromkeys(texts, "category"))
+    model = model(random_state=0, categorical_features="from_dtype").fit(both[: len(x)], y)
+    return model.predict(both[len(x) :]), y_test
+
+
+def trees_classes(folder):
+    """Accuracy of boosted trees."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    predicted, target = trees(folder, HistGradientBoostingClassifier)
+    return float((predicted == target).mean())
+
+
+def trees_numbers(folder):
+    """Mean absolute error of boosted trees."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    predicted, target = trees(folder, HistGradientBoostingRegressor)
+    return float(np.abs(predicted - target).mean())
 
 
 def sklearn_numbers(folder):

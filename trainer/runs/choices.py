@@ -24,6 +24,7 @@ from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
+from trainer.tasks.inputs import is_table
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 from trainer.tasks.reading import BatchChanges, class_weights, training_batches, with_statistics
 from trainer.tasks.table_columns import Column, sample_columns
@@ -35,14 +36,13 @@ _VALIDATION_NAMES = ("validation", "val", "valid")
 _VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
 # Below this, a tenth of the records is too few to validate on.
 _FEWEST_TO_DIVIDE = 20
-# Number of steps for small tables.
-_STEPS_OF_TABLES = 4_000
 _OF_UNEVEN = "macro_f1"  # accuracy is high where the rare classes are never found
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
 # Minimum number of steps per epoch, if the batch size allows it.
 _LEAST_STEPS = 20
 _SMALLEST_BATCH, _USUAL_BATCH, _LARGEST_BATCH = 8, 32, 256
-_RECORDS_OF_LARGER_BATCHES = 1_000
+# Steps per epoch from which on batches are larger.
+_STEPS_OF_LARGER_BATCHES, _STEPS_OF_LARGE_TABLES = 1_000, 40
 # Warm-up of the learning rate: share of the steps, and maximum number of steps.
 _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
 # Patience of early stopping: share of the epochs, and minimum number of validations.
@@ -279,7 +279,8 @@ def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> Train
     dataset = with_targets(dataset, task, {split: "--target"}, progress)
     task = with_statistics(task, dataset, split, progress.say)
     if config.batch_size is None:
-        config = dataclasses.replace(config, batch_size=batch_size(dataset.num_records(split)))
+        size = batch_size(dataset.num_records(split), of_table=is_table(task.inputs))
+        config = dataclasses.replace(config, batch_size=size)
     changes = batch_changes(config, task, dataset, split)
     return TrainingInput(dataset=dataset, split=split, task=task, config=config, changes=changes)
 
@@ -302,13 +303,15 @@ def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -
     return config.steps_per_epoch or max(1, num_records // config.global_batch)
 
 
-def batch_size(num_records: int, num_replicas: int = 1) -> int:
+def batch_size(num_records: int, num_replicas: int = 1, *, of_table: bool = False) -> int:
     """Return the records per step: a power of 2, 8 to 32, for about 20 steps per epoch.
 
-    Above 32,000 records, a thousandth of them, up to 256.
+    Above 32,000 records, a thousandth of them, up to 256; of tables a fortieth, since a step takes
+    little longer with more records.
     """
     small = min(num_records / _LEAST_STEPS, _USUAL_BATCH)
-    large = min(num_records / _RECORDS_OF_LARGER_BATCHES, _LARGEST_BATCH)
+    steps = _STEPS_OF_LARGE_TABLES if of_table else _STEPS_OF_LARGER_BATCHES
+    large = min(num_records / steps, _LARGEST_BATCH)
     chosen: int = 2 ** int(math.log2(max(small, large, _SMALLEST_BATCH)))
     return -(-chosen // num_replicas) * num_replicas
 
@@ -329,7 +332,8 @@ def with_plan(
     Without `epochs`, the learning rate warms up, then decays by half a cosine, and a validated run
     stops early; with it, the rate is constant, and only `early_stopping` stops a run early.
     """
-    size = config.batch_size or batch_size(num_records, num_replicas)
+    of_table = is_table(task.inputs)
+    size = config.batch_size or batch_size(num_records, num_replicas, of_table=of_table)
     chosen: dict[str, Any] = {
         "batch_size": size,
         "learning_rate": USUAL_LEARNING_RATE,
@@ -338,10 +342,8 @@ def with_plan(
         "best_by": (_OF_UNEVEN if is_uneven else task.goal.best_by) if is_validated else "loss",
     }
     if config.epochs is None:
-        is_table = all(each.group == "numbers" for each in task.inputs.values())
-        num_steps = _STEPS_OF_TABLES if is_table else task.goal.num_steps
         per_epoch = config.steps_per_epoch or max(1, num_records // size)
-        epochs = min(max(math.ceil(num_steps / per_epoch), _FEWEST_EPOCHS), _MOST_EPOCHS)
+        epochs = min(max(math.ceil(task.goal.num_steps / per_epoch), _FEWEST_EPOCHS), _MOST_EPOCHS)
         patience = max(_LEAST_PATIENCE, round(_PATIENCE_SHARE * epochs))
         chosen |= {
             "epochs": epochs,

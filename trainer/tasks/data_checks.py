@@ -1,7 +1,8 @@
 """Warnings about a training's data, one line each, before the first step."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +10,16 @@ from tfrecord_dataset.shown_text import counted
 from trainer.dataset import Dataset
 from trainer.tasks.choice import shorten
 from trainer.tasks.inputs.tabular import Numbers
-from trainer.tasks.table_columns import Column, sample_columns
+from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 from trainer.tasks.task import Task
 
 _FEWEST_OF_CLASS = 10
 _MOST_OF_ONE = 0.8
 # Smaller samples are not checked.
 _FEWEST_SAMPLED = 20
-_SAME = 1 - 1e-9  # correlation of columns that differ by rounding or unit only
+_SAME = 0.999  # rank correlation of columns that differ by unit, scale or rounding only
+# An outlier in deviations from the mean; fewer distinct values have none.
+_FAR, _FEWEST_DISTINCT = 20, 10
 
 
 def warnings(
@@ -42,6 +45,12 @@ def warnings(
     constant = [name for name, column in inputs.items() if _is_constant(column)]
     if constant:
         yield f"the same value in all records: {shorten(constant)}"
+    outliers = [f"{name} ({far:g})" for name, column in inputs.items() for far in _far(column)]
+    if outliers:
+        yield (
+            f"numbers far from all others, perhaps codes for a missing one: {shorten(outliers)}; "
+            "leave such cells of the table empty"
+        )
     target = known.get(task.target)
     same = [
         name
@@ -59,7 +68,7 @@ def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
     numbers = [each for each in task.inputs.values() if isinstance(each, Numbers)]
     missing = {number.name: max(number.missing) for number in numbers if any(number.missing)}
     if missing:
-        by_trainer = "the mean replaces them and an additional input marks them"
+        by_trainer = "a middle value replaces them and an additional input marks them"
         what = "the model of --model-fn has to handle them" if own_model else by_trainer
         most = counted(max(missing.values()), "record")
         yield f"missing numbers (NaN) of {shorten([*missing])} in up to {most}: {what}"
@@ -119,6 +128,27 @@ def class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | Non
     return Counter(task.classes[number] for number in numbers if 0 <= number < len(task.classes))
 
 
+def _far(column: Column) -> Iterator[float]:
+    """Yield a column's ends that are outliers, or repeat beyond a gap wider than all the rest."""
+    if column.kind is not ColumnKind.NUMBER:
+        return
+    values = np.array([value for value in column.values if value is not None], np.float64)
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < _FEWEST_DISTINCT:
+        return
+    for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
+        gap, rest = abs(distinct[end] - distinct[beside]), abs(distinct[beside] - distinct[other])
+        is_code = counts[end] > 1 and gap > rest
+        if is_code or abs(distinct[end] - values.mean()) > _FAR * values.std():
+            yield distinct[end]
+
+
+def _ranks(values: Sequence[float]) -> Any:
+    """Return the ranks of numbers, equal ones with their mean rank."""
+    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - counts / 2)[numbers]
+
+
 def _is_constant(column: Column) -> bool:
     return len(column.values) >= _FEWEST_SAMPLED and len(set(column.values)) == 1
 
@@ -131,6 +161,6 @@ def _tells(column: Column, target: Column, *, are_numbers: bool) -> bool:
     if len(pairs) < _FEWEST_SAMPLED or min(num_given, num_wanted) < 2:
         return False
     if are_numbers and not any(isinstance(value, bytes) for value in pairs[0]):
-        return bool(abs(np.corrcoef(given, wanted)[0, 1]) > _SAME)
+        return bool(abs(np.corrcoef(_ranks(given), _ranks(wanted))[0, 1]) > _SAME)
     repeats = 2 * num_given <= len(pairs)
     return repeats and len(set(pairs)) == num_given == num_wanted

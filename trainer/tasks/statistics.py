@@ -16,6 +16,8 @@ _LARGEST = float(np.finfo(np.float32).max)
 LEAVE_OUT = "leave the feature out by --inputs"
 # The largest relative difference between equal numbers and their mean.
 _ROUNDING = 1e-12
+# Bins of a column between quantiles, and the largest sample that they are computed from.
+NUM_BINS, _MOST_SAMPLED = 16, 20_000
 
 
 class Statistic(Protocol):
@@ -111,6 +113,37 @@ class Moments:
         if self._allow_missing:
             columns["missing"] = tuple((self._rows - self._counts).tolist())
         return columns
+
+
+class Quantiles(Moments):
+    """Moments of one column in which numbers may be missing, and its quantiles.
+
+    The quantiles, from the smallest to the largest number, are those of every n-th record, at most
+    20,000, so that memory does not grow with the number of records.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, 1, allow_missing=True)
+        self._sample = np.empty(0)
+        self._every = 1
+
+    def take(self, facts: Mapping[str, Any]) -> bool:
+        return False  # statistics.json has no quantiles
+
+    def add(self, values: Any) -> None:
+        first = -self._rows % self._every
+        super().add(values)
+        chosen = np.ravel(np.asarray(values, np.float64))[first :: self._every]
+        self._sample = np.concatenate([self._sample, chosen])
+        while len(self._sample) > _MOST_SAMPLED:
+            self._sample, self._every = self._sample[::2], 2 * self._every
+
+    def result(self) -> dict[str, Any]:
+        found = super().result()
+        known = self._sample[~np.isnan(self._sample)]
+        known = known if len(known) else np.array(found["mean"])
+        shares = np.linspace(0, 1, NUM_BINS + 1)
+        return {**found, "quantiles": tuple(np.quantile(known, shares).tolist())}
 
 
 @dataclasses.dataclass

@@ -10,19 +10,21 @@ from trainer.runs import choices
 
 
 @pytest.mark.parametrize(
-    ("num_records", "multiple", "size"),
+    ("num_records", "multiple", "of_table", "size"),
     [
-        pytest.param(1, 1, 8, id="few records"),
-        pytest.param(157, 1, 8, id="twenty steps of an epoch need fewer"),
-        pytest.param(400, 1, 16, id="twenty steps"),
-        pytest.param(20_000, 1, 32, id="usual"),
-        pytest.param(100_000, 1, 64, id="many records"),
-        pytest.param(10**8, 1, 256, id="most"),
-        pytest.param(157, 3, 9, id="three replicas"),
+        pytest.param(1, 1, False, 8, id="few records"),
+        pytest.param(157, 1, False, 8, id="twenty steps of an epoch need fewer"),
+        pytest.param(400, 1, False, 16, id="twenty steps"),
+        pytest.param(20_000, 1, False, 32, id="usual"),
+        pytest.param(100_000, 1, False, 64, id="many records"),
+        pytest.param(10**8, 1, False, 256, id="most"),
+        pytest.param(157, 3, False, 9, id="three replicas"),
+        pytest.param(400, 1, True, 16, id="a small table"),
+        pytest.param(10_500, 1, True, 256, id="a table"),
     ],
 )
-def test_batch_size(num_records, multiple, size):
-    assert choices.batch_size(num_records, multiple) == size
+def test_batch_size(num_records, multiple, of_table, size):
+    assert choices.batch_size(num_records, multiple, of_table=of_table) == size
 
 
 def completed(task, num_records=1000, *, is_validated=True, **options):
@@ -38,7 +40,7 @@ TABLE, IMAGE = "x=float label", "image label"
     [
         pytest.param(IMAGE, 640, 100, id="a small dataset, as often as is useful"),
         pytest.param(IMAGE, 3200, 20, id="2,000 steps"),
-        pytest.param(TABLE, 3200, 40, id="4,000 steps of a table"),
+        pytest.param(TABLE, 3200, 40, id="2,000 steps of a table"),
         pytest.param(IMAGE, 10**6, 10, id="a large one"),
     ],
 )

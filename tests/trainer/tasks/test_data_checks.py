@@ -68,8 +68,17 @@ FEW_C = "fewer than 10 records of a class in train: c"
             ["target y is determined by one input: cents; leave out"],
         ),
         (
+            {"cubed": (FLOAT, [each**3 for each in Y]), "y": (FLOAT, Y)},
+            ["target y is determined by one input: cubed; leave out"],
+        ),
+        (
+            {"km": (FLOAT, [-999.0, *Y[:19]] * 3), "y": (FLOAT, Y)},
+            ["numbers far from all others, perhaps codes for a missing one: km (-999); leave"],
+        ),
+        ({"once": (FLOAT, [9.0, *X[1:]]), "y": (FLOAT, Y)}, []),
+        (
             {"z": (FLOAT, [float("nan"), *X[1:]]), "y": (FLOAT, Y)},
-            ["missing numbers (NaN) of z in up to 1 record: the mean replaces"],
+            ["missing numbers (NaN) of z in up to 1 record: a middle value replaces"],
         ),
     ],
 )

@@ -221,7 +221,32 @@ def test_missing_numbers_become_the_mean_and_are_marked():
     assert vector.missing == (0, 2)
     assert (vector.mean, vector.variance) == ((3, 7), (8 / 3, 1))
     # Both columns of v, age, and whether the second of v is missing, as in the train split.
-    np.testing.assert_allclose(x, [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
+    np.testing.assert_allclose(x[:, :4], [[0, 0, 0, 0], [0, 0, 0, 1]], atol=1e-6)
+    # The 16 bins of age: 30 is in the middle of 20 to 40, a missing age in none of them.
+    np.testing.assert_allclose(x[:, 4:], [[1] * 8 + [0] * 8, [0] * 16], atol=1e-6)
+
+
+def test_outliers_leave_the_other_numbers_apart():
+    numbers = [*np.linspace(0, 10, 101), 1e6]
+    price = with_statistics(Numbers(name="price", size=1), np.array(numbers))
+
+    x = encoded([price], [[2], [8], [1e6], [1e9]])
+
+    assert x[1, 0] - x[0, 0] > 0.5
+    np.testing.assert_allclose(x[2:, 0], 3, atol=1e-3)
+    np.testing.assert_allclose(x[2:, 1:], 1, atol=1e-6)  # beyond the last bin
+    assert np.abs(x[1, 1:] - x[0, 1:]).sum() > 8
+
+
+def test_vectors_and_wide_tables_have_no_bins():
+    vector = with_statistics(Numbers(name="v", size=2), np.array([[1, 2], [3, 4]]))
+    wide = [
+        with_statistics(Numbers(name=f"x{number}", size=1), np.array([1, 2, 4]))
+        for number in range(129)
+    ]
+
+    assert encoded([vector], [[1, 2]]).shape == (1, 2)
+    assert encoded(wide, *[[[1]]] * 129).shape == (1, 129)
 
 
 @pytest.mark.parametrize(

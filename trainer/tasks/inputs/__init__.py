@@ -19,6 +19,7 @@ __all__ = [
     "Input",
     "encode",
     "input_type",
+    "is_table",
     "keras_inputs",
     "single_or_dict",
 ]
@@ -37,6 +38,11 @@ def input_type(feature: Feature) -> type[Input] | None:
 _HIDDEN_UNITS = 128
 # Groups whose branch has no layers of its own.
 _PLAIN = ("numbers", "category")
+
+
+def is_table(inputs: Mapping[str, Input]) -> bool:
+    """Whether all inputs are columns of a table: numbers, dates and categories."""
+    return all(each.group in _PLAIN for each in inputs.values())
 
 
 def keras_inputs(inputs: Mapping[str, Input]) -> dict[str, Any]:
@@ -58,7 +64,7 @@ def encode(inputs: Mapping[str, Input], tensors: Mapping[str, Any]) -> Any:
     if numbers:
         branches.append(encode_together([*numbers.values()], [tensors[name] for name in numbers]))
     x = branches[0] if len(branches) == 1 else keras.layers.Concatenate()(branches)
-    if len(branches) > 1 or next(iter(inputs.values())).group in _PLAIN:
+    if len(branches) > 1 or is_table(inputs):
         for _ in range(2):
             x = keras.layers.Dense(_HIDDEN_UNITS, activation="relu")(x)
     return x

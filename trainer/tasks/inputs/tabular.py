@@ -1,12 +1,17 @@
-"""Scalars, vectors, dates and arrays, with columns standardized to mean 0 and variance 1.
+"""Scalars, vectors, dates and arrays as numbers near 0.
 
-A missing number (NaN) becomes the mean; if numbers are missing in the train split, an additional
-column of 0 and 1 marks the records without them.
+Columns of vectors and arrays are standardized to mean 0 and variance 1. A scalar, whose outliers
+would squeeze all other numbers together, is scaled by median and quartiles, clipped softly at 3,
+and, in tables of up to 128 columns, also encoded by its position in 16 bins between quantiles.
+
+A missing number (NaN) becomes 0; if numbers are missing in the train split, an additional column
+of 0 and 1 marks the records without them.
 """
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,12 +22,25 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
-from trainer.tasks.statistics import EPSILON, MAX_CLASSES, Largest, Moments, Statistic, Strings
+from trainer.tasks.statistics import (
+    EPSILON,
+    MAX_CLASSES,
+    NUM_BINS,
+    Largest,
+    Moments,
+    Quantiles,
+    Statistic,
+    Strings,
+)
 from trainer.tasks.table_columns import DATE
 from trainer.tensors import finite
 
 # The smallest divisor of a column: its inverse must be finite in float32.
 _LEAST = 2.0**-120
+# Distance between the quartiles of a normal distribution, in its deviations.
+_QUARTILES_OF_NORMAL = 1.349
+_SOFT_LIMIT = 3.0  # of scaled numbers, in deviations
+_MOST_BINNED = 128
 
 
 class Measured(Input):
@@ -60,6 +78,8 @@ class Numbers(Measured):
         mean: Mean of each column in the train split.
         variance: Variance of each column.
         missing: Number of train records without the number, by column.
+        quantiles: Quantiles of a scalar in the train split, from its smallest to its largest
+            number; empty for vectors.
     """
 
     kind: ClassVar[str] = "numbers"
@@ -70,6 +90,7 @@ class Numbers(Measured):
     mean: tuple[float, ...] = not_compared()
     variance: tuple[float, ...] = not_compared()
     missing: tuple[int, ...] = not_compared()
+    quantiles: tuple[float, ...] = not_compared()
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -80,9 +101,22 @@ class Numbers(Measured):
     def from_feature(cls, feature: Feature, options: TrainConfig) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
 
+    def statistic(self) -> Statistic:
+        return Quantiles(self.name) if self.size == 1 else Measured.statistic(self)
+
     @property
     def shape(self) -> tuple[int | None, ...]:
         return (self.size,)
+
+    @property
+    def scale(self) -> tuple[Sequence[float], Sequence[float]]:
+        """Centers and variances of the columns: of a scalar, from its median and quartiles."""
+        if not self.quantiles:
+            return self.mean, self.variance
+        quarter = NUM_BINS // 4
+        least, low, median, high, most = self.quantiles[::quarter]
+        deviation = (high - low) / _QUARTILES_OF_NORMAL or (most - least) / 2 or 1.0
+        return [median], [deviation**2]
 
     def encode(self, x: Any) -> Any:
         return encode_together([self], [x])
@@ -91,16 +125,39 @@ class Numbers(Measured):
 def encode_together(inputs: Sequence[Numbers], tensors: Sequence[Any]) -> Any:
     """Encode all numbers as one vector, instead of with a branch per column of a table."""
     x = keras.layers.Concatenate(dtype="float32")(tensors) if len(tensors) > 1 else tensors[0]
-    mean = [number for each in inputs for number in each.mean]
-    variance = [number for each in inputs for number in each.variance]
+    center = [number for each in inputs for number in each.scale[0]]
+    variance = [number for each in inputs for number in each.scale[1]]
     missing = [count for each in inputs for count in each.missing or [0] * each.size]
     is_missing = keras.ops.isnan(x)
-    x = keras.ops.where(is_missing, 0.0, standardize(x, mean, variance))
-    if not any(missing):
-        return x
-    missing_columns = [column for column, count in enumerate(missing) if count]
-    marks = keras.ops.cast(keras.ops.take(is_missing, missing_columns, axis=-1), "float32")
-    return keras.layers.Concatenate()([x, marks])
+    scaled = keras.ops.where(is_missing, 0.0, standardize(x, center, variance))
+    if any(each.quantiles for each in inputs):
+        scaled = scaled / keras.ops.sqrt(1.0 + keras.ops.square(scaled / _SOFT_LIMIT))
+    parts = [scaled]
+    if any(missing):
+        missing_columns = [column for column, count in enumerate(missing) if count]
+        marks = keras.ops.take(is_missing, missing_columns, axis=-1)
+        parts.append(keras.ops.cast(marks, "float32"))
+    if len(center) <= _MOST_BINNED and (bins := [*_bins(inputs)]):
+        columns, starts, ends = zip(*bins, strict=True)
+        widths = [end - start for start, end in zip(starts, ends, strict=True)]
+        of_bins = keras.ops.take(x, columns, axis=-1)
+        shares = standardize(of_bins, starts, [width**2 for width in widths])
+        shares = keras.ops.clip(shares, 0.0, 1.0)
+        parts.append(keras.ops.where(keras.ops.isnan(of_bins), 0.0, shares))
+    return keras.layers.Concatenate()(parts) if len(parts) > 1 else scaled
+
+
+def _bins(inputs: Sequence[Numbers]) -> Iterator[tuple[int, float, float]]:
+    """Yield the column, start and end of each bin between different quantiles of a scalar.
+
+    A number is encoded as 1 for bins below it, 0 for bins above it, and a share for its own: the
+    piecewise linear encoding of Gorishniy et al., https://arxiv.org/abs/2203.05556.
+    """
+    column = 0
+    for each in inputs:
+        edges = sorted({*each.quantiles})
+        yield from ((column, start, end) for start, end in itertools.pairwise(edges))
+        column += each.size
 
 
 def standardize(x: Any, mean: Sequence[float], variance: Sequence[float]) -> Any:
@@ -145,7 +202,7 @@ class Date(Numbers):
         return cls(name=feature.name)
 
     def statistic(self) -> Statistic:
-        return _DaysOfDates(self.name, 1, allow_missing=True)
+        return _DaysOfDates(self.name)
 
     def host_step(self) -> Callable[[Any], Any]:
         return lambda texts: days(texts)[:, tf.newaxis]
@@ -172,10 +229,7 @@ def days(texts: Any) -> Any:
     return tf.where(is_date, whole + minutes / (24 * 60), np.nan)
 
 
-class _DaysOfDates(Moments):
-    def take(self, facts: Mapping[str, Any]) -> bool:
-        return False  # statistics.json describes texts, not days
-
+class _DaysOfDates(Quantiles):
     def add(self, values: Any) -> None:
         super().add(days(tf.constant(values, tf.string)).numpy())
 

@@ -17,6 +17,8 @@ from trainer.tasks.statistics import Moments, Statistic
 from trainer.tasks.targets.target import PerExample, Target
 from trainer.tensors import finite
 
+_SQUARED_UNTIL = 0.5  # deviations of the target
+
 
 def squared_error(target: Any, outputs: Any) -> Any:
     """Squared error, averaged over the columns: [b]."""
@@ -68,13 +70,15 @@ class NumberTarget(Target):
         )
 
     def loss(self, target: Any, outputs: Any) -> Any:
-        """Squared error divided by the column's variance, averaged over the columns.
+        """Huber loss in units of the column's standard deviation, averaged over the columns.
 
-        Columns with different units have equal weight, and always predicting the mean gives a
-        loss of 1.
+        The square of errors up to half a deviation, linear above, so that records with rare large
+        values do not dominate. Columns with different units have equal weight.
         """
         deviations = tf.constant([math.sqrt(each) for each in self.variance])
-        return tf.reduce_mean(tf.square((target - outputs) / deviations), axis=-1)
+        error = tf.abs((target - outputs) / deviations)
+        linear = 2 * _SQUARED_UNTIL * error - _SQUARED_UNTIL**2
+        return tf.reduce_mean(tf.where(error < _SQUARED_UNTIL, error**2, linear), axis=-1)
 
     def head(self, x: Any) -> Any:
         """Apply a linear layer for mean 0 and variance 1, and scale to the target's unit."""
