@@ -38,7 +38,7 @@ LAYERS = {
     """,
     "tfrecord_dataset.records": """
         shard_files
-        index
+        index identities
         reader contents
         opening
         access

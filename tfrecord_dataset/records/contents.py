@@ -2,14 +2,16 @@
 
 import dataclasses
 import functools
-import io
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from tfrecord_dataset.format.feature import Feature, class_names, shape_text
 from tfrecord_dataset.page import rendered
+from tfrecord_dataset.records.identities import Hashes, hashes_of_rows, mixed
 from tfrecord_dataset.records.index import RecordIndex, read_index
 from tfrecord_dataset.records.shard_files import ShardFiles, windows
 from tfrecord_dataset.shown_text import one_line
@@ -58,20 +60,25 @@ class Split:
         """
         return self._index
 
-    def row_identities(self, group_by: str) -> list[bytes] | None:
-        """Return the identities of the records in the shards' index: groups, else digests.
+    def identities(self, group_by: str = "") -> Hashes | None:
+        """Hash the identities of the records, uint64 [n]: equal for those that stay together.
 
-        `group_by` is a column, or a level of the key; "" for digests of images and audio. None if
-        a shard's index is missing, or does not contain them.
+        They are groups if `group_by` is a column or a level of the key; else digests of images and
+        audio, or the checksums of the records. None if the index has no such groups.
         """
-        identities: list[bytes] = []
+        hashes: list[Hashes] = []
         for shard in range(len(self.files)):
             data = self.read_rows(shard)
-            stored = None if data is None else _identities_of_rows(data, group_by)
-            if stored is None:
-                return None
-            identities += stored
-        return identities
+            of_shard = None if data is None else hashes_of_rows(data, group_by)
+            if of_shard is None:
+                return None if group_by else self._checksums()
+            hashes.append(of_shard)
+        return np.concatenate([np.zeros(0, np.uint64), *hashes])
+
+    def _checksums(self) -> Hashes:
+        index = self.index()
+        checksums = [index.checksums(shard) for shard in range(len(self.files))]
+        return mixed(np.concatenate(checksums).astype(np.uint64))
 
     @functools.cached_property
     def _index(self) -> RecordIndex:
@@ -98,23 +105,6 @@ class Split:
             for number in range(len(self.shards))
             for window in windows(self.shards.files, number, self.compression)
         )
-
-
-def _identities_of_rows(data: bytes, group_by: str) -> list[bytes] | None:
-    """Read the identities in the index of a shard; None if it does not contain them."""
-    import pyarrow.parquet  # only needed to divide a split
-
-    file = pyarrow.parquet.ParquetFile(io.BytesIO(data), page_checksum_verification=True)
-    digests = [name for name in file.schema_arrow.names if name.endswith("sha256")]
-    columns = [name for name in file.schema_arrow.names if name == group_by] or digests
-    if group_by.isdigit():
-        keys = file.read(columns=["key"]).column(0).to_pylist()
-        return [key.split("/")[int(group_by) - 1].encode() for key in keys]
-    if not columns or (group_by and columns == digests):
-        return None
-    table = file.read(columns=["key", *columns]).select(["key", *columns])
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return [repr(stated if any(stated) else key).encode() for key, *stated in rows]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -11,7 +10,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.records.contents import Contents, Split
+from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, KeptImages, resolve
@@ -76,11 +75,18 @@ class Dataset(Contents):
         """Return the dataset with a share of a split as a new split, chosen by record hashes.
 
         Raises:
-            ConfigError: All records are in one group.
+            ConfigError: All records are in one group, or the index has no groups.
         """
         whole = self.split(split)
-        held_out = draw(identities(whole, self.group_by), share)
-        rest = np.setdiff1d(np.arange(whole.index().num_records), held_out)
+        identities = whole.identities(self.group_by)
+        if identities is None:
+            raise ConfigError(
+                f"--validation-share: the dataset keeps groups of {self.group_by!r} together, but "
+                "its index does not contain them; choose another split with --validation-split, or "
+                "none"
+            )
+        held_out = draw(identities, share)
+        rest = np.delete(np.arange(len(identities)), held_out)
         return dataclasses.replace(
             self,
             splits={**self.splits, name: dataclasses.replace(whole, name=name)},
@@ -387,51 +393,28 @@ class Dataset(Contents):
         return read()
 
 
-def draw(identities: Sequence[bytes], share: float) -> Any:
+def draw(identities: Any, share: float) -> Any:
     """Return the numbers of the records to hold out, ascending, int64 [n], close to `share`.
 
     Equal identities stay together. The choice depends only on the identities: if records are added,
     all others keep their side, except a few at the edge.
 
     Args:
-        identities: Identities of the records by number: a group, or a digest of the content.
+        identities: Hash of each record's group or content, uint64 [records].
         share: Share of the records, between 0 and 1.
 
     Raises:
         ConfigError: All records are in one group.
     """
-    distinct, group = np.unique(np.array(identities, object), return_inverse=True)
-    if len(distinct) < 2:
-        raise ConfigError(
-            "--validation-share cannot divide the train split, as its records are one group; "
-            "choose another split with --validation-split, or none"
-        )
-    hashes = [hashlib.blake2b(each, digest_size=8).digest() for each in distinct.tolist()]
-    order = np.argsort(np.array(hashes, object), kind="stable")
-    sizes = np.cumsum(np.bincount(group)[order])[:-1]  # leaves one group to train on
-    count = 1 + int(np.argmin(np.abs(sizes - share * len(identities))))
-    return np.flatnonzero(np.isin(group, order[:count])).astype(np.int64)
-
-
-def identities(split: Split, group_by: str) -> list[bytes]:
-    """Return the identities of a split's records, by record number.
-
-    They are the groups by which the dataset was split, else the digests of images and audio in the
-    index, else the checksums of the records.
-
-    Args:
-        split: A split with all of its records.
-        group_by: Column, or level of the key, as in `build --group-by`; "" for none.
-
-    Raises:
-        ConfigError: The index has no groups.
-    """
-    if (known := split.row_identities(group_by)) is not None:
-        return known
-    if group_by:
-        raise ConfigError(
-            f"--validation-share: the dataset keeps groups of {group_by!r} together, but its index "
-            "does not contain them; choose another split with --validation-split, or none"
-        )
-    index = split.index()
-    return [checksum for shard in range(len(split.files)) for checksum in index.checksums(shard)]
+    count = share * len(identities)
+    edge = np.partition(identities, int(count))[int(count)] if len(identities) else 0
+    parts = [identities < edge, identities <= edge]
+    sizes = [np.count_nonzero(part) for part in parts]
+    by_distance = sorted((abs(size - count), number) for number, size in enumerate(sizes))
+    for _, number in by_distance:
+        if 0 < sizes[number] < len(identities):
+            return np.flatnonzero(parts[number]).astype(np.int64)
+    raise ConfigError(
+        "--validation-share cannot divide the train split, as its records are one group; "
+        "choose another split with --validation-split, or none"
+    )

@@ -150,7 +150,7 @@ def _digest(index: RecordIndex, shard: int) -> str:
     """Hash a bare file's record checksums by SHA-256, without reading the records."""
     if index.shards.files.is_remote:
         return index.shards.files.identity(shard)
-    return hashlib.sha256(b"".join(index.checksums(shard))).hexdigest()
+    return hashlib.sha256(index.checksums(shard).tobytes()).hexdigest()
 
 
 def columns_of(dataset: Dataset, split: str) -> Columns:

@@ -1,0 +1,96 @@
+"""Identities of records as hashes: of their group, or of their content, by columns of the index.
+
+Whole columns are hashed at once, 0.2 µs per record: a split may have 100 million records.
+"""
+
+import io
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Hashes = npt.NDArray[np.uint64]
+"""A hash per record: [n]."""
+
+# Enough of a hexadecimal SHA-256, whose characters are as good as random.
+_DIGEST_CHARACTERS = 16
+_WORD_BYTES = 8
+_BLOCK = 1 << 14
+# Of splitmix64.
+_FACTORS = np.array([0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
+# By number of bytes of a word that count.
+_MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD_BYTES + 1)], np.uint64)
+
+
+def hashes_of_rows(index: bytes, group_by: str) -> Hashes | None:
+    """Hash the identities in a shard's index: groups, else digests of images and audio.
+
+    Args:
+        index: Content of index/<shard>.parquet.
+        group_by: A column, or a level of the key from 1; "" for digests.
+
+    Returns:
+        One hash per record, equal for equal identities; None if the index does not contain them.
+    """
+    import pyarrow.compute as pc  # only needed to divide a split
+    import pyarrow.parquet
+
+    file = pyarrow.parquet.ParquetFile(io.BytesIO(index), page_checksum_verification=True)
+    names = file.schema_arrow.names
+
+    def column(name: str) -> Any:
+        return file.read(columns=[name]).column(0)
+
+    if group_by.isdigit():
+        return hashes_of_texts(
+            pc.list_element(pc.split_pattern(column("key"), "/"), int(group_by) - 1)
+        )
+    if group_by:
+        return hashes_of_texts(column(group_by)) if group_by in names else None
+    digests = [column(name) for name in names if name.endswith("sha256")]
+    if not digests:
+        return None
+    hashes = np.zeros(file.metadata.num_rows, np.uint64)
+    is_empty = np.ones(len(hashes), bool)
+    for digest in digests:
+        hashes = mixed(hashes ^ hashes_of_texts(digest, _DIGEST_CHARACTERS))
+        is_empty &= pc.equal(pc.fill_null(digest, ""), "").to_numpy()
+    if is_empty.any():
+        hashes[is_empty] = hashes_of_texts(column("key"))[is_empty]
+    return hashes
+
+
+def hashes_of_texts(values: Any, most_bytes: int | None = None) -> Hashes:
+    """Hash values of an Arrow column as texts, the first `most_bytes` of each; null is "null"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.fill_null(pc.cast(values, pa.large_string()), "null").combine_chunks()
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    lengths = np.diff(starts) if most_bytes is None else np.minimum(np.diff(starts), most_bytes)
+    padded = bytes(data or b"") + bytes(_WORD_BYTES)
+    words_at = np.ndarray(len(padded) - _WORD_BYTES + 1, "<u8", padded, strides=(1,))
+    hashes = np.empty(len(texts), np.uint64)
+    for first in range(0, len(texts), _BLOCK):  # fits the processor's cache
+        block = slice(first, first + _BLOCK)
+        hashes[block] = _hashes(words_at, starts[:-1][block], lengths[block])
+    return hashes
+
+
+def _hashes(words_at: Hashes, starts: Any, lengths: Any) -> Hashes:
+    hashes = lengths.astype(np.uint64) * _FACTORS[1]
+    for begin in range(0, int(lengths.max(initial=0)), _WORD_BYTES):
+        rows = np.flatnonzero(lengths > begin)
+        left = np.minimum(lengths[rows] - begin, _WORD_BYTES)
+        words = (hashes[rows] ^ words_at[starts[rows] + begin] & _MASKS[left]) * _FACTORS[0]
+        hashes[rows] = words ^ (words >> np.uint64(29))
+    return mixed(hashes)
+
+
+def mixed(numbers: Hashes) -> Hashes:
+    """Mix the bits of each number, by splitmix64's finalizer."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * _FACTORS[0]
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * _FACTORS[1]
+    return numbers ^ (numbers >> np.uint64(31))
