@@ -11,6 +11,7 @@ import abc
 import contextlib
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import threading
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
 from loky.backend import get_context
 
 from beam_pipeline.errors import BeamTFRecordsError
@@ -108,10 +110,10 @@ class Worker:
         """
         try:
             if not self._has_begun:
-                self._pipe.recv()
+                receive(self._pipe)
                 self._has_begun = True
-            self._pipe.send((function, item))
-            result, error = self._pipe.recv()
+            send(self._pipe, (function, item))
+            result, error = receive(self._pipe)
         except (EOFError, ConnectionError):
             return self._replaced()
         if error is not None:
@@ -158,17 +160,48 @@ def _work(pipe: Any, prepare: Callable[[], object] | None, parent: int) -> None:
     collect_rarely()
     if prepare:
         prepare()
-    pipe.send(None)
+    send(pipe, None)
     with contextlib.suppress(EOFError):  # the parent has ended
         while True:
-            function, item = pipe.recv()
+            function, item = receive(pipe)
             result, raised = None, None
             try:
                 result = function(item)
             except Exception as error:
                 error.add_note(traceback.format_exc())
                 raised = error
-            pipe.send((result, raised))
+            send(pipe, (result, raised))
+
+
+def send(pipe: Any, message: object) -> None:
+    """Send a message; each `pickle.PickleBuffer` in it is written as it is."""
+    buffers: list[memoryview] = []
+    pickled = pickle.dumps(
+        message, pickle.HIGHEST_PROTOCOL, buffer_callback=lambda each: buffers.append(each.raw())
+    )
+    pipe.send_bytes(np.array([each.nbytes for each in buffers], np.int64).tobytes())
+    pipe.send_bytes(pickled)
+    for left in buffers:
+        while left:
+            left = left[os.write(pipe.fileno(), left) :]
+
+
+def receive(pipe: Any) -> Any:
+    """Receive a message from `send`; its buffers are read to where they stay.
+
+    Raises:
+        EOFError: The other process has ended.
+    """
+    sizes = np.frombuffer(pipe.recv_bytes(), np.int64).tolist()
+    pickled = pipe.recv_bytes()
+    buffers = [bytearray(size) for size in sizes]
+    for buffer in buffers:
+        left = memoryview(buffer)
+        while left:
+            if not (count := os.readv(pipe.fileno(), [left])):
+                raise EOFError
+            left = left[count:]
+    return pickle.loads(pickled, buffers=buffers)
 
 
 def exit_with_parent(parent: int) -> None:

@@ -6,6 +6,7 @@ No Beam here: worker processes import this module.
 import dataclasses
 import functools
 import hashlib
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, NamedTuple
@@ -48,11 +49,18 @@ _NOTHING = Read({}, {})
 
 
 class EncodedChunk(NamedTuple):
-    """Consecutive records: frames, their lengths (int64 [n], little-endian), index rows."""
+    """Consecutive records: frames, their lengths (int64 [n], little-endian), index rows.
+
+    Between processes each is a buffer, which is not copied into a pickle.
+    """
 
     frames: bytes
     lengths: bytes
     rows: bytes
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle the fields as buffers."""
+        return EncodedChunk, tuple(map(pickle.PickleBuffer, self))
 
 
 # Not slotted: `cached_property` needs the dictionary.

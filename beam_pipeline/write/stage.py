@@ -289,7 +289,7 @@ class _WriteShard(beam.DoFn):
             writer = sink.open_writer(folder, attempt)
             try:
                 for chunk in self._encoded(shard):
-                    writer.write(chunk.frames)
+                    writer.write(bytes(chunk.frames))
                     lengths = np.frombuffer(chunk.lengths, "<i8")
                     index_writer.add(columns.table_from_bytes(chunk.rows), lengths)
                     self._meter.add(len(lengths))

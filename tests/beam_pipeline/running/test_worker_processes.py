@@ -1,12 +1,16 @@
 """Small files are distributed among processes, without an effect on the output."""
 
 import functools
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 from tiers import first_quick
@@ -15,9 +19,10 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.pipeline import build
-from beam_pipeline.running import parallel
+from beam_pipeline.running import parallel, worker_processes
 from beam_pipeline.running.memory import ONE_THREAD
 from beam_pipeline.write import stage
+from beam_pipeline.write.encoding import EncodedChunk
 
 NUM_IMAGES = 600
 
@@ -132,7 +137,7 @@ FORKED = """
 import functools, multiprocessing, os, sys
 from beam_pipeline.running import memory
 os.environ.update(memory.ONE_THREAD)
-from beam_pipeline.running import parallel
+from beam_pipeline.running import parallel, worker_processes
 import deadly
 
 parallel.import_work()
@@ -225,3 +230,25 @@ def command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def test_buffers_pass_between_processes_outside_of_the_pickle():
+    frames = os.urandom(3 << 20)  # more than a pipe holds
+    chunk = EncodedChunk(frames=frames, lengths=b"", rows=b"abc")
+    sent, received = multiprocessing.Pipe()
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(worker_processes.send, sent, (chunk, None))
+        assert worker_processes.receive(received) == (chunk, None)
+        sending.result()
+    buffers = []
+    assert len(pickle.dumps(chunk, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)) < 100
+    assert b"".join(buffers) == frames + b"abc"
+
+
+def test_a_process_that_ends_in_a_message_is_noticed():
+    sent, received = multiprocessing.Pipe()
+    sent.send_bytes(np.array([9], np.int64).tobytes())
+    sent.send_bytes(pickle.dumps(None))
+    sent.close()
+    with pytest.raises(EOFError):
+        worker_processes.receive(received)
