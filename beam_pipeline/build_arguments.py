@@ -34,7 +34,7 @@ class BuildArguments(TypedDict, total=False):
     near_duplicates: str
     leaks: str
     max_bad_fraction: float
-    box_policy: Literal["clip", "drop", "error"]
+    box_policy: str
     box_format: str
     points: str
     masks: bool

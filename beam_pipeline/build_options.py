@@ -6,8 +6,7 @@ from typing import Annotated
 
 from beam_pipeline import option_values as values
 from beam_pipeline.kinds.boxes import FORMATS as BOX_FORMATS
-from beam_pipeline.kinds.kind import POLICIES as BOX_POLICIES
-from beam_pipeline.kinds.kind import Policy
+from beam_pipeline.kinds.kind import BOX_POLICIES
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.schema.declaration import read_schema
@@ -201,11 +200,11 @@ class BuildOptions(Options):
         ),
     ] = 0.0
     box_policy: Annotated[
-        Policy,
+        str,
         BuildOption(
             "boxes that reach outside the image: clip (default), drop the box, or error to "
             "reject the image",
-            choices=BOX_POLICIES,
+            choices=tuple(BOX_POLICIES),
             recipe_only=True,
         ),
     ] = "clip"

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.columns import COLUMNS, Placement
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame
-from beam_pipeline.kinds.kind import Policy
+from beam_pipeline.kinds.kind import BOX_POLICIES, BoxPolicy
 from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize
@@ -53,7 +53,7 @@ def place_column(
     column: Sequence[Objects],
     frames: Sequence[Frame],
     *,
-    policy: Policy = "clip",
+    policy: str = "clip",
     stated: bool = False,
 ) -> list[Placed | RecordError]:
     """Convert objects to "rel_xyxy" of the upright image, and drop unusable ones.
@@ -65,9 +65,8 @@ def place_column(
     Args:
         column: The objects of each record, as its annotation states them.
         frames: The frame of each record's image.
-        policy: Treatment of a box that extends beyond the image (by more than a millionth):
-            "clip" clips it, or drops it if nothing is left; "drop" drops it; "error" refuses the
-            record. A box without area is dropped too, or refused with "error".
+        policy: Treatment of a box that extends beyond the image (by more than a millionth), one
+            of `BOX_POLICIES`. A box without area is dropped, too, or refused with "error".
         stated: Whether the user states the format, so that a box may be just the first pixel.
 
     Returns:
@@ -90,7 +89,7 @@ def place_column(
         for some in _parts(numbered):
             places, boxes = zip(*some, strict=True)
             batch = _Boxes([column[at] for at in places], [frames[at] for at in places], boxes)
-            results.update(zip(places, batch.placed(policy, stated), strict=True))
+            results.update(zip(places, batch.placed(BOX_POLICIES[policy], stated), strict=True))
     return [results[at] for at in range(len(column))]
 
 
@@ -143,7 +142,7 @@ class _Boxes:
         self._format = column[0].format
         self._errors: dict[int, RecordError] = {}
 
-    def placed(self, policy: Policy, stated: bool) -> Iterator[Placed | RecordError]:
+    def placed(self, policy: BoxPolicy, stated: bool) -> Iterator[Placed | RecordError]:
         """Yield the results of `place_column`."""
         if self._format.startswith("rel_"):
             self._check_fractions()
@@ -155,7 +154,7 @@ class _Boxes:
             outside = _any((sides < -_TOLERANCE) | (sides > 1 + _TOLERANCE))
         inside = _clipped(sides)
         usable = ~_any(~(inside[:, :2] < inside[:, 2:]))
-        if policy == "error":
+        if policy.refuses:
             self._refuse(
                 outside,
                 BOX_OUTSIDE,
@@ -164,8 +163,8 @@ class _Boxes:
             self._refuse(
                 ~usable, BOX_WITHOUT_AREA, " has no area; remove it, or use another box_policy"
             )
-        if policy == "drop":
-            usable &= ~outside
+        if policy.least_inside:
+            usable &= ~outside | (_shares_inside(sides) >= policy.least_inside)
         yield from self._results(inside.astype(np.float64), usable, outside)
 
     def _results(
@@ -291,6 +290,15 @@ def _clipped(boxes: _Numbers) -> npt.NDArray[np.float32]:
     within[within < 0.0] = 0.0  # keeps -0.0
     within[within > 1.0] = 1.0
     return within.astype(np.float32)
+
+
+def _shares_inside(boxes: _Numbers) -> npt.NDArray[np.float64]:
+    """Return the share of each box's area, in fractions of the image, that is in the image."""
+    inside = np.clip(boxes, 0.0, 1.0)
+    whole, part = (np.prod(each[:, 2:] - each[:, :2], axis=1) for each in (boxes, inside))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares: npt.NDArray[np.float64] = part / whole
+    return shares
 
 
 def _change(is_usable: bool, is_outside: bool) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,25 @@ Checked = tuple[Sequence[V], Int64s | int]
 # TensorFlow reads messages of up to 2 GiB; half of that leaves room for other values.
 MAX_RECORD_BYTES = 1 << 30
 _SHOWN_CHARACTERS = 40
-# Treatments of boxes that extend beyond the image.
-POLICIES = ("clip", "drop", "error")
-Policy = Literal["clip", "drop", "error"]
+
+
+class BoxPolicy(NamedTuple):
+    """Treatment of boxes that extend beyond the image: they are clipped, or left out.
+
+    Attributes:
+        least_inside: Share of a box's area that must be in the image, else the box is dropped.
+        refuses: Whether such a box, or one without area, refuses the record instead.
+    """
+
+    least_inside: float = 0.0
+    refuses: bool = False
+
+
+BOX_POLICIES: Mapping[str, BoxPolicy] = {
+    "clip": BoxPolicy(),
+    "drop": BoxPolicy(least_inside=1.0),
+    "error": BoxPolicy(refuses=True),
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +56,7 @@ class Rules:
     """Options for checking and storing records.
 
     Attributes:
-        box_policy: Treatment of boxes that extend beyond the image.
+        box_policy: One of `BOX_POLICIES`.
         with_masks: Whether PNG masks of objects are stored; polygons always are.
         box_format: Format of boxes stated by the user; "" for the layout's.
         schema: Features declared by the user; empty if none.
@@ -51,7 +67,7 @@ class Rules:
 
     image: ImageOptions = dataclasses.field(default_factory=ImageOptions)
     audio: AudioOptions = dataclasses.field(default_factory=AudioOptions)
-    box_policy: Policy = "clip"
+    box_policy: str = "clip"
     with_masks: bool = False
     box_format: str = ""
     schema: tuple[Feature, ...] = ()
