@@ -4,7 +4,7 @@ Made of `BuildConfig` by tests/generated_pages.py.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions

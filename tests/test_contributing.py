@@ -1,5 +1,6 @@
 """The diffs of CONTRIBUTING.md apply to a copy of the packages, and do what the page says."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -9,12 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LAYOUT, OPTION = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+LAYOUT, OPTION, POLICY, CLUSTER_OPTION, KIND = re.findall(
+    r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+)
 
 
 @pytest.fixture
 def changed(tmp_path):
-    """changed(diff, words) -> what the command prints with the diff applied."""
+    """changed(diff, words) -> what Python prints for the words with the diff applied."""
 
     def run(diff, *words):
         for package in ("beam_pipeline", "tfrecord_dataset"):
@@ -22,8 +25,9 @@ def changed(tmp_path):
         subprocess.run(
             ["git", "apply", "-p1", "-C1"], cwd=tmp_path, input=diff, text=True, check=True
         )
-        command = [sys.executable, "-m", "beam_pipeline", *words]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
@@ -35,11 +39,55 @@ def test_a_layout(changed, tmp_path, write_image):
     write_image(tmp_path / "in/images/1.png")
     (tmp_path / "in/corners").mkdir()
     (tmp_path / "in/corners/1.txt").write_text("cat 1 1 5 5\n")
-    printed = changed(LAYOUT, "plan", "in")
+    printed = changed(LAYOUT, "-m", "beam_pipeline", "plan", "in")
     assert "layout: corners" in printed
     assert "feature boxes: boxes, 1 class" in printed
 
 
 @pytest.mark.slow
 def test_an_option(changed):
-    assert "--note NOTE" in changed(OPTION, "build", "--help-all")
+    assert "--note NOTE" in changed(OPTION, "-m", "beam_pipeline", "build", "--help-all")
+
+
+@pytest.mark.slow
+def test_a_policy(changed, tmp_path, write_image):
+    write_image(tmp_path / "in/1.png", size=(8, 8))
+    boxes = [[5, 0, 5, 8], [6, 0, 9, 8]]  # three fifths and two ninths are in the image
+    found = [
+        {"id": at, "image_id": 1, "category_id": 1, "bbox": box} for at, box in enumerate(boxes)
+    ]
+    document = {
+        "images": [{"id": 1, "file_name": "1.png"}],
+        "annotations": found,
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    (tmp_path / "in/a.json").write_text(json.dumps(document))
+    (tmp_path / "recipe.yaml").write_text("input: in\nbox_policy: half\n")
+    printed = changed(POLICY, "-m", "beam_pipeline", "plan", "recipe.yaml")
+    assert "changed: 1 × box clipped, 1 × box dropped: outside\n" in printed
+
+
+@pytest.mark.slow
+def test_an_option_of_a_cluster(changed):
+    prepare = """
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
+from beam_pipeline.running.remote.flink import FlinkCluster
+options = PipelineOptions(["--flink_master=[local]", "--job_endpoint=embed"])
+FlinkCluster(options).prepare("out", [])
+print(options.view_as(FlinkRunnerOptions).max_parallelism)
+"""
+    assert changed(CLUSTER_OPTION, "-c", prepare).startswith("128\n")
+
+
+@pytest.mark.slow
+def test_a_kind(changed):
+    build = """
+import datetime
+import apache_beam as beam
+import beam_pipeline, tfrecord_dataset
+took = datetime.timedelta(minutes=1.5)
+source = beam.Create([beam_pipeline.Record(key="a", features={"took": took})])
+beam_pipeline.build(output="out", name="t", source=source)
+print([float(record["took"]) for record in tfrecord_dataset.open("out/t")["train"]])
+"""
+    assert "[90.0]" in changed(KIND, "-c", build)
