@@ -1,6 +1,7 @@
 """Dockerfiles, compose.yaml and the Kubernetes manifests are valid and consistent."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from beam_pipeline.cli.options import command_parser
 from beam_pipeline.errors import ConfigError, DataError
 from tfrecord_dataset.errors import DatasetDamagedError
 from trainer import commands as trainer_main
+from trainer.training.strategy import Workers, read_workers
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -93,7 +95,7 @@ def test_commands_parse():
         elif "trainer" in container["image"]:
             trainer_main._parse(rest)
             parsed += 1
-    assert parsed == 3
+    assert parsed == 4
 
 
 def test_every_image_of_beams_has_the_pinned_version(beam_version):
@@ -159,7 +161,27 @@ def test_every_taskmanager_has_a_worker_pool_of_its_own():
     assert [container["name"] for container in pod["containers"]] == ["taskmanager", "worker-pool"]
 
 
-@pytest.mark.parametrize("name", ["build", "train"])
+def test_each_pod_of_a_training_on_two_hosts_knows_both(monkeypatch):
+    service, job = (resource for name, resource in resources() if name == "train-hosts.yaml")
+    pod, count = job["spec"]["template"]["spec"], job["spec"]["completions"]
+    [container] = pod["containers"]
+    index, config = container["env"]
+    [port] = service["spec"]["ports"]
+
+    assert job["spec"]["parallelism"] == count, "pods wait for each other"
+    assert pod["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}
+    for number in range(count):
+        text = config["value"].replace(f"$({index['name']})", str(number))
+        assert json.loads(text)["cluster"]["worker"] == [
+            f"{job['metadata']['name']}-{each}.{pod['subdomain']}:{port['port']}"
+            for each in range(count)
+        ]
+        monkeypatch.setenv("TF_CONFIG", text)
+        assert read_workers() == Workers(count, is_chief=number == 0)
+
+
+@pytest.mark.parametrize("name", ["build", "train", "train-hosts"])
 def test_a_job_tries_again_only_what_another_pod_may_heal(name):
     [spec] = (
         resource["spec"]
