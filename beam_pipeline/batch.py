@@ -216,7 +216,7 @@ def field_columns(fields: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
     """Return columns of fields by name, except those that all records lack.
 
     Raises:
-        RecordError: A text is no text, or not UTF-8.
+        RecordError: A value is not a text, or not UTF-8.
     """
     columns: dict[str, pa.Array] = {}
     for name, stated in fields.items():
@@ -232,7 +232,7 @@ def field_columns(fields: Mapping[str, Sequence[Any]]) -> dict[str, pa.Array]:
 def _check_texts(name: str, values: Iterable[Any]) -> None:
     for text in values:
         if text is not None and not isinstance(text, str):
-            raise RecordError("unsupported value", f"{name}: {text!r:.80}, which is no text")
+            raise RecordError("unsupported value", f"{name}: {text!r:.80}, which is not a text")
         try:
             _ = text is None or text.isascii() or text.encode()
         except UnicodeEncodeError as error:

@@ -44,7 +44,7 @@ PRIVATE_PARTS = (
     PrivatePart(
         f"{_LOCAL}.worker_handlers",
         "STATE_CACHE_SIZE_MB",
-        "set to 0, no side input is walked through to know its size",
+        "set to 0, Beam does not walk through side inputs to know their size",
         "builds of thousands of columns take a fifth longer",
     ),
     PrivatePart(

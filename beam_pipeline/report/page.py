@@ -41,7 +41,7 @@ _OF_TFRECORDS = re.compile(r"\.tf_?records?\b|\.record\b")
 # Length limits of facts by name, except for pictures and sounds.
 _USUAL_CHARACTERS = 300
 _MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
-# Features of a very wide table that are described, those that are no plain numbers first.
+# Features of a very wide table that are described, other kinds than plain numbers first.
 _MOST_FEATURES = 200
 _SOUNDS = 8
 _TEXTS = 12
