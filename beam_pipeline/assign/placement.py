@@ -156,6 +156,10 @@ class Histogram:
         np.add.at(self.num_records, place, records)
         np.add.at(self.num_bytes, place, sizes)
 
+    def merge(self, other: "Histogram") -> None:
+        """Add all of `other`."""
+        self.add(other.bins, other.num_records, other.num_bytes)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SplitPlan:

@@ -5,10 +5,11 @@ No Beam here: worker processes import this module.
 
 import dataclasses
 import heapq
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,8 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.batch import Examples
-from beam_pipeline.kinds.observed import Observed, add, merged
+from beam_pipeline.kinds.counts import Counts, added, by_key, parts, smallest, united
+from beam_pipeline.kinds.observed import Observed, merge_features, merged
 from beam_pipeline.records import (
     NOT_READ,
     DeclaredClasses,
@@ -78,9 +80,27 @@ class Duplicates:
     leaks: Sequence[tuple[tuple[str, str], ...]]
 
 
+_first_rejects = smallest(NUM_NAMED, key=lambda each: (reading_order(each[0]), *each))
+_first_sources = smallest(_NUM_SOURCES_NAMED, key=lambda each: (reading_order(each), each))
+
+
+def _features(one: dict[str, Observed] | None, other: dict[str, Observed]) -> dict[str, Observed]:
+    together = merge_features(one or {}, other)
+    check_number(together)
+    return together
+
+
+def _classes(one: dict[int, set[str]] | None, other: dict[int, set[str]]) -> dict[int, set[str]]:
+    return by_key(united)(one or {}, other)
+
+
+def _known(one: NearDuplicates, other: NearDuplicates) -> NearDuplicates:
+    return other if other.groups else one
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Statistics:
-    """Statistics of records; `merge` adds other statistics.
+class Statistics(Counts):
+    """Statistics of records; `merge` adds others, and raises DataError for too many features.
 
     Attributes:
         num_inspected: Records that Inspect passed on; 0 if not counted.
@@ -103,30 +123,48 @@ class Statistics:
         strata: Records with a split chosen by class.
     """
 
-    num_inspected: int = 0
-    num_records: int = 0
-    num_ids: int = 0
-    stated_splits: dict[str, set[str]] = dataclasses.field(default_factory=dict)
-    num_stated: int = 0
-    num_divided: int = 0
-    histograms: dict[str, Histogram] = dataclasses.field(default_factory=dict)
-    values: dict[str, dict[str, Observed]] = dataclasses.field(default_factory=dict)
-    declared: dict[str, dict[int, set[str]]] = dataclasses.field(default_factory=dict)
-    rejected: Counter[str] = dataclasses.field(default_factory=Counter)
-    num_bad: int = 0
-    first_rejects: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
-    first_sources: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    unread: Counter[str] = dataclasses.field(default_factory=Counter)
-    notes: Counter[str] = dataclasses.field(default_factory=Counter)
-    duplicate_groups: int = 0
-    duplicate_records: int = 0
-    conflicting: int = 0
-    across_splits: int = 0
-    duplicates: list[tuple[bool, DuplicateGroup]] = dataclasses.field(default_factory=list)
-    leaks: list[tuple[tuple[str, str], ...]] = dataclasses.field(default_factory=list)
-    equal_keys: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
-    near: NearDuplicates = dataclasses.field(default_factory=NearDuplicates)
-    strata: Strata = dataclasses.field(default_factory=Strata)
+    num_inspected: Annotated[int, operator.add] = 0
+    num_records: Annotated[int, operator.add] = 0
+    num_ids: Annotated[int, operator.add] = 0
+    stated_splits: Annotated[dict[str, set[str]], by_key(united)] = dataclasses.field(
+        default_factory=dict
+    )
+    num_stated: Annotated[int, operator.add] = 0
+    num_divided: Annotated[int, operator.add] = 0
+    histograms: Annotated[dict[str, Histogram], by_key(parts)] = dataclasses.field(
+        default_factory=dict
+    )
+    values: Annotated[dict[str, dict[str, Observed]], by_key(_features)] = dataclasses.field(
+        default_factory=dict
+    )
+    declared: Annotated[dict[str, dict[int, set[str]]], by_key(_classes)] = dataclasses.field(
+        default_factory=dict
+    )
+    rejected: Annotated[Counter[str], added] = dataclasses.field(default_factory=Counter)
+    num_bad: Annotated[int, operator.add] = 0
+    first_rejects: Annotated[list[tuple[str, str, str]], _first_rejects] = dataclasses.field(
+        default_factory=list
+    )
+    first_sources: Annotated[dict[str, list[str]], by_key(_first_sources)] = dataclasses.field(
+        default_factory=dict
+    )
+    unread: Annotated[Counter[str], added] = dataclasses.field(default_factory=Counter)
+    notes: Annotated[Counter[str], added] = dataclasses.field(default_factory=Counter)
+    duplicate_groups: Annotated[int, operator.add] = 0
+    duplicate_records: Annotated[int, operator.add] = 0
+    conflicting: Annotated[int, operator.add] = 0
+    across_splits: Annotated[int, operator.add] = 0
+    duplicates: Annotated[list[tuple[bool, DuplicateGroup]], smallest(NUM_NAMED)] = (
+        dataclasses.field(default_factory=list)
+    )
+    leaks: Annotated[list[tuple[tuple[str, str], ...]], smallest(NUM_LEAKS_NAMED)] = (
+        dataclasses.field(default_factory=list)
+    )
+    equal_keys: Annotated[list[tuple[str, str, str]], smallest(NUM_NAMED)] = dataclasses.field(
+        default_factory=list
+    )
+    near: Annotated[NearDuplicates, _known] = dataclasses.field(default_factory=NearDuplicates)
+    strata: Annotated[Strata, parts] = dataclasses.field(default_factory=Strata)
 
     def observe(self, examples: Examples, splits: Sequence[str]) -> None:
         """Count the values of examples by split; DataError if they have too many features."""
@@ -185,12 +223,12 @@ class Statistics:
         sources = self.first_sources.setdefault(rejected.reason, [])
         sources.append(rejected.source)
         if len(sources) > _NUM_HELD:
-            self.first_sources[rejected.reason] = _first_sources(sources)
+            self.first_sources[rejected.reason] = _first_sources(sources, ())
         if rejected.bad:
             self.num_bad += 1
             self.first_rejects.append((rejected.source, rejected.reason, rejected.detail))
             if len(self.first_rejects) > _NUM_HELD:
-                self.first_rejects = _first_rejects(self.first_rejects)
+                self.first_rejects = _first_rejects(self.first_rejects, ())
 
     def add_declared(self, declared: DeclaredClasses) -> None:
         """Add the classes declared by one file of the layout."""
@@ -211,47 +249,3 @@ class Statistics:
     def add_equal_keys(self, keys: Iterable[tuple[str, str, str]]) -> None:
         """Add (key, source, other source) of records with equal keys."""
         self.equal_keys = heapq.nsmallest(NUM_NAMED, (*self.equal_keys, *keys))
-
-    def merge(self, other: "Statistics") -> None:
-        """Add the counts of `other`; DataError if the records have too many features."""
-        for split, stated in other.stated_splits.items():
-            self.stated_splits.setdefault(split, set()).update(stated)
-        for split, histogram in other.histograms.items():
-            self.histograms.setdefault(split, Histogram()).add(
-                histogram.bins, histogram.num_records, histogram.num_bytes
-            )
-        for split, values in other.values.items():
-            mine = self.values.setdefault(split, {})
-            add(mine, values)
-            check_number(mine)
-        for feature, names in other.declared.items():
-            for number, texts in names.items():
-                self.declared.setdefault(feature, {}).setdefault(number, set()).update(texts)
-        self.rejected.update(other.rejected)
-        self.unread.update(other.unread)
-        self.notes.update(other.notes)
-        for count in _COUNTS:
-            setattr(self, count, getattr(self, count) + getattr(other, count))
-        self.first_rejects = _first_rejects(self.first_rejects + other.first_rejects)
-        for reason, sources in other.first_sources.items():
-            sources = [*self.first_sources.get(reason, ()), *sources]
-            self.first_sources[reason] = _first_sources(sources)
-        self.duplicates = heapq.nsmallest(NUM_NAMED, self.duplicates + other.duplicates)
-        self.leaks = heapq.nsmallest(NUM_LEAKS_NAMED, self.leaks + other.leaks)
-        self.add_equal_keys(other.equal_keys)
-        self.strata.merge(other.strata)
-        if other.near.groups:
-            self.near = other.near
-
-
-_COUNTS = tuple(field.name for field in dataclasses.fields(Statistics) if field.type is int)
-
-
-def _first_rejects(rejects: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    return heapq.nsmallest(NUM_NAMED, rejects, key=lambda each: (reading_order(each[0]), *each))
-
-
-def _first_sources(sources: Iterable[str]) -> list[str]:
-    return heapq.nsmallest(
-        _NUM_SOURCES_NAMED, sources, key=lambda source: (reading_order(source), source)
-    )

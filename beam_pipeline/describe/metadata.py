@@ -15,7 +15,8 @@ from beam_pipeline import kinds
 from beam_pipeline.assign.plan import Plan, missing_numbers, rounded_numbers, several_sample_rates
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.kinds.observed import Moments, Observed, of_feature
+from beam_pipeline.kinds.moments import Moments
+from beam_pipeline.kinds.observed import Observed, of_feature
 from beam_pipeline.option_values import ONE_SPLIT
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import FILE as FILE

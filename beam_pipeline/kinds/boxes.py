@@ -1,6 +1,6 @@
 """Converts an image's objects from their annotation to fractions of the upright image.
 
-Boxes determine which objects are kept; the other columns (`kinds.columns`) of these follow.
+Boxes determine which objects are kept; the other columns (`kinds.object_columns`) of these follow.
 `kinds.frame` finds the frame of an annotation.
 
 The unit is not guessed: boxes in pixels are refused if all numbers are 1 or less, and boxes in
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.kinds.columns import COLUMNS, Placement
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame
 from beam_pipeline.kinds.kind import BOX_POLICIES, BoxPolicy
+from beam_pipeline.kinds.object_columns import COLUMNS, Placement
 from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Objects
 from tfrecord_dataset.image_size import ImageSize

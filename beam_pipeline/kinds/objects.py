@@ -13,9 +13,9 @@ import numpy as np
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.boxes import Placed, place_column
-from beam_pipeline.kinds.columns import COLUMNS
 from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text, range_problem, values
+from beam_pipeline.kinds.object_columns import COLUMNS
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.outlines import Boxes, Outlines, packed_ring

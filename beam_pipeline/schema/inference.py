@@ -146,7 +146,7 @@ def _facts(statistics: Observed) -> KeyStatistics:
         num_records=statistics.types.total(),
         shortest=shortest,
         longest=longest,
-        fours=statistics.lists.fours,
+        fours=not statistics.lists.has_other_lengths,
         smallest=smallest,
         largest=largest,
         forms=set(statistics.formats),

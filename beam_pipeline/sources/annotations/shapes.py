@@ -15,8 +15,8 @@ from PIL import Image as Pixels
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.kinds.columns import MOST_NAMES, check_points, in_order, mirrored
 from beam_pipeline.kinds.masks import mask_of
+from beam_pipeline.kinds.object_columns import MOST_NAMES, check_points, in_order, mirrored
 from beam_pipeline.outlines import Box, Ring
 from beam_pipeline.records import Mask, Objects, Value, composed
 from beam_pipeline.sources.rejects import malformed, not_kept

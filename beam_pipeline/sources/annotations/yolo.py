@@ -17,7 +17,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_FRACTION, check_number
-from beam_pipeline.kinds.columns import mirrored
+from beam_pipeline.kinds.object_columns import mirrored
 from beam_pipeline.problems import Problem, ProblemError, Reading
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError, naming
 from beam_pipeline.kinds.boxes import check_number
-from beam_pipeline.kinds.columns import mirrored
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
+from beam_pipeline.kinds.object_columns import mirrored
 from beam_pipeline.media.maps import IGNORED
 from beam_pipeline.outlines import Box, Boxes, Outlines, Ring, Rings, packed_ring
 from beam_pipeline.problems import files_to_ignore

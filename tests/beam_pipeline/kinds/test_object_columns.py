@@ -16,14 +16,6 @@ from pycocotools import mask as coco_masks
 
 from beam_pipeline import kinds
 from beam_pipeline.errors import DataError, RecordError
-from beam_pipeline.kinds.columns import (
-    MOST_NAMES,
-    MOST_POINTS,
-    Polygons,
-    Rotated,
-    aligned,
-    check_points,
-)
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.kinds.masks import (
@@ -34,6 +26,14 @@ from beam_pipeline.kinds.masks import (
     png_of,
     runs_of,
     turned,
+)
+from beam_pipeline.kinds.object_columns import (
+    MOST_NAMES,
+    MOST_POINTS,
+    Polygons,
+    Rotated,
+    aligned,
+    check_points,
 )
 from beam_pipeline.outlines import Boxes
 from beam_pipeline.records import Mask, Objects, Record

@@ -22,7 +22,15 @@ from beam_pipeline.kinds.kind import Names, Stored, check_text
 from beam_pipeline.kinds.label import as_number, check_declared, class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import NAMED, NAMELESS, KeypointNaming, Observed, wider
+from beam_pipeline.kinds.observed import (
+    NAMED,
+    NAMELESS,
+    KeypointNaming,
+    Observed,
+    merge_attributes,
+    merge_namings,
+    wider,
+)
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.outlines import Outlines, Ring
 from beam_pipeline.records import Mask, Objects
@@ -194,8 +202,9 @@ class Keypoints(Column):
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if most := max((len(triples) // 3 for triples in objects.keypoints), default=0):
             observed.keypoints = max(observed.keypoints, most)
-            naming = (objects.keypoint_names, objects.keypoint_flips)
-            observed.add_keypoint_naming(naming, source)
+            naming = {(objects.keypoint_names, objects.keypoint_flips): source}
+            observed.keypoint_naming = merge_namings(observed.keypoint_naming, naming)
+            observed.keypoint_names.update(objects.keypoint_names)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         number = feature.keypoints or observed.keypoints
@@ -485,7 +494,7 @@ class Attributes(Column):
             for name, column in objects.attributes.items()
             if column
         }
-        observed.add_attributes(dtypes)
+        merge_attributes(observed.attributes, dtypes)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}
