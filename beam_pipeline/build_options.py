@@ -316,7 +316,7 @@ class BuildOptions(Options):
     ] = "utf-8"
     table: Annotated[
         str,
-        BuildOption("table of a database, or sheet of a workbook, that is read", metavar="NAME"),
+        BuildOption("sheet of a workbook that is read", metavar="NAME"),
     ] = ""
     ignore_columns: Annotated[
         tuple[str, ...],
