@@ -132,6 +132,16 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
     return dataset, dataset.split(name).name
 
 
+def training_part(dataset: Dataset, run: RunConfig) -> tuple[Dataset, str] | None:
+    """Return the dataset and the split of a run's training records; None for other data."""
+    train, share = run.data.get("train split", ""), run.options.validation_share
+    if train not in dataset.splits or describe_data(dataset, train) != run.data:
+        return None
+    if share and _HELD_OUT not in dataset.splits:
+        dataset = dataset.hold_out(train, share, _HELD_OUT)
+    return dataset, train
+
+
 def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
     """Return the identity of a split, for `options.train.check_same`."""
     chosen = dataset.split(split)

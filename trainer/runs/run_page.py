@@ -26,7 +26,7 @@ from trainer.report.page import Pictured, Sections, html
 from trainer.runs.choices import open_input
 from trainer.runs.directory import Row
 from trainer.runs.preparing import Prepared
-from trainer.tasks import Task
+from trainer.tasks import Task, boosted_trees
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Example, Overlay, lowest_recalls
 from trainer.tasks.inputs.image import check_images
@@ -105,7 +105,18 @@ class RunPage:
         compared = ""
         if self._baseline is not None:
             compared = self._baseline.compare(_validated(row), shown_metric(row, best.metric))
+            compared = "; ".join(filter(None, [compared, self._trees]))
         return verdict(history, best, config.epochs or 0), compared
+
+    @functools.cached_property
+    def _trees(self) -> str:
+        """A sentence on boosted trees; "" for no table, or if the training has several workers."""
+        prepared, task = self._prepared, self._plan.task
+        if prepared.workers.count > 1 or not boosted_trees.are_possible(task):
+            return ""
+        split = prepared.validation_split
+        assert split is not None
+        return boosted_trees.reference(task, prepared.dataset, prepared.split, split)[1]
 
     def lowest_recalls(self) -> Iterator[str]:
         """Yield a line with the classes that model.keras finds least often."""

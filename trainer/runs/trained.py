@@ -25,10 +25,10 @@ from trainer.progress import Progress, as_text
 from trainer.raw_rows import RowOptions
 from trainer.report.history import best_of, saved_place
 from trainer.report.page import html_of_predictions
-from trainer.runs.choices import of_run, open_given, with_targets
+from trainer.runs.choices import of_run, open_given, training_part, with_targets
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import sections_of
-from trainer.tasks import Task, models
+from trainer.tasks import Task, boosted_trees, models
 from trainer.tasks.choice import shorten
 from trainer.tasks.figures import lowest_recalls
 from trainer.tasks.inputs import keras_inputs
@@ -223,6 +223,10 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     result = evaluate_split(accumulators=[*accumulators, baseline])
     say = progress.say if baseline.is_beaten_by(result) else progress.warn
     say(baseline.compare(result))
+    if (known := training_part(dataset, run.config)) and boosted_trees.are_possible(task):
+        of_trees, line = boosted_trees.reference(task, *known, split_name)
+        result |= of_trees
+        progress.say(line)
     for line in lowest_recalls(accumulators):
         progress.say(line)
     if missing := baseline.missing:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tfrecord_dataset.shown_text import number_text
+
 Arrays = Mapping[str, Any]
 
 
@@ -344,4 +346,4 @@ class NumberFigures(Accumulator):
 
 
 def _text(values: Any) -> str:
-    return ", ".join(f"{value:.4g}" for value in values[:_MOST_COLUMNS].tolist())
+    return ", ".join(map(number_text, values[:_MOST_COLUMNS].tolist()))

@@ -88,11 +88,14 @@ def table(directory_of):
 OPTIONS = ("--batch-size", 8, "--seed", 1, "--devices", "cpu")
 
 
+@pytest.mark.usefixtures("scikit_learn")
 def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
     run = tmp_path / "run"
     code, out, err = start("train", "--data", table, "--output", run, "--epochs", 2, *OPTIONS)
     assert code == 0
     assert "validation: 10 % of train, 4 records, by their hashes" in err
+    assert "; boosted trees: accuracy " in err
+    assert "boosted trees" in (run / "report.html").read_text()
     stated = json.loads((run / "config.json").read_text())["options"]
     assert (stated["validation_share"], stated["validation_split"]) == (0.1, None)
     best = json.loads(out)["epoch"]
@@ -103,6 +106,7 @@ def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
         found = json.loads(start(*on_share, which)[1])
         assert found["num_records"] == 4
         assert found["loss"] == pytest.approx(losses[epoch])
+        assert 0 < found["boosted_trees_accuracy"] <= 1
     assert json.loads(start("evaluate", "--data", table, "--run", run)[1])["num_records"] == 13
 
 

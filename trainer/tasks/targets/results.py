@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import number_text
 from trainer.tasks.baselines import Baseline, FrequentClasses, Median, MedianBoxes, MostFrequent
 from trainer.tasks.drawing import in_colors, resized, with_boxes, with_map
 from trainer.tasks.figures import Accumulator, ClassFigures, NumberFigures, Overlay
@@ -230,7 +231,7 @@ class _NumberResults(Results):
         return [prediction if isinstance(prediction, list) else [prediction]]
 
     def shown(self, target: Any) -> tuple[str, Overlay]:
-        return ", ".join(f"{value:.4g}" for value in target), Overlay()
+        return ", ".join(map(number_text, target)), Overlay()
 
     def accumulators(self) -> list[Accumulator]:
         return [NumberFigures(self.goal.size)]
