@@ -1,28 +1,6 @@
-"""Table of the private parts of Beam and Python that this package uses.
+"""Table of the private parts of Beam and Python that this package uses (`PrivatePart`)."""
 
-A private part has a name that begins with an underscore, or is in a module that its project does
-not document, so that any release may move it. `tests/beam_pipeline/test_private_parts.py` fails for
-each one that the installed version lacks, and for each use that the table lacks.
-"""
-
-from typing import NamedTuple
-
-
-class PrivatePart(NamedTuple):
-    """A name in a module that another project may change without notice.
-
-    Attributes:
-        module: Module that contains it.
-        name: Its dotted name in the module.
-        use: Why it is used.
-        without: What a user would notice if it were gone.
-    """
-
-    module: str
-    name: str
-    use: str
-    without: str
-
+from tfrecord_dataset.private_parts import PrivatePart
 
 _RUNNERS = "apache_beam.runners"
 _LOCAL = f"{_RUNNERS}.portability.fn_api_runner"

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "tfrecord_dataset": """
         shown_text delimited cells
-        posix_only page
+        posix_only page private_parts
         errors durable image_size
         extras regular_files seekable standard_streams interrupts
         foreign_errors
@@ -87,7 +87,7 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors tensors progress startup order
+        errors tensors progress startup order private_parts
         options raw_rows
         views
         parsing

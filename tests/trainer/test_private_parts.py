@@ -1,51 +1,9 @@
-"""Private parts of Keras and TensorFlow that the trainer uses.
-
-A name that a release moves fails here, with the reason for its use.
-"""
-
-import ast
-from pathlib import Path
+"""What is expected of each private part of Keras and TensorFlow (`trainer.private_parts`)."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-
-import trainer
-
-# Private attributes of Keras's and TensorFlow's objects, and imported modules, by use.
-USED = {
-    "_flatten_layers": "all layers, also of nested models and layers",
-    "_layers": "whether a layer has layers of its own, to freeze only the others",
-    "_seed_generators": "the random generators of a layer, whose draws follow the step",
-    "_trainable_variables": "the variables that an optimizer averages, also frozen ones",
-    "__internal__": "to convert users' functions by AutoGraph inside of unconverted ones",
-    "tensorflow.python.framework.config": "whether operations are deterministic",
-}
-# Public in spite of their names: of namedtuples and of `os`.
-_PUBLIC = {"_asdict", "_replace", "_exit"}
-_PRIVATE_MODULES = ("keras.src", "tensorflow.python")
-
-
-def private_names(source):
-    """Yield private attributes of other objects than `self`, and imports of private modules."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
-            owner = node.value
-            is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
-            is_base = isinstance(owner, ast.Call) and ast.unparse(owner.func) == "super"
-            is_special = node.attr.endswith("__") and node.attr != "__internal__"
-            if not (is_own or is_base or is_special):
-                yield node.attr
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PRIVATE_MODULES):
-            yield node.module
-
-
-def test_the_table_is_complete():
-    files = Path(trainer.__file__).parent.rglob("*.py")
-    found = {name for file in files for name in private_names(file.read_text(encoding="utf-8"))}
-
-    assert found - _PUBLIC == USED.keys()
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import ast
 import functools
 import importlib
-import importlib.metadata
 import importlib.util
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -12,21 +12,23 @@ from pathlib import Path
 
 import pytest
 
-import beam_pipeline
-from beam_pipeline.private_parts import PRIVATE_PARTS
-
-PACKAGE = Path(beam_pipeline.__file__).parent
-OWN = ("beam_pipeline", "tfrecord_dataset")
+ROOT = Path(__file__).parents[1]
+OWN = ("beam_pipeline", "tfrecord_dataset", "trainer")
+TABLES = {
+    package: importlib.import_module(f"{package}.private_parts").PRIVATE_PARTS for package in OWN
+}
 # Public in spite of their names: of namedtuples and of `os`.
 PUBLIC = {"_replace", "_asdict", "_make", "_fields", "_exit"}
-# Modules of Beam that its guide does not name; `PipelineRunner` is the type of any runner.
+# Modules that their projects' guides do not name; `PipelineRunner` is the type of any runner.
 INTERNAL = re.compile(
-    r"apache_beam\.(runners\.(?!runner\b)|internal|portability|utils|"
+    r"keras\.src|tensorflow\.(python|core|compiler)|apache_beam\.(runners\.(?!runner\b)|internal|portability|utils|"
     r"options\.(pipeline_options_validator|value_provider))"
 )
 
 
-@pytest.mark.parametrize("part", PRIVATE_PARTS, ids=lambda part: f"{part.module}.{part.name}")
+@pytest.mark.parametrize(
+    "part", [*itertools.chain(*TABLES.values())], ids=lambda part: f"{part.module}.{part.name}"
+)
 def test_the_installed_version_has_it(part):
     """A release that moves it needs another way, or its row goes with its use."""
     try:
@@ -46,16 +48,17 @@ def _member(owner: object, name: str) -> object:
     return member(*map(int, filter(None, [argument.rstrip(")")]))) if has_call else member
 
 
-def test_the_table_has_all_that_is_used():
-    listed = {(part.module, part.name.split(".")[0]) for part in PRIVATE_PARTS}
-    names = {name for part in PRIVATE_PARTS for name in part.name.split(".")}
-    used = {use for path in PACKAGE.rglob("*.py") for use in private_uses(path)}
+@pytest.mark.parametrize("package", OWN)
+def test_the_table_has_all_that_is_used(package):
+    table, paths = TABLES[package], [*(ROOT / package).rglob("*.py")]
+    listed = {(part.module, part.name.split(".")[0]) for part in table}
+    names = {name for part in table for name in part.name.split(".")}
+    used = {use for path in paths for use in private_uses(path)}
 
     assert {(module, name) for module, name in used - listed if name not in names} == set()
-    others = [path for path in PACKAGE.rglob("*.py") if path.name != "private_parts.py"]
+    others = [path for path in paths if path.name != "private_parts.py"]
     text = "".join(path.read_text(encoding="utf-8") for path in others)
-    unused = [part for part in PRIVATE_PARTS if part.name.rpartition(".")[2] not in text]
-    assert unused == []
+    assert [part for part in table if part.name.rpartition(".")[2] not in text] == []
 
 
 def private_uses(path: Path) -> Iterator[tuple[str, str]]:
@@ -118,7 +121,7 @@ def nodes(path: Path) -> list[ast.AST]:
 def own_names() -> frozenset[str]:
     """Return the names that our packages define."""
     return frozenset().union(
-        *(_defined(path) for name in OWN for path in (PACKAGE.parent / name).rglob("*.py"))
+        *(_defined(path) for name in OWN for path in (ROOT / name).rglob("*.py"))
     )
 
 
@@ -137,10 +140,14 @@ def _defined(path: Path) -> frozenset[str]:
     return frozenset(found - {"__defaults__"})
 
 
-def test_beam_has_an_upper_bound():
+@pytest.mark.parametrize(
+    ("library", "times"), [("apache-beam", 2), ("keras", 2), ("tensorflow", 1)]
+)
+def test_a_library_with_private_parts_has_an_upper_bound(library, times):
     """Up to the release that passes these tests; `make test` with the next one raises it."""
-    installed = importlib.metadata.version("apache-beam").split(".")
-    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["gcp"]]
-    bounds = [line.partition("<")[2] for line in lines if line.startswith("apache-beam")]
-    assert bounds == [f"{installed[0]}.{int(installed[1]) + 1}"] * 2
+    installed = importlib.import_module(library.replace("-", "_")).__version__.split(".")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
+    of_library = [line for line in lines if re.match(rf"{library}(?![-\w])", line)]
+    bounds = [line.partition("<")[2] for line in of_library]
+    assert bounds == [f"{installed[0]}.{int(installed[1]) + 1}"] * times
