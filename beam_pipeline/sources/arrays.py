@@ -23,14 +23,6 @@ from beam_pipeline.sources.folders.structure import main_structure, structures
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import ARRAY_SUFFIXES, folder, joined, stem, suffix
 from beam_pipeline.sources.splits import without_split
-from beam_pipeline.sources.tables.columns import (
-    LABELS,
-    ValueOptions,
-    check_ignored,
-    checked,
-    lowered,
-    there_are,
-)
 from beam_pipeline.sources.tables.read_tables import ReadRows
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.table import (
@@ -40,6 +32,14 @@ from beam_pipeline.sources.tables.table import (
     Scratch,
     Table,
     TableFile,
+)
+from beam_pipeline.sources.tables.usual_columns import (
+    LABELS,
+    ValueOptions,
+    check_ignored,
+    checked,
+    lowered,
+    there_are,
 )
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, Tree, find_files
 from beam_pipeline.sources.unpacking import blocks_as_stored, unpacked, with_ranges

@@ -49,9 +49,9 @@ from beam_pipeline.sources.layout import Claim, Rank, source_layout
 from beam_pipeline.sources.listing import ListNames
 from beam_pipeline.sources.paths import below, input_folder, joined, stem, suffix
 from beam_pipeline.sources.rejects import left_out
-from beam_pipeline.sources.tables.columns import LABELS
 from beam_pipeline.sources.tables.fit import OF_FILE
 from beam_pipeline.sources.tables.types import class_name, convert
+from beam_pipeline.sources.tables.usual_columns import LABELS
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree, head
 from beam_pipeline.sources.unread import not_read
 from tfrecord_dataset.delimited import bare_lines

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.sources.tables import columns as known
-from beam_pipeline.sources.tables.columns import TableOptions, checked, lowered
+from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.named_files import is_id
 from beam_pipeline.sources.tables.roles import Media
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
 from beam_pipeline.sources.tables.types import is_stated
+from beam_pipeline.sources.tables.usual_columns import TableOptions, checked, lowered
 
 _MAX_SPACES = 2  # in the name of a class, on average
 _MANY_NUMBERS = 20

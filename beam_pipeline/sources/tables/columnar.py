@@ -22,7 +22,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.media import audio_formats, other_formats
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.paths import name_of
-from beam_pipeline.sources.tables.columns import BOXES, lowered
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
@@ -36,6 +35,7 @@ from beam_pipeline.sources.tables.table import (
     json_text,
 )
 from beam_pipeline.sources.tables.types import in_column, unsupported
+from beam_pipeline.sources.tables.usual_columns import BOXES, lowered
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
 _FILE_MAGIC = b"ARROW1"

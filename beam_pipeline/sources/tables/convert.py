@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from beam_pipeline.batch import by_row
 from beam_pipeline.records import Deferred, FileRef, Record, Value
 from beam_pipeline.sources.rejects import malformed, not_kept
-from beam_pipeline.sources.tables.boxes import boxes_from_lists, objects_from_rows
 from beam_pipeline.sources.tables.fit import LONG_VALUE_BYTES, OF_FILE, fit, is_long
 from beam_pipeline.sources.tables.roles import Media, Roles
+from beam_pipeline.sources.tables.row_objects import boxes_from_lists, objects_from_rows
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.survey import (
     Kinds,
@@ -95,7 +95,8 @@ def records_of(
 ) -> Made:
     """Make the records of rows; raise RecordError for a row that cannot be one."""
     roles, columns = all_rows.roles, batch.columns
-    sources = list(map(table.row, batch.lines))
+    prefix = table.prefix
+    sources = [f"{prefix}{line}" for line in batch.lines]
     keys = keys_of(table, roles, batch) if roles.key in columns else sources
     features = converted(main, batch, scratch)
     if roles.boxes.lists:

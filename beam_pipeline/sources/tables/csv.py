@@ -13,7 +13,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
-from beam_pipeline.sources.tables.columns import CAPTIONS, IMAGE, joined_names, lowered
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -24,6 +23,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
+from beam_pipeline.sources.tables.usual_columns import CAPTIONS, IMAGE, joined_names, lowered
 from tfrecord_dataset.delimited import (
     DEFAULT_ENCODING,
     DELIMITERS,

@@ -89,8 +89,9 @@ class JsonTable(Table):
         except LongLineError as error:
             raise DataError(f"{path} has {error}") from error
 
-    def row(self, line: int) -> str:
-        return f"{self.file.relative}{':' if self.place == LINES else '#'}{line}"
+    @property
+    def prefix(self) -> str:
+        return f"{self.file.relative}{':' if self.place == LINES else '#'}"
 
 
 def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | RecordError | None]:

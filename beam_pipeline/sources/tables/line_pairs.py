@@ -10,7 +10,6 @@ from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.layout import Claim, Rank, reading, source_layout
 from beam_pipeline.sources.paths import folder, media_kind, name_of, stem, suffix
-from beam_pipeline.sources.tables.layout import with_plan
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -21,6 +20,7 @@ from beam_pipeline.sources.tables.table import (
     Table,
     TableFile,
 )
+from beam_pipeline.sources.tables.table_layouts import with_plan
 from beam_pipeline.sources.tree import Tree, shown
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.delimited import (

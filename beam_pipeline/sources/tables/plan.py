@@ -14,7 +14,7 @@ from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Rejected
-from beam_pipeline.sources.tables import columns as known
+from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.choice import (
     CAPTIONS,
     LABEL,
@@ -24,7 +24,13 @@ from beam_pipeline.sources.tables.choice import (
     numbers_beside,
     without_role,
 )
-from beam_pipeline.sources.tables.columns import (
+from beam_pipeline.sources.tables.infer import columns_with_commas, commas_of
+from beam_pipeline.sources.tables.named_files import cells_of, files_understood, is_id, with_files
+from beam_pipeline.sources.tables.roles import BoxColumns, Roles
+from beam_pipeline.sources.tables.sample import Sample, first_rows
+from beam_pipeline.sources.tables.table import Cells, Table
+from beam_pipeline.sources.tables.types import OF_COLUMNS, list_of_text, mark_of
+from beam_pipeline.sources.tables.usual_columns import (
     NO_LABEL,
     TableOptions,
     attribute_name,
@@ -34,12 +40,6 @@ from beam_pipeline.sources.tables.columns import (
     lowered,
     there_are,
 )
-from beam_pipeline.sources.tables.infer import columns_with_commas, commas_of
-from beam_pipeline.sources.tables.named_files import cells_of, files_understood, is_id, with_files
-from beam_pipeline.sources.tables.roles import BoxColumns, Roles
-from beam_pipeline.sources.tables.sample import Sample, first_rows
-from beam_pipeline.sources.tables.table import Cells, Table
-from beam_pipeline.sources.tables.types import OF_COLUMNS, list_of_text, mark_of
 from tfrecord_dataset.format.feature import Feature
 
 # Names of columns that hold files, boxes, classes or splits, or are errors.

@@ -19,7 +19,6 @@ from beam_pipeline.running.gathering import Merge, Share
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.paths import below, folder, name_of, parent, stem, suffix, uncompressed
 from beam_pipeline.sources.splits import splits_of_tables
-from beam_pipeline.sources.tables.columns import TableOptions
 from beam_pipeline.sources.tables.convert import (
     Made,
     RowsOfImage,
@@ -33,6 +32,7 @@ from beam_pipeline.sources.tables.plan import TablePlan, plan_tables
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.survey import Other, Overview, overview, survey, with_unlabelled
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile, joined_batches
+from beam_pipeline.sources.tables.usual_columns import TableOptions
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 

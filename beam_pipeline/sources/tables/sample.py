@@ -11,7 +11,6 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all
-from beam_pipeline.sources.tables.columns import FILE, lowered
 from beam_pipeline.sources.tables.infer import profile_of_texts, profile_of_values
 from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
@@ -22,6 +21,7 @@ from beam_pipeline.sources.tables.types import (
     kind_of_json,
     list_of_text,
 )
+from beam_pipeline.sources.tables.usual_columns import FILE, lowered
 from tfrecord_dataset.cells import is_missing_number, stripped
 from tfrecord_dataset.format.split_names import split_of_folders
 

@@ -11,7 +11,6 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import suffix, uncompressed
-from beam_pipeline.sources.tables.boxes import boxes_from_lists
 from beam_pipeline.sources.tables.infer import (
     COMMA,
     DIGITS,
@@ -24,6 +23,7 @@ from beam_pipeline.sources.tables.infer import (
     profiles_of_columns,
 )
 from beam_pipeline.sources.tables.roles import Roles
+from beam_pipeline.sources.tables.row_objects import boxes_from_lists
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table
 from beam_pipeline.sources.tables.types import (
     OF_COLUMNS,

@@ -313,9 +313,14 @@ class Table(abc.ABC):
         """Value of a missing cell."""
         return None if self.is_typed else ""
 
+    @property
+    def prefix(self) -> str:
+        """What precedes the number of a row in its name."""
+        return f"{self.file.relative}{self.sign}"
+
     def row(self, line: int) -> str:
         """Return the name of a row, for messages, and as key of a record without another key."""
-        return f"{self.file.relative}{self.sign}{line}"
+        return f"{self.prefix}{line}"
 
 
 class Scratch:

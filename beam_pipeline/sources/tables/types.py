@@ -7,6 +7,7 @@ leading zeros, and digits beyond 64 bits.
 import contextlib
 import decimal
 import enum
+import functools
 import itertools
 import json
 import math
@@ -276,28 +277,30 @@ def convert_column(
     values: Sequence[Any], name: str, kind: Kind | None, missing_number: Number | None
 ) -> list[Value | None]:
     """Convert each value of a column; raises as `convert`."""
-    if kind in (None, str) and set(map(type, values)) == {str}:
+    are_texts = set(map(type, values)) == {str}
+    if are_texts and kind in (None, str):
         return list(values)
     parse: Callable[[Any], int | float] = int if kind is int else float
-    made: dict[str, Value] = {}
+    # Less than what float64 may have changed; nan never is.
+    is_exact = (math.inf if kind is int else FIRST_SKIPPED_BY_FLOAT64).__gt__
+    is_plain = kind in (int, float) and _are_plain(values)
+    if is_plain:  # all at once, nearly always
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            numbers = list(map(parse, values))
+            if all(map(is_exact, map(abs, numbers))):
+                return list(numbers)
 
     def converted(value: Any) -> Value:
-        if not isinstance(value, str):
-            return convert(name, value, kind, missing_number=missing_number)
-        if value not in made:  # words such as "NA" and "True" repeat
-            made[value] = convert(name, value, kind, missing_number=missing_number)
-        return made[value]
-
-    def number(value: Any) -> Value:
         try:
-            plain = parse(value)
-        except (TypeError, ValueError, OverflowError):
-            return converted(value)
-        # Not if it is nan, infinite, or so large that float64 may have changed it.
-        return plain if abs(plain) < FIRST_SKIPPED_BY_FLOAT64 else converted(value)
+            number = parse(value) if is_plain else math.nan
+        except (TypeError, ValueError, OverflowError):  # a word, or nothing
+            number = math.nan
+        if is_exact(abs(number)):
+            return number
+        return convert(name, value, kind, missing_number=missing_number)
 
-    is_plain = kind in (int, float) and _are_plain(values)
-    return list(map(number if is_plain else converted, values))
+    # Texts such as "NA" and "True" repeat. Of equal values of JSON, 0.0 and -0.0 differ.
+    return list(map(functools.cache(converted) if are_texts else converted, values))
 
 
 def _are_plain(values: Sequence[Any]) -> bool:

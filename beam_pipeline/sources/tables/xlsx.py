@@ -14,7 +14,6 @@ from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.tables.columns import joined_names, there_are
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -24,6 +23,7 @@ from beam_pipeline.sources.tables.table import (
     TableFile,
     batch_of_rows,
 )
+from beam_pipeline.sources.tables.usual_columns import joined_names, there_are
 from tfrecord_dataset.format.inflation import is_inflated
 
 MAX_BYTES = 256 << 20

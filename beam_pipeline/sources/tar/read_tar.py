@@ -20,7 +20,7 @@ from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_o
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.rejects import left_out
-from beam_pipeline.sources.tables.columns import ValueOptions, value_options
+from beam_pipeline.sources.tables.usual_columns import ValueOptions, value_options
 from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
 from beam_pipeline.sources.tar.records import (
     MemberKinds,

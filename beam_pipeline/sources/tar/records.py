@@ -12,13 +12,6 @@ from typing import Any, NamedTuple
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.records import Deferred, FileRef, Record, Rejected, Value
 from beam_pipeline.sources.rejects import malformed
-from beam_pipeline.sources.tables.columns import (
-    LABELS,
-    ValueOptions,
-    check_ignored,
-    lowered,
-    there_are,
-)
 from beam_pipeline.sources.tables.fit import OF_FILE, fit, no_path, value_of_feature
 from beam_pipeline.sources.tables.types import (
     Kind,
@@ -27,6 +20,13 @@ from beam_pipeline.sources.tables.types import (
     convert,
     kind_of_text,
     merge_kinds,
+)
+from beam_pipeline.sources.tables.usual_columns import (
+    LABELS,
+    ValueOptions,
+    check_ignored,
+    lowered,
+    there_are,
 )
 from beam_pipeline.sources.tar.parts import (
     FIRST_DOT,

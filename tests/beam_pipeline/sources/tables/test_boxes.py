@@ -8,7 +8,7 @@ import pytest
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.masks import pixels_of
-from beam_pipeline.sources.tables.boxes import mask_of_starts
+from beam_pipeline.sources.tables.row_objects import mask_of_starts
 from tfrecord_dataset.image_size import ImageSize
 
 SIZE = ImageSize(height=3, width=4)

@@ -14,7 +14,6 @@ from beam_pipeline.kinds.masks import box_of, mask_of_runs
 from beam_pipeline.media.images import size_in_file
 from beam_pipeline.records import FileRef, Mask, Objects
 from beam_pipeline.sources.rejects import malformed
-from beam_pipeline.sources.tables.columns import CORNERS, LABELS, attribute_name
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.types import (
     Kind,
@@ -26,6 +25,7 @@ from beam_pipeline.sources.tables.types import (
     named_class,
     unsupported,
 )
+from beam_pipeline.sources.tables.usual_columns import CORNERS, LABELS, attribute_name
 from tfrecord_dataset.image_size import ImageSize
 
 # Members of Hugging Face's `objects` that may hold the boxes, in order of preference.
