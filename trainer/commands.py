@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import math
+import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -24,8 +25,9 @@ from tfrecord_dataset.extras import install
 from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.options import Options
 from trainer import startup
-from trainer.errors import TrainerError
+from trainer.errors import TrainerError, not_a_run
 from trainer.options.commands import (
+    CONFIG_FILE,
     EvaluateConfig,
     ExportConfig,
     PredictConfig,
@@ -70,6 +72,7 @@ def _run(parsed: Command) -> Any:
         given = COMMANDS[command].options(**values)
     elif "data" in values or values.get("overwrite"):
         new_config(values)  # reports invalid options at once
+    _check_paths(values)
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
 
@@ -77,6 +80,16 @@ def _run(parsed: Command) -> Any:
         function = getattr(importlib.import_module(module), name)
     with readable_errors():
         return function(**vars(given)) if command == "export" else function(given)
+
+
+def _check_paths(values: Mapping[str, Any]) -> None:
+    """Check a command's local paths before TensorFlow's import, which takes seconds."""
+    if data := values.get("data"):
+        from tfrecord_dataset.records.opening import check_exists  # imports NumPy
+
+        check_exists(data)
+    if (run := values.get("run_path")) and not os.path.lexists(os.path.join(run, CONFIG_FILE)):
+        raise not_a_run(run, CONFIG_FILE)
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:

@@ -32,6 +32,11 @@ class RunExistsError(ConfigError):
     """The output directory already contains a training run."""
 
 
+def not_a_run(path: object, missing: str) -> ConfigError:
+    """Return the error for a directory without a file of a run."""
+    return ConfigError(f"{path} does not hold a run: it has no {missing}; check its path")
+
+
 class UntrustedRunError(ConfigError):
     """A run names code or places that the command does not name."""
 

@@ -11,6 +11,20 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
     assert not modules_after(script) & {"tensorflow", "keras", "apache_beam", "numpy"}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "--data", "nowhere", "--output", "run"],
+        ["evaluate", "--data", ".", "--run", "nowhere"],
+        ["predict", ".", "--run", "nowhere"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_path_that_does_not_exist_takes_no_import_of_tensorflow(words):
+    script = f"from trainer import commands; assert commands.main({words!r}) == 2"
+    assert not modules_after(script, may_warn=True) & {"tensorflow", "keras"}
+
+
 @pytest.mark.slow
 def test_using_it_loads_tensorflow_but_not_beam_nor_soundfile():
     script = "import trainer; trainer.open; import trainer.runs.trained"

@@ -102,6 +102,12 @@ def _inferred(path: str, sample: Sample) -> Schema:
     )
 
 
+def check_exists(path: str) -> None:
+    """Raise NotADatasetError if a local path or glob matches nothing."""
+    local = [each for each in named_paths(path) if not storage.is_object(each)]
+    _matching(each for each in local if not is_directory(each))
+
+
 def _matching(patterns: Iterable[str]) -> list[str]:
     """Return the files that match paths and globs, without duplicates."""
     files: dict[str, None] = {}

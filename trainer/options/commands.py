@@ -18,6 +18,8 @@ from trainer.options import (
 )
 from trainer.options.train import TrainConfig
 
+# Marks a directory as a run.
+CONFIG_FILE = "config.json"
 Run = Annotated[str, Option("directory that train wrote", flag="--run", metavar="RUN")]
 Which = Annotated[
     str,

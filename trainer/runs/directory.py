@@ -16,7 +16,8 @@ import keras
 from tfrecord_dataset import durable, json_file, regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import parse_object, typed
-from trainer.errors import ConfigError, RunDamagedError, UnknownNameError
+from trainer.errors import ConfigError, RunDamagedError, UnknownNameError, not_a_run
+from trainer.options.commands import CONFIG_FILE
 from trainer.options.train import TrainConfig
 from trainer.tasks import Task
 from trainer.tasks.task_json import task_from_json
@@ -87,7 +88,7 @@ class RunDirectory:
 
     def __init__(self, path: str) -> None:
         self.path = Path(path).expanduser()
-        self.config_file = self.path / "config.json"
+        self.config_file = self.path / CONFIG_FILE
         self.task_file = self.path / "task.json"
         self.history_file = self.path / "history.csv"
         self.checkpoints = self.path / "checkpoints"
@@ -185,9 +186,7 @@ class RunDirectory:
                 json_file.check_seal(data)
             return parse(record)
         except FileNotFoundError as error:
-            raise ConfigError(
-                f"{self.path} does not hold a run: it has no {file.name}; check its path"
-            ) from error
+            raise not_a_run(self.path, file.name) from error
         except (OSError, ValueError, ConfigError) as error:
             if is_sealed:
                 raise damaged(file, error) from error
