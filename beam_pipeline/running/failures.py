@@ -87,14 +87,16 @@ def explained() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        cause = explain(error)
-        if cause is error:
+        if (ours := own_error(error)) in (None, error):
             raise
-        raise cause from error
+        raise ours from error
 
 
-def explain(error: Exception) -> Exception:
-    """Return this project's own error in `error`, as cause or as text; else `error`."""
+def own_error(error: BaseException, text: str = "") -> errors.BeamTFRecordsError | None:
+    """Return this project's own error in what a runner raised: as cause, or as text.
+
+    `text` is what the runner says besides.
+    """
     if isinstance(error, TypeCheckError) and f"{Record.__module__}.Record" in str(error):
         given = str(error).rpartition("got ")[2]
         return errors.ConfigError(
@@ -105,7 +107,7 @@ def explain(error: Exception) -> Exception:
         if isinstance(cause, errors.BeamTFRecordsError):
             return cause
         cause = cause.__cause__
-    if matches := list(_OUR_ERROR.finditer(str(error))):
-        last = matches[-1]
-        return _restored(last["name"], last["message"])
-    return error
+    for stated in (str(error), text):
+        if matches := list(_OUR_ERROR.finditer(stated)):
+            return _restored(matches[-1]["name"], matches[-1]["message"])
+    return None

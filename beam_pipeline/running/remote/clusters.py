@@ -20,7 +20,7 @@ _EMBEDDED = "embed"
 
 
 class JobState(enum.Enum):
-    """State of a job as its cluster reports it."""
+    """State of a job; the last two are those of a job that its cluster does not describe."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -33,9 +33,9 @@ class JobState(enum.Enum):
 class SeenJob(NamedTuple):
     """A job as its cluster describes it: its id there, its state, and the URL of its page."""
 
-    id: str
-    state: JobState
-    page: str
+    id: str = ""
+    state: JobState = JobState.UNKNOWN
+    page: str = ""
 
 
 class Cluster(abc.ABC):

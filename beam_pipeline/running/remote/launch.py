@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.files import storage
 from beam_pipeline.running import progress
-from beam_pipeline.running.failures import explain, read_problem
+from beam_pipeline.running.failures import own_error, read_problem
 from beam_pipeline.running.job import as_in_a_program
 from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
 from beam_pipeline.running.runner import Job
@@ -76,15 +76,15 @@ class Launch:
 
     def check_is_first(self) -> None:
         """Raise ConfigError if the job of an earlier launcher runs, whose files must stay."""
-        state, seen = self._look()
-        if state == JobState.UNREACHABLE:
+        seen = self._look()
+        if seen.state == JobState.UNREACHABLE:
             raise _unreachable(self._name)
-        if seen and state in (JobState.RUNNING, JobState.CANCELLING):
+        if seen.state in (JobState.RUNNING, JobState.CANCELLING):
             raise ConfigError(
                 f"the job {self._name} of an earlier command still runs ({seen.page}); wait for "
                 "its end or cancel it, then run the same command again"
             )
-        self._earlier_id = seen.id if seen else ""
+        self._earlier_id = seen.id
 
     def delete_folder(self) -> None:
         """Delete the job's folder."""
@@ -147,46 +147,41 @@ class Launch:
             if self._page and time.monotonic() < next_look:
                 continue
             next_look = time.monotonic() + _FAILURE_LOOK_S
-            _, seen = self._look()
-            if seen and not self._page:
+            seen = self._look()
+            if seen.page and not self._page:
                 self._page = seen.page
                 _say(f"the job {self._name} runs: {seen.page}")
-            failure = RuntimeError(self._failures(seen))
-            if (error := explain(failure)) is not failure:
-                raise error
+            if problem := own_error(RuntimeError(self._failures(seen))):
+                raise problem
 
-    def _look(self) -> tuple[JobState, SeenJob | None]:
-        """Return the job's state and what its cluster knows of it."""
+    def _look(self) -> SeenJob:
+        """Return what the cluster knows of the job."""
         try:
             seen = self._cluster.find(self._name)
         except OSError:
-            return JobState.UNREACHABLE, None
-        if not seen or seen.id == self._earlier_id:
-            return JobState.UNKNOWN, None
-        return seen.state, seen
+            return SeenJob(state=JobState.UNREACHABLE)
+        return SeenJob() if not seen or seen.id == self._earlier_id else seen
 
-    def _failures(self, seen: SeenJob | None) -> str:
+    def _failures(self, seen: SeenJob) -> str:
         with contextlib.suppress(OSError):
-            return self._cluster.failure(seen) if seen else ""
+            return self._cluster.failure(seen) if seen.id else ""
         return ""
 
     def _cancel(self, result: Any) -> None:
         """Cancel the job if it runs, and wait for its end."""
         with contextlib.suppress(Exception):
-            _, seen = self._look()
-            if seen:
+            seen = self._look()
+            if seen.id:
                 self._cluster.cancel(seen)
             elif result:
                 result.cancel()
         deadline = time.monotonic() + _CANCEL_S
         while time.monotonic() < deadline:
-            state, _ = self._look()
+            state = self._look().state
             has_returned = self._waiting is None or self._waiting.done()
-            is_silent = state == JobState.UNREACHABLE
-            self.has_ended = state in _CANCELLED or (
-                has_returned and not is_silent and state != JobState.RUNNING
-            )
-            if self.has_ended or (has_returned and is_silent):
+            is_over = state not in (JobState.RUNNING, JobState.UNREACHABLE)
+            self.has_ended = state in _CANCELLED or (has_returned and is_over)
+            if self.has_ended or (has_returned and state == JobState.UNREACHABLE):
                 return
             time.sleep(_LOOK_S / 4)
 
@@ -194,19 +189,18 @@ class Launch:
         """Return this project's own error for what the runner or the watch raised."""
         if not isinstance(error, Exception) or isinstance(error, BeamTFRecordsError):
             return error
-        state, seen = self._look()
-        text = f"{error}\n{self._failures(seen)}"
-        for stated in (error, RuntimeError(text)):
-            if (ours := explain(stated)) is not stated:
-                return ours
-        if state == JobState.UNREACHABLE:
+        seen = self._look()
+        failures = self._failures(seen)
+        if ours := own_error(error, failures):
+            return ours
+        if seen.state == JobState.UNREACHABLE:
             return _unreachable(self._name)
-        if state in _CANCELLED:  # its failures are of parts that ran again
+        if seen.state in _CANCELLED:  # its failures are of parts that ran again
             what = "was cancelled"
-        elif state == JobState.UNKNOWN and self._page:
+        elif seen.state == JobState.UNKNOWN and self._page:
             what = "failed: its cluster no longer knows it, as after the loss of its JobManager"
         else:
-            what = f"failed: {_last_reason(text)}"
+            what = f"failed: {_last_reason(str(error), failures)}"
         return BeamTFRecordsError(
             f"the job {self._name} {what}; run the same command again to continue with the "
             "finished shards"
@@ -243,9 +237,9 @@ def _unreachable(name: str) -> UnavailableError:
     )
 
 
-def _last_reason(text: str) -> str:
-    """Return the most specific line of a traceback of Java and Python: Python's last one."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+def _last_reason(*texts: str) -> str:
+    """Return the most specific line of tracebacks of Java and Python: Python's last one."""
+    lines = [line.strip() for text in texts for line in text.splitlines() if line.strip()]
     python = [line for line in lines if not line.startswith(("at ", "File ", "..."))]
     errors = [line for line in python if "Error" in line.partition(":")[0]]
     return (errors or python or ["no reason is known"])[-1]

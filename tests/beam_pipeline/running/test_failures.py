@@ -11,7 +11,7 @@ import beam_pipeline
 from beam_pipeline import errors, pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.problems import Problem, ProblemError
-from beam_pipeline.running.failures import check_folder, errors_handed_over, explain, read_problem
+from beam_pipeline.running.failures import check_folder, errors_handed_over, own_error, read_problem
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 
 
@@ -60,13 +60,13 @@ OF_WORKERS = (
             RuntimeError(f"…\nbeam_pipeline.problems.ProblemError: {QUESTION}\n"),
             *(errors.ConfigError, str(QUESTION)),
         ),
-        (ValueError("else"), ValueError, "else"),
+        (ValueError("else"), type(None), "None"),
     ],
 )
-def test_explain(error, kind, message):
-    explained = explain(error)
-    assert type(explained) is kind
-    assert str(explained) == message
+def test_own_errors(error, kind, message):
+    ours = own_error(error)
+    assert type(ours) is kind
+    assert str(ours) == message
 
 
 def test_in_the_users_own_pipeline_it_is_raised_as_it_is(tmp_path, caplog):
