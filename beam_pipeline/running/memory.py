@@ -17,8 +17,8 @@ ONE_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 def collect_rarely() -> None:
     """Keep the garbage collector from visiting every waiting record repeatedly.
 
-    References have no cycles, but tracebacks of caught errors do. 20,000 small images take 11.5
-    CPU seconds with this setting, and 12.4 without.
+    References have no cycles, but tracebacks of caught errors do. A COCO of 10,000 images with
+    96,000 boxes takes 17.3 CPU seconds with this setting, and 19.9 without.
     """
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)

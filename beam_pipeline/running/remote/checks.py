@@ -6,31 +6,14 @@ fails at the end.
 
 import contextlib
 import os
-import shutil
 import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
-
-from apache_beam.options.pipeline_options import (
-    JobServerOptions,
-    PipelineOptions,
-    PortableOptions,
-    SetupOptions,
-    WorkerOptions,
-)
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
 
 _CONNECT_S = 5.0
-
-
-def check_job_endpoint(options: PipelineOptions) -> None:
-    """Raise UnavailableError if --job_endpoint does not answer."""
-    endpoint = options.view_as(PortableOptions).job_endpoint
-    if endpoint and endpoint != "embed":
-        option = f"--job_endpoint={endpoint}"
-        check_reachable(endpoint, option, "start the job server, or correct the address")
 
 
 def check_reachable(address: str, option: str, remedy: str) -> None:
@@ -87,30 +70,6 @@ def check_store(path: str, option: str) -> None:
             f"{option} {path} cannot be used: {error}; create the bucket, or correct its name "
             "and the credentials"
         ) from error
-
-
-def check_environment(options: PipelineOptions) -> None:
-    """Raise ConfigError if workers would run in an image without this package."""
-    portable = options.view_as(PortableOptions)
-    kind = (portable.environment_type or "DOCKER").upper()
-    given = portable.environment_config or portable.environment_options
-    image = options.view_as(WorkerOptions).sdk_container_image
-    if kind == "DOCKER" and not (given or image or options.view_as(SetupOptions).setup_file):
-        raise ConfigError(
-            "Beam's own image for workers does not have this package; pass "
-            "--environment_type=PROCESS if the workers' machines have it, or "
-            "--environment_config=IMAGE with docker/pipeline.Dockerfile's"
-        )
-
-
-def check_java(options: PipelineOptions, runner: str) -> None:
-    """Raise ConfigError if Beam cannot start its job server for a runner."""
-    java = options.view_as(JobServerOptions).job_server_java_launcher
-    if not shutil.which(java):
-        raise ConfigError(
-            f"Beam's job server for {runner} needs Java, and there is no {java!r}; install Java "
-            "17, or pass --job_server_java_launcher"
-        )
 
 
 def _is_on_root_disk(path: str) -> bool:

@@ -2,14 +2,18 @@
 
 import abc
 import enum
+import shutil
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from apache_beam.options.pipeline_options import (
+    JobServerOptions,
     PipelineOptions,
     PortableOptions,
+    SetupOptions,
     SparkRunnerOptions,
+    WorkerOptions,
 )
 
 from beam_pipeline.errors import ConfigError
@@ -80,33 +84,53 @@ class PortableCluster(Cluster):
         runner = runner_name(self._options)
         if self._endpoint == _EMBEDDED:
             local_runner()  # the service's runner has the same settings
-        elif self._endpoint:
-            checks.check_job_endpoint(self._options)
-        elif runner == "portable":
+        elif runner == "portable" and not self._endpoint:
             raise ConfigError(
                 "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a running "
                 "job service"
             )
-        elif runner == "spark":
-            checks.check_java(self._options, "Spark")
-        is_here = self._is_here()
+        elif runner == "spark" and not self._endpoint:
+            self._check_java("Spark")
+        self._check_endpoint()
+        master = self._options.view_as(SparkRunnerOptions).spark_master_url
+        is_here = runner != "spark" or master.startswith("local")
+        if self._endpoint not in ("", _EMBEDDED):
+            is_here = checks.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
         if is_here and self._portable.environment_type is None:
             self._portable.environment_type = "LOOPBACK"
-        checks.check_environment(self._options)
+        self._check_environment()
         are_seen = is_here or self._portable.environment_type == "LOOPBACK"
-        place = f"the job service at {self._endpoint}" if self._endpoint else self._spark_master
+        place = f"the job service at {self._endpoint}" if self._endpoint else master
         checks.check_paths(output, inputs, are_seen, place)
 
-    @property
-    def _spark_master(self) -> str:
-        master: str = self._options.view_as(SparkRunnerOptions).spark_master_url
-        return master
+    def _check_endpoint(self) -> None:
+        """Raise UnavailableError if --job_endpoint does not answer."""
+        if self._endpoint not in ("", _EMBEDDED):
+            option = f"--job_endpoint={self._endpoint}"
+            remedy = "start the job server, or correct the address"
+            checks.check_reachable(self._endpoint, option, remedy)
 
-    def _is_here(self) -> bool:
-        """Whether the job runs on this machine, according to its addresses."""
-        if self._endpoint in ("", _EMBEDDED):
-            return runner_name(self._options) != "spark" or self._spark_master.startswith("local")
-        return checks.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
+    def _check_java(self, runner: str) -> None:
+        """Raise ConfigError if Beam cannot start its job server for a runner."""
+        java = self._options.view_as(JobServerOptions).job_server_java_launcher
+        if not shutil.which(java):
+            raise ConfigError(
+                f"Beam's job server for {runner} needs Java, and there is no {java!r}; install "
+                "Java 17, or pass --job_server_java_launcher"
+            )
+
+    def _check_environment(self) -> None:
+        """Raise ConfigError if workers would run in an image without this package."""
+        portable, options = self._portable, self._options
+        kind = (portable.environment_type or "DOCKER").upper()
+        given = portable.environment_config or portable.environment_options
+        image = options.view_as(WorkerOptions).sdk_container_image
+        if kind == "DOCKER" and not (given or image or options.view_as(SetupOptions).setup_file):
+            raise ConfigError(
+                "Beam's own image for workers does not have this package; pass "
+                "--environment_type=PROCESS if the workers' machines have it, or "
+                "--environment_config=IMAGE with docker/pipeline.Dockerfile's"
+            )
 
 
 def cluster_of(options: PipelineOptions) -> Cluster:

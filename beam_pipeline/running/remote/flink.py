@@ -16,13 +16,12 @@ from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     JobServerOptions,
     PipelineOptions,
-    PortableOptions,
 )
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import checks
-from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
+from beam_pipeline.running.remote.clusters import JobState, PortableCluster, SeenJob
 from tfrecord_dataset.store.user_cache import cache_folder
 
 _REST_S = 5.0
@@ -37,13 +36,12 @@ WORKER_COMMAND = "beam-tfrecords-worker"
 _STATES = {"FINISHED": JobState.ENDED, "FAILED": JobState.ENDED, "CANCELED": JobState.CANCELLED}
 
 
-class FlinkCluster(Cluster):
+class FlinkCluster(PortableCluster):
     """The cluster of `--flink_master`; without one, Flink inside Beam's job server."""
 
     def __init__(self, options: PipelineOptions):
-        self._options = options
+        super().__init__(options)
         self._flink = options.view_as(FlinkRunnerOptions)
-        self._portable = options.view_as(PortableOptions)
         master = self._flink.flink_master.strip()
         self.rest = ""
         if not master.startswith("["):
@@ -53,7 +51,7 @@ class FlinkCluster(Cluster):
 
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
         """Check the cluster, the jar, output and inputs; complete the options."""
-        checks.check_job_endpoint(self._options)
+        self._check_endpoint()
         if self.rest:
             checks.check_reachable(
                 self.rest,
@@ -75,7 +73,7 @@ class FlinkCluster(Cluster):
         is_loopback = self._portable.environment_type == "LOOPBACK"
         are_seen = not self.rest or is_loopback or checks.is_this_machine(_host(self.rest))
         checks.check_paths(output, inputs, are_seen, f"Flink at {self.rest}")
-        if not self._portable.job_endpoint:
+        if not self._endpoint:
             self._choose_job_server()
 
     def find(self, job_name: str) -> SeenJob | None:
@@ -157,13 +155,13 @@ class FlinkCluster(Cluster):
                 f"--environment_type=LOOPBACK serves one TaskManager, and there are "
                 f"{len(managers)}; use PROCESS, or a pool of workers on each TaskManager's machine"
             )
-        checks.check_environment(self._options)
+        self._check_environment()
 
     def _choose_job_server(self) -> None:
         """Choose the job server's jar, and let it end with this process, even a killed one."""
         server = self._options.view_as(JobServerOptions)
         java = server.job_server_java_launcher
-        checks.check_java(self._options, "Flink")
+        self._check_java("Flink")
         self._flink.flink_job_server_jar = find_jar(
             self._flink.flink_job_server_jar, self._flink.flink_version
         )
