@@ -108,7 +108,7 @@ def counts(directory: str) -> Counter[str]:
 
 @contextlib.contextmanager
 def shown(directory: str) -> Iterator[None]:
-    """Show progress on stderr: bars on a terminal, otherwise a line every few seconds."""
+    """Show progress on stderr: bars on a terminal, otherwise lines, at most every few seconds."""
     done = threading.Event()
     show = _show_bars if sys.stderr.isatty() else _show_lines
     watcher = threading.Thread(target=show, args=(directory, done), daemon=True)
@@ -152,7 +152,10 @@ def _close(bars: Iterable[Any]) -> None:
 
 def _show_lines(directory: str, done: threading.Event) -> None:
     line_s = _REMOTE_LOOK_S if storage.is_remote(directory) else _LINE_S
+    last = ""
     while not done.wait(line_s):
         now = counts(directory)
         line = ", ".join(f"{title} {now[stage]:,}" for stage, title in STAGES.items() if now[stage])
-        print(f"records: {line or 'none yet'}", file=sys.stderr, flush=True)
+        if (line := f"records: {line or 'none yet'}") != last:
+            print(line, file=sys.stderr, flush=True)
+            last = line
