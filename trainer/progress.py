@@ -44,10 +44,12 @@ class Progress:
             bar = {"total": total, "initial": done, "desc": self._label, "bar_format": _BAR}
             self._bar = tqdm.tqdm(**bar, file=stderr_of_bars(), leave=False, dynamic_ncols=True)
 
-    def advance(self, steps: int, values: Mapping[str, float], facts: str = "") -> None:
-        """Count `steps` more; show the current values and facts about the pace."""
+    def advance(
+        self, steps: int, values: Mapping[str, float], pace: str = "", details: str = ""
+    ) -> None:
+        """Count `steps` more; show the pace, values, and details, which narrow terminals cut."""
         self._done += steps
-        text = one_line(", ".join(each for each in (as_text(values), facts) if each))
+        text = one_line(", ".join(filter(None, (pace, as_text(values), details))))
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)
             self._bar.update(steps)
@@ -156,16 +158,15 @@ class Pace:
         part = self.recent
         return steps / part.steps_per_s + epochs * self._ending_s if part.steps_per_s else None
 
-    def facts(self, learning_rate: float, left_s: float | None) -> str:
-        """Format `1,240 images/s, waiting 3%, learning rate 0.001, 2:05 left`, if known."""
+    def facts(self, learning_rate: float, left_s: float | None) -> tuple[str, str]:
+        """Format `2:05 left, 1,240 images/s`, and `waiting 3%, learning rate 0.001`, if known."""
         part = self.recent
-        facts = {
-            f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s": part.steps,
-            f"waiting {part.waiting or 0:.0%}": part.steps and part.waiting is not None,
-            f"learning rate {learning_rate:.3g}": True,
-            f"{time_text(left_s or 0)} left": left_s is not None,
-        }
-        return ", ".join(fact for fact, is_known in facts.items() if is_known)
+        left = f"{time_text(left_s)} left" if left_s is not None else ""
+        rate = f"{part.steps_per_s * self._batch_size:,.0f} {self._unit}/s" if part.steps else ""
+        is_measured = part.steps and part.waiting is not None
+        waiting = f"waiting {part.waiting:.0%}" if is_measured else ""
+        details = (waiting, f"learning rate {learning_rate:.3g}")
+        return ", ".join(filter(None, (left, rate))), ", ".join(filter(None, details))
 
     def summary(self) -> str:
         """Summarise the training; empty if it had no steps."""

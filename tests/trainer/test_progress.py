@@ -1,6 +1,9 @@
 """Bars, lines and training speed on stderr."""
 
+import io
+
 import pytest
+from tqdm import tqdm
 
 from trainer.progress import Pace, Progress, as_text, time_text
 
@@ -29,6 +32,25 @@ def test_lines_come_every_few_seconds_on_stderr(monkeypatch, capsys, quiet):
     assert captured.err.splitlines() == [*lines, "warning: a checkpoint is damaged"]
 
 
+def test_the_rate_and_the_time_left_fit_80_columns(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("trainer.progress.sys.stderr", terminal)
+    meter = tqdm.format_meter
+    monkeypatch.setattr(tqdm, "format_meter", lambda _, **facts: meter(**{**facts, "ncols": 80}))
+    progress = Progress()
+    progress.start("epoch 112/256", 1000)
+    progress._bar.mininterval = 0
+    values = {"loss": 0.6931, "accuracy": 0.8125}
+    progress.advance(500, values, "1:02:05 left, 12,240 images/s", "learning rate 0.00095")
+    progress.finish()
+    assert "1:02:05 left, 12,240 images/s" in terminal.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
 def paced(*events, unit="images"):
     """Return the pace after calls of (seconds, steps, seconds of waiting), with batches of 10.
 
@@ -51,13 +73,14 @@ def paced(*events, unit="images"):
 def test_the_first_call_compiles_and_does_not_count():
     pace = paced((30.0, 8, 1.0))
     assert (pace.total.steps, pace.summary(), pace.scalars()) == (0, "", {})
-    assert pace.facts(0.001, None) == "learning rate 0.001"
+    assert pace.facts(0.001, None) == ("", "learning rate 0.001")
 
 
 def test_facts_are_of_the_last_seconds():
     pace = paced((30.0, 8, 0.0), *[(1.0, 1, 0.0)] * 20, *[(0.1, 1, 0.05)] * 200)
 
-    assert pace.facts(1e-4, 65.0) == "100 images/s, waiting 50%, learning rate 0.0001, 1:05 left"
+    facts = "1:05 left, 100 images/s", "waiting 50%, learning rate 0.0001"
+    assert pace.facts(1e-4, 65.0) == facts
     assert pace.scalars() == pytest.approx({"images_per_s": 100, "waiting_for_input": 0.5})
     assert pace.seconds_for(20) == pytest.approx(2.0)
     assert pace.total.steps == 220

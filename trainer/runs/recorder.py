@@ -216,7 +216,7 @@ class Recorder:
         epochs = self.num_epochs - self.step // self.plan.steps_per_epoch
         left_s = self._pace.seconds_for(self.last_step - self.step, epochs)
         self._say_time_left(left_s)
-        self.progress.advance(steps, means, self._pace.facts(done.learning_rate, left_s))
+        self.progress.advance(steps, means, *self._pace.facts(done.learning_rate, left_s))
         now = (each / steps / self.plan.batch_size for each in sums)
         logged = {**dict(zip(self._names, now, strict=True)), "learning_rate": done.learning_rate}
         self._log("train", logged | self._pace.scalars())
