@@ -120,6 +120,10 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
 
     The default is "test", then the share held out if the data is the run's own, then the only
     split. "validation" means that share if no split has the name.
+
+    Raises:
+        ConfigError: There are several splits, and none is the default.
+        UnknownNameError: The split does not exist.
     """
     share, train = run.options.validation_share, run.data.get("train split", "")
     can_be_drawn = share and train in dataset.splits and _HELD_OUT not in dataset.splits
@@ -129,6 +133,12 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
         name = _HELD_OUT
     if share and can_be_drawn and name == _HELD_OUT:
         dataset = dataset.hold_out(train, share, _HELD_OUT)
+    if name is None and len(dataset.splits) > 1:
+        others = [split for split in dataset.splits if split != train] or [train]
+        raise ConfigError(
+            f"{dataset.path} has the splits {', '.join(dataset.splits)}, and none is called test; "
+            f"choose one, such as --split {others[0]}"
+        )
     return dataset, dataset.split(name).name
 
 

@@ -1,12 +1,16 @@
 """Defaults that a run derives from its data, and the records to validate on."""
 
 import csv
+import dataclasses
 import json
 
 import pytest
 
+import trainer
+from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs import choices
+from trainer.runs.directory import RunConfig
 
 
 @pytest.mark.parametrize(
@@ -108,6 +112,21 @@ def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
         assert found["loss"] == pytest.approx(losses[epoch])
         assert 0 < found["boosted_trees_accuracy"] <= 1
     assert json.loads(start("evaluate", "--data", table, "--run", run)[1])["num_records"] == 13
+
+
+def test_several_splits_without_a_test_need_a_choice(table):
+    dataset = trainer.open(table)
+    splits = {
+        "train": dataset.splits["train"],
+        "val": dataclasses.replace(dataset.splits["test"], name="val"),
+    }
+    dataset = dataclasses.replace(dataset, splits=splits)
+    options = TrainConfig(data=str(table), output="run")
+    data = {"train split": "train"}
+    run = RunConfig(options=options, data=data, window=1, class_weights=(), own={})
+    with pytest.raises(ConfigError, match=r"splits train, val, .* such as --split val$"):
+        choices.of_run(dataset, run, None)
+    assert choices.of_run(dataset, run, "val")[1] == "val"
 
 
 def test_a_run_goes_on_with_the_same_share(start, table, tmp_path):
