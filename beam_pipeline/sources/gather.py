@@ -37,12 +37,14 @@ class Entry(NamedTuple):
         order: Sort key of the value among those of its key.
         value: Any picklable value.
         num_bytes: Size of a large value.
+        num_values: Number of the values together in `value`, such as rows of an image.
     """
 
     key: str
     order: tuple[Any, ...]
     value: Any
     num_bytes: int = 0
+    num_values: int = 1
 
 
 def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int, bytes]]:
@@ -54,7 +56,7 @@ def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int
 def gathered(
     batches: Iterable[bytes], max_values: int | None = None
 ) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Yield the keys of a bucket in order, with the first `max_values` values in order.
+    """Yield the keys of a bucket in order, with `max_values` values in order, or few more.
 
     A large bucket is sorted in parts in a temporary file, so that the number of values of a key is
     unlimited.
@@ -62,8 +64,9 @@ def gathered(
     numbers: Counter[str] = Counter()
 
     def is_kept(entry: tuple[Any, ...]) -> bool:
-        numbers[entry[0]] += 1
-        return numbers[entry[0]] <= (max_values or 0) or entry[0].startswith(_FINISHED)
+        number = numbers[entry[0]]
+        numbers[entry[0]] += entry[4]
+        return number < (max_values or 0) or entry[0].startswith(_FINISHED)
 
     entries = gather(batches) if max_values is None else filter(is_kept, gather(batches))
     with spilling() as spill:

@@ -111,10 +111,9 @@ def _rows_of_images(
         start += len(rows)
     for key, some in places.items():
         rows = batch.take(some)
-        source = table.row(rows.lines[0])
-        yield Entry(
-            key, (table.file.relative, rows.lines[0]), RowsOfImage(table.file, source, rows)
-        )
+        line = rows.lines[0]
+        together = RowsOfImage(table.file, table.row(line), rows)
+        yield Entry(key, (table.file.relative, line), together, num_values=len(rows))
 
 
 def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
@@ -123,17 +122,6 @@ def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record
         if number > 1 and isinstance(element, Record):
             element = dataclasses.replace(element, key=f"{key}#{number}")
         yield element
-
-
-def rows_to_join(parts: Iterable[RowsOfImage]) -> list[RowsOfImage]:
-    """Return the rows of one image, of too many only the first ones."""
-    held, number = list[RowsOfImage](), 0
-    for part in parts:
-        held.append(part)
-        number += len(part.rows)
-        if number > MAX_BOXES:
-            break
-    return held
 
 
 def join_rows(
@@ -181,7 +169,7 @@ class ReadRows(beam.PTransform):
         batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
         if self.roles.joins_rows:
             return batches | Gather(
-                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2, hold=rows_to_join
+                join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2
             )  # Record | Other
         return batches | Gather(numbered, hold=iter)  # Record | Other
 

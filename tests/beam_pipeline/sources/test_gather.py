@@ -91,3 +91,9 @@ def test_no_more_values_of_a_key_are_held_than_can_be_used(monkeypatch, at_once)
     for max_values, number in ((5, 5), (None, 9)):
         found = [(key, list(values)) for key, values in gathered(batches, max_values)]
         assert found == [("few", [0, 1, 2]), ("many", [*range(number)])]
+
+
+def test_values_that_are_together_count_each():
+    entries = [Entry("rows", (n,), n, num_values=2) for n in range(9)]
+    batches = [batch for _, batch in in_batches(entries, Buckets(1))]
+    assert [(key, [*values]) for key, values in gathered(batches, 5)] == [("rows", [0, 1, 2])]
