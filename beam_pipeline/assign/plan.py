@@ -213,7 +213,8 @@ def check_quality(statistics: Statistics, config: BuildConfig) -> None:
     if statistics.num_bad and statistics.num_bad / of_data > config.max_bad_fraction:
         raise _too_bad(statistics, config, of_data)
     if not statistics.num_records:
-        reasons = ", ".join(f"{n} × {reason}" for reason, n in statistics.rejected.most_common(3))
+        rejected = sorted(statistics.rejected.items(), key=lambda each: (-each[1], each[0]))
+        reasons = ", ".join(f"{n} × {reason}" for reason, n in rejected[:3])
         raise DataError(
             f"no record is left to write of {total} found ({reasons or 'the input is empty'}); "
             "check the input and --layout"

@@ -202,3 +202,14 @@ def test_two_splits_that_would_have_one_name_are_refused():
     problem = make_plan(statistics, BuildConfig(name="t")).problem
     assert isinstance(problem, ConfigError)
     assert str(problem).startswith("the splits 'train-set' and 'train_set' of the input would both")
+
+
+@pytest.mark.parametrize(
+    "reasons", [["empty file", "missing file"], ["missing file", "empty file"]]
+)
+def test_reasons_of_as_many_rejects_have_one_order(reasons):
+    statistics = Statistics()
+    for reason in reasons:
+        statistics.add_rejected(Rejected(source="a", reason=reason, detail="d"))
+    problem = make_plan(statistics, BuildConfig(name="t", max_bad_fraction=1)).problem
+    assert "of 2 found (1 × empty file, 1 × missing file)" in str(problem)
