@@ -95,7 +95,7 @@ def explained() -> Iterator[None]:
 def own_error(error: BaseException, text: str = "") -> errors.BeamTFRecordsError | None:
     """Return this project's own error in what a runner raised: as cause, or as text.
 
-    `text` is what the runner says besides.
+    `text` is what its cluster reports.
     """
     if isinstance(error, TypeCheckError) and f"{Record.__module__}.Record" in str(error):
         given = str(error).rpartition("got ")[2]
