@@ -69,7 +69,7 @@ class TrainConfig(InputConfig):
     class_weights: Annotated[
         str | None,
         RunOption(
-            "weight of each class in the training loss: balanced, or CLASS=N,…",
+            "weight of each class in the loss: balanced, none or CLASS=N,… (default: by shares)",
             metavar="WEIGHTS",
             is_rare=True,
         ),

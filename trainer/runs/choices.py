@@ -5,7 +5,7 @@ import functools
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -26,8 +26,16 @@ from trainer.runs.directory import RunConfig
 from trainer.tasks import Task, choose_task
 from trainer.tasks.inputs import is_table
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
-from trainer.tasks.reading import BatchChanges, class_weights, training_batches, with_statistics
+from trainer.tasks.reading import (
+    BALANCED,
+    EQUAL,
+    BatchChanges,
+    class_weights,
+    training_batches,
+    with_statistics,
+)
 from trainer.tasks.table_columns import Column, sample_columns
+from trainer.tasks.targets import TARGETS
 
 # Number of records whose targets are sampled to choose the image size.
 _SAMPLED = 1_000
@@ -36,6 +44,7 @@ _VALIDATION_NAMES = ("validation", "val", "valid")
 _VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
 # Below this, a tenth of the records is too few to validate on.
 _FEWEST_TO_DIVIDE = 20
+_FEW = 200  # of which targets may need a larger share
 _OF_UNEVEN = "macro_f1"  # accuracy is high where the rare classes are never found
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
 # Minimum number of steps per epoch, if the batch size allows it.
@@ -85,6 +94,8 @@ def hold_out(
         if share and (count := dataset.num_records(split)) < _FEWEST_TO_DIVIDE:
             progress.say(f"no validation: {count} records are too few; --validation-share decides")
             share = 0.0
+        elif share and count < _FEW:
+            share = max(_shares_of_few(dataset))
     config = dataclasses.replace(config, validation_share=share)
     if not share:
         return dataset, config
@@ -101,6 +112,13 @@ def hold_out(
         f"hashes{by} (--validation-share)"
     )
     return dataset, config
+
+
+def _shares_of_few(dataset: Dataset) -> Iterator[float]:
+    yield _VALIDATION_SHARE
+    for kind in TARGETS.values():
+        if any(map(kind.suits, dataset.features.values())):
+            yield kind.validation_of_few
 
 
 def validation_split(dataset: Dataset, config: TrainConfig) -> str | None:
@@ -252,7 +270,7 @@ def batch_changes(
     if config.label_smoothing:
         task.goal.check(task.goal.takes_shares, "--label-smoothing needs classes")
     weights = () if previous is None else previous.class_weights
-    if previous is None and config.class_weights is not None:
+    if previous is None and config.class_weights not in (None, EQUAL):
         weights = tuple(class_weights(config.class_weights, task, dataset, split))
     if weights and len(weights) != len(task.classes):
         raise ConfigError(
@@ -347,7 +365,8 @@ def with_plan(
 ) -> TrainConfig:
     """Complete the options of a new run.
 
-    Where classes are uneven, the best model is the one with the highest macro F1.
+    Where classes are uneven, the best model is the one with the highest macro F1, and class
+    weights are balanced: otherwise the rare classes are never found.
 
     Without `epochs`, the learning rate warms up, then decays by half a cosine, and a validated run
     stops early; with it, the rate is constant, and only `early_stopping` stops a run early.
@@ -360,6 +379,7 @@ def with_plan(
         "schedule": "constant",
         "warmup_steps": 0,
         "best_by": (_OF_UNEVEN if is_uneven else task.goal.best_by) if is_validated else "loss",
+        "class_weights": BALANCED if is_uneven else None,
     }
     if config.epochs is None:
         per_epoch = config.steps_per_epoch or max(1, num_records // size)

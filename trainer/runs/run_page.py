@@ -106,7 +106,9 @@ class RunPage:
         if self._baseline is not None:
             compared = self._baseline.compare(_validated(row), shown_metric(row, best.metric))
             compared = "; ".join(filter(None, [compared, self._trees]))
-        return verdict(history, best, config.epochs or 0), compared
+        split = self._prepared.validation_split
+        count = self._prepared.dataset.num_records(split) if split else 0
+        return verdict(history, best, config.epochs or 0, count), compared
 
     @functools.cached_property
     def _trees(self) -> str:

@@ -79,7 +79,7 @@ def shares_of_classes(task: Task, counts: Counter[str]) -> str:
     shares = [f"{name} {count / counts.total():.1%}" for name, count in counts.most_common()]
     text = f"classes of {task.target}: {shorten(shares)}"
     if is_uneven(counts):
-        text += "; --class-weights balanced gives rare classes more weight"
+        text += "; rare classes get more weight (--class-weights none: equal weights)"
     return text
 
 

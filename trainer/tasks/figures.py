@@ -4,6 +4,7 @@ import abc
 import bisect
 import collections
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -253,6 +254,17 @@ def lowest_recalls(accumulators: Iterable[Accumulator]) -> Iterator[str]:
         if len(found) > 1:
             lowest = sorted(found, key=lambda pair: pair[0])[:_FEW_RECALLS]
             yield "lowest recall: " + ", ".join(f"{name} {n:.2f}" for n, name in lowest)
+
+
+_DEVIATIONS = 1.96  # of a normal distribution, for 95 %
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of `count` records."""
+    square = _DEVIATIONS**2 / count
+    middle = (share + square / 2) / (1 + square)
+    spread = math.sqrt(share * (1 - share) * square + square**2 / 4) / (1 + square)
+    return middle - spread, middle + spread
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -253,7 +253,7 @@ def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any
     }
 
 
-BALANCED = "balanced"
+BALANCED, EQUAL = "balanced", "none"
 _COUNTING_BATCH_SIZE = 64
 
 
@@ -275,7 +275,7 @@ def read_weights(text: str) -> Mapping[str, float] | None:
         if not name or name in weights or not 0 <= weight < math.inf:
             raise ConfigError(
                 f"--class-weights: {part!r} is not a class, named once, with a weight from 0; give "
-                "balanced, or weights such as WBC=2,RBC=0.5"
+                "balanced, none, or weights such as WBC=2,RBC=0.5"
             )
         weights[name] = weight
     return weights

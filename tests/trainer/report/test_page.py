@@ -216,3 +216,11 @@ def test_the_best_row():
     assert Best("mAP", False).rank({"loss": 2.0}) == float("inf")
     rows = [{"loss": loss, "val_loss": loss, "val_accuracy": 0.9} for loss in (0.5, 0.2, 0.3, 0.2)]
     assert Best("accuracy", is_least=False).place(rows) == 1  # ties: lowest loss
+
+
+def test_an_accuracy_has_its_interval():
+    history = [{"epoch": 1, "step": 9, "loss": 1.0, "val_loss": 1.0, "val_accuracy": 10 / 14}]
+    said = verdict(history, Best("accuracy", is_least=False), 1, 14)
+
+    # Wilson's interval of 10 in 14.
+    assert said.startswith("accuracy 0.7143 (0.45 to 0.88, of 14 records) on validation")

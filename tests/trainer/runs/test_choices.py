@@ -9,6 +9,7 @@ import pytest
 import trainer
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
+from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.directory import RunConfig
 
@@ -31,9 +32,10 @@ def test_batch_size(num_records, multiple, of_table, size):
     assert choices.batch_size(num_records, multiple, of_table=of_table) == size
 
 
-def completed(task, num_records=1000, *, is_validated=True, **options):
+def completed(task, num_records=1000, *, is_validated=True, is_uneven=False, **options):
     config = TrainConfig(data="", output="", **options)
-    return choices.with_plan(config, task, num_records, num_replicas=1, is_validated=is_validated)
+    said = {"is_validated": is_validated, "is_uneven": is_uneven}
+    return choices.with_plan(config, task, num_records, num_replicas=1, **said)
 
 
 TABLE, IMAGE = "x=float label", "image label"
@@ -72,6 +74,9 @@ EPOCHS = {"epochs": 3, "schedule": "constant", "warmup_steps": 0, "early_stoppin
     [
         (IMAGE, {"is_validated": False}, {"early_stopping": None, "best_by": "loss"}),
         (IMAGE, GIVEN, GIVEN),
+        (IMAGE, {}, {"class_weights": None, "best_by": "accuracy"}),
+        (IMAGE, {"is_uneven": True}, {"class_weights": "balanced", "best_by": "macro_f1"}),
+        (IMAGE, {"is_uneven": True, "class_weights": "none"}, {"class_weights": "none"}),
         (IMAGE, {"epochs": 3}, EPOCHS),
         ("image boxes", {}, {"learning_rate": 0.002}),
         ("image boxes", {"weights": "imagenet"}, {"learning_rate": 0.001}),
@@ -90,6 +95,16 @@ def table(directory_of):
 
 
 OPTIONS = ("--batch-size", 8, "--seed", 1, "--devices", "cpu")
+
+
+@pytest.mark.parametrize(("name", "share"), [("boxes", 0.2), ("table", 0.1)])
+def test_few_images_with_boxes_keep_more_for_validation(directory_of, name, share):
+    dataset = trainer.open(directory_of(name))
+    config = TrainConfig(data="", output="")
+
+    _, held = choices.hold_out(dataset, config, "train", Progress(quiet=True))
+
+    assert held.validation_share == share
 
 
 @pytest.mark.usefixtures("scikit_learn")
@@ -111,6 +126,8 @@ def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
         assert found["num_records"] == 4
         assert found["loss"] == pytest.approx(losses[epoch])
         assert 0 < found["boosted_trees_accuracy"] <= 1
+        low, high = found["accuracy_interval"]
+        assert 0 <= low < found["accuracy"] < high <= 1 or found["accuracy"] in (0, 1)
     assert json.loads(start("evaluate", "--data", table, "--run", run)[1])["num_records"] == 13
 
 

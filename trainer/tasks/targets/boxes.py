@@ -55,6 +55,7 @@ class BoxesTarget(PlacesTarget):
     varies: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     keeps_aspect: ClassVar[bool] = True
+    validation_of_few: ClassVar[float] = 0.2  # a tenth of the images cannot rank models
 
     name: str
     classes: tuple[str, ...] = not_compared(("object",))

@@ -65,6 +65,7 @@ class Target(Part):
         needs_image: Whether results need the encoded image of the record.
         least_score: Metric with the score from which predictions are shown; None without scores.
         policies: Image augmentations by value of `--augment`.
+        validation_of_few: Share of few records to hold out for validation.
         keeps_aspect: Whether images keep their aspect in the model's size, on grey.
         classes: Class names by number; empty if the target is numbers.
     """
@@ -86,6 +87,7 @@ class Target(Part):
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
     least_score: ClassVar[str | None] = None
     keeps_aspect: ClassVar[bool] = False
+    validation_of_few: ClassVar[float] = 0.1
     classes: tuple[str, ...] = ()
 
     @classmethod
