@@ -1,10 +1,12 @@
 """Layouts that other packages register, and errors for unusable ones."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
+import beam_pipeline
 from beam_pipeline import option_values
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
@@ -100,3 +102,11 @@ def test_a_package_that_registers_something_else(register, make_tree, entries, m
         detected(root)
     assert name in option_values.layout_names()
     assert detected(root, "csv").layout == "csv"
+
+
+@pytest.mark.parametrize("name", ["karpathy", "vott", "bdd100k", "visdrone", "wider.?face"])
+def test_only_its_parser_knows_the_format_of_a_single_data_set(name):
+    root = Path(beam_pipeline.__file__).parent
+    pattern = re.compile(name, re.IGNORECASE)
+    knowing = {path.name for path in root.rglob("*.py") if pattern.search(path.read_text())}
+    assert len(knowing - {"registry.py", "option_values.py"}) == 1
