@@ -73,8 +73,8 @@ def as_text(values: Mapping[str, float]) -> str:
 
 
 _RECENT_S = 10.0
-# Share of waiting above which a remedy is suggested.
-_MUCH = 0.1
+# Steps and share of waiting from which on a remedy is worth its time.
+_MANY_STEPS, _MUCH = 1_000, 0.3
 
 
 class Part(NamedTuple):
@@ -177,7 +177,7 @@ class Pace:
         if part.waiting is None:
             return text
         text = f"{text}, {part.waiting:.0%} of the time waiting for input"
-        if part.waiting > _MUCH:
+        if part.waiting >= _MUCH and part.steps >= _MANY_STEPS:
             text += "; run `beam-tfrecords-train tune` to find the bottleneck of the input"
         return text
 

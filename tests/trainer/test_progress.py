@@ -93,20 +93,21 @@ def test_ends_of_epochs_count_in_what_is_left_and_not_in_the_pace():
     assert pace.seconds_for(40, 2) == pytest.approx(4.0 + 2 * 3.0)
 
 
+_RATE, _TUNE = "20 records/s in training", "`beam-tfrecords-train tune` to find the bottleneck"
+
+
 @pytest.mark.parametrize(
-    ("waiting_s", "expected"),
+    ("steps", "waiting_s", "expected"),
     [
-        (None, "20 records/s in training"),
-        (0.0, "20 records/s in training, 0% of the time waiting for input"),
-        (
-            0.25,
-            "20 records/s in training, 50% of the time waiting for input; run "
-            "`beam-tfrecords-train tune` to find the bottleneck of the input",
-        ),
+        (1, None, _RATE),
+        (1, 0.25, f"{_RATE}, 50% of the time waiting for input"),
+        (1000, 125.0, f"{_RATE}, 25% of the time waiting for input"),
+        (1000, 250.0, f"{_RATE}, 50% of the time waiting for input; run {_TUNE} of the input"),
     ],
 )
-def test_the_summary(waiting_s, expected):
-    assert paced((9.0, 1, waiting_s), (0.5, 1, waiting_s), unit="records").summary() == expected
+def test_the_summary(steps, waiting_s, expected):
+    pace = paced((9.0, 1, waiting_s), (steps / 2, steps, waiting_s), unit="records")
+    assert pace.summary() == expected
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (65, "1:05"), (3725, "1:02:05")])
