@@ -1,4 +1,4 @@
-"""A job on this machine: its progress is shown, and its worker processes end with it."""
+"""A job on this machine: its progress is shown, and its worker processes end with its pipeline."""
 
 import contextlib
 import logging
@@ -41,17 +41,17 @@ def as_in_a_program() -> Iterator[None]:
 def watched(options: PipelineOptions, spill_folder: str | None = None) -> Iterator[Job]:
     """Show the progress of a job on this machine, and yield its settings."""
     with temporary_folder() as folder, spilling(spill_folder) as spill, progress.shown(folder):
-        try:
-            yield Job(progress_dir=folder, processes=spare_processes(options), spill=spill)
-        finally:
-            end_processes()
+        yield Job(progress_dir=folder, processes=spare_processes(options), spill=spill)
 
 
 @contextlib.contextmanager
 def job_pipeline(
     runner: PipelineRunner | None, options: PipelineOptions, job: Job
 ) -> Iterator[beam.Pipeline]:
-    """Make a pipeline of Beam's, which runs at the end; its files are in the job's folder."""
+    """Make a pipeline of Beam's, which runs at the end, and end its worker processes.
+
+    Its files are in the job's folder.
+    """
     # Beam logs the traceback of an error that it also raises.
     with as_in_a_program(), filtered(_LOGGERS_OF_ERRORS, lambda record: not record.exc_info):
         pipeline = beam.Pipeline(runner, options)
@@ -60,8 +60,11 @@ def job_pipeline(
             os.rmdir(pipeline.local_tempdir)
             pipeline.local_tempdir = os.path.join(job.progress_dir, ".beam")
             os.mkdir(pipeline.local_tempdir)
-        with pipeline:
-            yield pipeline
+        try:
+            with pipeline:
+                yield pipeline
+        finally:
+            end_processes()  # a quarter of the memory when the report is drawn
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 from tiers import first_quick
 
+from beam_pipeline import pipeline
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset
 from beam_pipeline.errors import BeamTFRecordsError
@@ -252,3 +253,15 @@ def test_a_process_that_ends_in_a_message_is_noticed():
     sent.close()
     with pytest.raises(EOFError):
         worker_processes.receive(received)
+
+
+def test_worker_processes_have_ended_when_the_report_is_drawn(images, tmp_path, monkeypatch):
+    found = []
+
+    def look(config):
+        found.append(parallel.started_processes())
+
+    monkeypatch.setattr(pipeline, "draw_page", look)
+    parallel.start_processes(1)
+    build(input=str(images), output=str(tmp_path / "out"), name="t", max_bad_fraction=0.1)
+    assert found == [None]
