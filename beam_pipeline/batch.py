@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, get_type_hints
 
 import pyarrow as pa
 
@@ -109,8 +109,10 @@ def _unpack_shared(column: pa.Array) -> list[Any]:
     return [objects[each] for each in data]
 
 
-def _of_fields(name: str, value_class: type, **fields: Form) -> Form:
-    """Return the form of a dataclass; its first field, in `fields`, is never None."""
+def _of_fields(value_class: type, **special: Form) -> Form:
+    """Return the form of a dataclass by its annotations; its first field is never None."""
+    hints = get_type_hints(value_class)
+    fields = {each: special.get(each) or _OF_HINTS[hint] for each, hint in hints.items()}
     dtype = pa.struct([(each, form.dtype) for each, form in fields.items()])
     names = tuple(fields)
 
@@ -133,69 +135,31 @@ def _of_fields(name: str, value_class: type, **fields: Form) -> Form:
             for row in zip(*columns, strict=True)
         ]
 
-    return Form(name, dtype, pack, unpack)
+    return Form(value_class.__name__.lower(), dtype, pack, unpack)
 
 
-_INT, _STRING = _plain("int64", pa.int64()), _plain("text", _TEXT)
-_NAMES = Form("texts", pa.list_(_TEXT), _pack_names, _unpack_tuples)
-_NUMBERS = Form(
-    "", pa.list_(pa.int64()), lambda values: pa.array(values, pa.list_(pa.int64())), _unpack_tuples
-)
-_BYTES = _plain("bytes", pa.large_binary())
 _OBJECTS = Form("object", pa.large_binary(), _pack_objects, _unpack_objects)
-_FILE = _of_fields(
-    "file",
-    FileRef,
-    path=_STRING,
-    offset=_INT,
-    length=_INT,
-    sha256=Form("", pa.binary(_SHA256_BYTES), _pack_digests, _unpack_digests),
-)
+_SHARED = Form("", pa.large_binary(), _pack_shared, _unpack_shared)
+_DIGEST = Form("", pa.binary(_SHA256_BYTES), _pack_digests, _unpack_digests)
+_NUMBERS = pa.list_(pa.int64())
 _FORMS: dict[type, Form] = {
-    int: _INT,
+    int: _plain("int64", pa.int64()),
     float: _plain("float64", pa.float64()),
-    str: _STRING,
-    bytes: _BYTES,
-    tuple: _NAMES,
+    str: _plain("text", _TEXT),
+    bytes: _plain("bytes", pa.large_binary()),
+    tuple: Form("texts", pa.list_(_TEXT), _pack_names, _unpack_tuples),
     ClassLabel: Form("class", _TEXT, _pack_classes, _unpack_classes),
-    ClassLabels: _of_fields("classes", ClassLabels, names=_NAMES),
-    Image: _of_fields(
-        "image",
-        Image,
-        file=_FILE,
-        format=_STRING,
-        **dict.fromkeys(("width", "height", "channels", "bits"), _INT),
-        conversions=_NAMES,
-    ),
-    Map: _of_fields(
-        "map",
-        Map,
-        file=_FILE,
-        shows=_STRING,
-        colors=_BYTES,
-        classes=_BYTES,
-        num_classes=_INT,
-        numbers=_NUMBERS,
-        **dict.fromkeys(("width", "height", "orientation"), _INT),
-        conversions=_NAMES,
-    ),
-    Audio: _of_fields(
-        "audio",
-        Audio,
-        file=_FILE,
-        format=_STRING,
-        **dict.fromkeys(("sample_rate", "num_samples", "channels"), _INT),
-        conversions=_NAMES,
-    ),
-    RawFile: _of_fields("raw", RawFile, file=_FILE, num_bytes=_INT),
-    Deferred: _of_fields(
-        "deferred",
-        Deferred,
-        file=_FILE,
-        read=Form("", pa.large_binary(), _pack_shared, _unpack_shared),
-        is_copy=_plain("", pa.bool_()),
-    ),
 }
+_OF_HINTS: dict[Any, Form] = {
+    **_FORMS,
+    bool: _plain("", pa.bool_()),
+    int | None: _FORMS[int],
+    tuple[str, ...]: _FORMS[tuple],
+    tuple[int, ...]: Form("", _NUMBERS, _plain("", _NUMBERS).pack, _unpack_tuples),
+}
+_FILE = _OF_HINTS[FileRef] = _of_fields(FileRef, sha256=_DIGEST)
+_FORMS |= {each: _of_fields(each) for each in (ClassLabels, Image, Map, Audio, RawFile)}
+_FORMS[Deferred] = _of_fields(Deferred, read=_SHARED)
 _NAMED = {form.name: form for form in (*_FORMS.values(), _OBJECTS)}
 _PREFIXES = tuple(f"{name}:" for name in _NAMED)
 

@@ -1,14 +1,33 @@
 """Records as columns, and back."""
 
+import pyarrow as pa
 import pytest
 from inspecting import inspect, packed
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.batch import Examples, batches_of, rows_of
+from beam_pipeline.batch import (
+    Examples,
+    batches_of,
+    rows_of,
+    value_columns,
+    values_by_feature,
+)
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.kinds.kind import Rules
-from beam_pipeline.records import ClassLabel, Expectation, FileRef, Image, Objects, Record
+from beam_pipeline.records import (
+    Audio,
+    ClassLabel,
+    ClassLabels,
+    Deferred,
+    Expectation,
+    FileRef,
+    Image,
+    Map,
+    Objects,
+    RawFile,
+    Record,
+)
 from beam_pipeline.running.pickling import pack, unpack
 
 FEATURES = {
@@ -44,6 +63,22 @@ OTHERS = {"group": "g", "source_id": "7", "notes": {"not kept: pose": 1}, "examp
         ),
         pytest.param(
             [{"x": Objects(boxes=((0, 0, 1, 1),))}, {"x": Objects(boxes=())}], True, id="objects"
+        ),
+        *(
+            pytest.param([{"x": value}, {"x": other}], True, id=f"{type(value).__name__}s")
+            for value, other in (
+                (b"\0", b""),
+                (("a", "é"), ()),
+                (("a", b"b"), ("a",)),
+                (ClassLabels(("a", "b")), ClassLabels(())),
+                (
+                    Map(file=FILE, colors=b"\0\1\2", numbers=(1, 7), conversions=("resized",)),
+                    Map(file=FileRef(path="/")),
+                ),
+                (Audio(file=FILE, format="wav", sample_rate=8000), Audio(file=FILE)),
+                (RawFile(file=FILE, num_bytes=9), RawFile(file=FILE)),
+                (Deferred(file=FILE, read=bytes.decode), Deferred(file=FILE, read=len)),
+            )
         ),
         pytest.param([{"x": 1}, {"y": 1}], False, id="of two names"),
         pytest.param([{"x": 1}, {"x": True}], False, id="of two classes"),
@@ -116,3 +151,10 @@ def test_rows_are_inspected_and_routed_as_their_records_are():
     one_again, other_again = (Examples.of(each) for each in tables)
     assert one_again == other_again
     assert observed(one) == observed(other)
+
+
+def test_records_that_lack_a_value_have_none_in_its_column():
+    values = [Image(file=FILE), Deferred(file=FILE, read=len), ClassLabels(("a",)), (), b"", "a", 1]
+    for value in values:
+        columns = value_columns({"x": [None, value, None]})
+        assert values_by_feature(pa.table(columns)) == {"x": [None, value, None]}
