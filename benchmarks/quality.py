@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import soundfile
 from PIL import Image, ImageDraw
 
 HERE = Path(__file__).parent
@@ -303,6 +304,24 @@ def make_sounds(folder: Path, args: argparse.Namespace) -> None:
         shutil.copyfile(path, place)
 
 
+def make_noises(folder: Path, _: Any) -> None:
+    """600 + 200 seconds of white, pink, brown and blue noise, and hum, at any loudness."""
+    rng = np.random.default_rng(0)
+    frequencies = np.fft.rfftfreq(8_000, 1 / 8_000).clip(1)
+    for split, count in (("train", 120), ("test", 40)):
+        for name, power in {"white": 0, "pink": -0.5, "brown": -1, "blue": 0.5, "hum": 0}.items():
+            for number in range(count):
+                spectrum = np.fft.rfft(rng.normal(0, 1, 8_000)) * frequencies**power
+                sound = np.fft.irfft(spectrum)
+                if name == "hum":
+                    hum = np.sin(2 * np.pi * rng.uniform(45, 65) * np.arange(8_000) / 8_000)
+                    sound = sound / 2 + np.sign(hum)
+                sound = sound / np.abs(sound).max() * rng.uniform(0.1, 0.9)
+                path = folder / split / name / f"{number}.wav"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                soundfile.write(path, sound, 8_000)
+
+
 def boxes_of(count: int | None) -> Callable[[Path, argparse.Namespace], None]:
     """BCCD with its own splits, or with only `count` images to train on."""
 
@@ -362,19 +381,19 @@ ROWS = {
     ),
     "homes": Row(
         data="made: skewed numbers, places, a price that is a product with a cap",
-        make=make_homes, metric="mae", by_hand=("keras_numbers", "trees_numbers"),
+        make=make_homes, metric="mae", by_hand=("", "trees_numbers"),
     ),
     "gems": Row(
         data="made: steps of proportions in noise, five classes", make=make_gems,
-        by_hand=("keras_classes", "trees_classes"),
+        by_hand=("", "trees_classes"),
     ),
     "incomes": Row(
         data="made: categories with rare levels and gaps, gains that are mostly 0",
-        make=make_incomes, by_hand=("keras_classes", "trees_classes"),
+        make=make_incomes, by_hand=("", "trees_classes"),
     ),
     "fares": Row(
         data="made: rare threefold fares, -999 for a missing distance", make=make_fares,
-        metric="mae", by_hand=("keras_numbers", "trees_numbers"),
+        metric="mae", by_hand=("", "trees_numbers"),
     ),
     "reviews": Row(
         data="made: sentences with negations", make=make_reviews,
@@ -391,6 +410,10 @@ ROWS = {
     ),
     "spoken digits": Row(
         data="FSDD", make=make_sounds, by_hand=("keras_sounds", "sklearn_sounds")
+    ),
+    "noises": Row(
+        data="made: white, pink, brown and blue noise, hum", make=make_noises,
+        by_hand=("", "sklearn_spectra"),
     ),
     "maps": Row(
         data="made: circles, squares, rare crosses", make=make_shapes, metric="mIoU",

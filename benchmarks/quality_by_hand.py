@@ -279,6 +279,17 @@ def sklearn_sounds(folder):
     return sklearn_files(folder, coarse)
 
 
+def sklearn_spectra(folder):
+    """Logistic regression on the mean spectrum."""
+    from sklearn.linear_model import LogisticRegression
+
+    def mean(path):
+        return np.log(np.abs(tf.signal.stft(second(path), 255, 128).numpy()) + 1e-3).mean(axis=0)
+
+    train, test = files(folder, "train", mean), files(folder, "test", mean)
+    return float(LogisticRegression(max_iter=1000).fit(*train).score(*test))
+
+
 if __name__ == "__main__":
     keras.utils.set_random_seed(int(sys.argv[3]))
     print(json.dumps({"metric": globals()[sys.argv[1]](Path(sys.argv[2]))}))

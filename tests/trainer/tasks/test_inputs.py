@@ -166,7 +166,7 @@ def test_what_is_padding_in_a_series(rows, expected):
 def test_log_mel_is_that_of_tf_signal():
     samples = np.random.default_rng(1).normal(0, 0.1, [1, 4000]).astype("float32")
 
-    bands, mask = log_mel(samples, 8000)
+    bands, mask, means = log_mel(samples, 8000)
 
     reflected = np.pad(np.pad(samples, [(0, 0), (0, 256)]), [(0, 0), (128, 128)], mode="reflect")
     # 25 ms, 200 samples, centred in a transform of 256.
@@ -180,6 +180,23 @@ def test_log_mel_is_that_of_tf_signal():
     expected = expected[0, :frames][kept[:frames]]
     made = np.asarray(bands)[0, :frames][kept[:frames]]
     np.testing.assert_allclose(made, expected - expected.mean(axis=0), atol=2e-2)
+    np.testing.assert_allclose(np.asarray(means)[0], expected.mean(axis=0), atol=2e-2)
+
+
+def test_stationary_sounds_differ_by_their_spectrum_at_any_loudness():
+    keras.utils.set_random_seed(0)
+    white = np.random.default_rng(0).normal(0, 0.1, [6, 4000])
+    brown = np.cumsum(white[3:], axis=1)
+    sounds = np.concatenate([white[:3], brown / np.abs(brown).max() / 2]).astype("float32")
+    audio = Audio(name="sound", sample_rate=8000)
+    taken = keras.Input(audio.shape)
+
+    model = keras.Model(taken, audio.encode(taken))
+    encoded, louder = (np.asarray(model(each))[:, -40:] for each in (sounds, sounds * 1.5))
+
+    apart = np.linalg.norm(encoded[:, None] - encoded, axis=-1)
+    assert apart[:3, 3:].min() > 3 * max(apart[:3, :3].max(), apart[3:, 3:].max())
+    assert np.linalg.norm(encoded - louder, axis=-1).max() < apart[:3, 3:].min() / 10
 
 
 @pytest.mark.parametrize("samples", [0, 1, 100, 5000])
@@ -189,7 +206,7 @@ def test_sounds_of_any_length_have_a_vector(samples):
 
     vectors = model(np.full([2, samples], 0.1, "float32"))
 
-    assert vectors.shape == (2, 192)
+    assert vectors.shape == (2, 192 + 40)
     assert np.isfinite(vectors).all()
 
 

@@ -296,6 +296,7 @@ _LEAST_SAMPLE_RATE = 100  # one sample per step
 _MEL_BANDS = 40
 # Added to the power of a band, so that near silence does not dominate the logarithm.
 _FLOOR = 1e-3
+_SPREAD = 4.0  # of the bands of a mean spectrum, about
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,17 +350,21 @@ class Audio(VaryingInput):
         return tf.squeeze(values, axis=-1)
 
     def encode(self, x: Any) -> Any:
-        return encode(*log_mel(x, self.sample_rate))
+        """Encode changes over time, and the mean spectrum, all that stationary sounds have."""
+        bands, mask, spectrum = log_mel(x, self.sample_rate)
+        level = ops.mean(spectrum, axis=-1, keepdims=True)
+        colour = (spectrum - level) / _SPREAD
+        return keras.layers.Concatenate()([encode(bands, mask), colour])
 
 
-def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
-    """Compute the logarithms of 40 mel bands every 10 ms, minus their mean over time, and a mask.
+def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any, Any]:
+    """Compute the logarithms of 40 mel bands every 10 ms, minus their mean over time.
 
     Subtracting the mean removes loudness and the microphone's colouring.
 
     Returns:
-        From float32 [b, samples]: float32 [b, frames, 40], and bool [b, frames], False where all
-        samples are 0.
+        From float32 [b, samples]: float32 [b, frames, 40]; bool [b, frames], False where all
+        samples are 0; and the subtracted means, float32 [b, 40].
     """
     frame = round(_FRAME_S * sample_rate)
     fft_length = 1 << (frame - 1).bit_length()
@@ -379,4 +384,5 @@ def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any]:
     weights = ops.expand_dims(ops.cast(mask, "float32"), -1)
     bands = ops.log(power + _FLOOR)
     frames = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
-    return bands - ops.sum(bands * weights, axis=1, keepdims=True) / frames, mask
+    means = ops.sum(bands * weights, axis=1, keepdims=True) / frames
+    return bands - means, mask, ops.squeeze(means, 1)
