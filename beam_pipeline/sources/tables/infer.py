@@ -110,6 +110,11 @@ class Profile:
         return wider(self.kind, str if self.num_texts or self.counts[WORD] else None)
 
     @property
+    def are_numbers(self) -> bool:
+        """Whether all values but words are numbers."""
+        return self.kind in (int, float) and not self.num_texts
+
+    @property
     def has_errors(self) -> bool:
         """Whether so few values are text that these are errors."""
         few = self.num_texts * _NUMBERS_PER_ERROR <= self.num_values

@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all
-from beam_pipeline.sources.tables.infer import profile_of_texts, profile_of_values
+from beam_pipeline.sources.tables.infer import profiles_of_columns
 from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,
@@ -102,6 +102,8 @@ class ColumnSample:
 
 
 _NOTHING = ColumnSample()
+# A value of a column, and the table's file.
+_Stated = tuple[TableFile, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,19 +162,42 @@ class Sample:
     @functools.cached_property
     def columns(self) -> Mapping[str, ColumnSample]:
         """Samples of columns with any value; looks for a few of their files."""
-        stated: dict[str, list[tuple[TableFile, Any]]] = {}
+        stated: dict[str, list[_Stated]] = {}
         for file, values in self.rows:
             for name, value in values.items():
                 if is_stated(value):
                     stated.setdefault(name, []).append((file, value))
         check_number(stated, "the rows")
-        return {name: self._column(name, each) for name, each in stated.items()}
+        usual = {name: _usual(values) for name, values in stated.items()}
+        kinds = self._kinds(usual)
+        return {
+            name: self._column(name, values, *usual[name], kinds.get(name))
+            for name, values in stated.items()
+        }
 
-    def _column(self, name: str, stated: Sequence[tuple[TableFile, Any]]) -> ColumnSample:
-        forms = [_form(value) for _, value in stated]
-        form = max(_FORMS, key=forms.count)  # in a tie, the first one
-        usual = [each for each, its_form in zip(stated, forms, strict=True) if its_form == form]
-        kind = self._kind([value for _, value in usual]) if form != "object" else None
+    def _kinds(
+        self, columns: Mapping[str, tuple[str, Sequence[_Stated]]]
+    ) -> dict[str, Kind | None]:
+        """Return the kinds that hold the values of columns; words among numbers are missing."""
+        values = {
+            name: [value for _, value in usual]
+            for name, (form, usual) in columns.items()
+            if form != "object"
+        }
+        are_texts = not any(table.is_typed for table in self.tables)
+        return {
+            name: profile.kind if profile.are_numbers else profile.widest
+            for name, profile in profiles_of_columns(values, are_texts=are_texts).items()
+        }
+
+    def _column(
+        self,
+        name: str,
+        stated: Sequence[_Stated],
+        form: str,
+        usual: Sequence[_Stated],
+        kind: Kind | None,
+    ) -> ColumnSample:
         if kind in (int, float):  # words such as "NA" are missing values
             usual = stated = [each for each in usual if not _is_word(each[1])]
         held = self.declarations[name].media if name in self.declarations else ""
@@ -190,12 +215,6 @@ class Sample:
             exists=is_there,
             texts=[*dict.fromkeys(str(value).strip() for value in texts)][:_TEXTS],
         )
-
-    def _kind(self, values: Sequence[Any]) -> Kind | None:
-        """Return the kind that holds values, of which words among numbers are missing."""
-        profile = (profile_of_values if self.tables[0].is_typed else profile_of_texts)(values)
-        are_numbers = profile.kind in (int, float) and not profile.num_texts
-        return profile.kind if are_numbers else profile.widest
 
     @property
     def headers(self) -> Mapping[str, Sequence[str]]:
@@ -264,6 +283,13 @@ def _is_there(path: str) -> bool:
 
 def _is_word(value: Any) -> bool:
     return isinstance(value, str) and is_missing_number(value)
+
+
+def _usual(stated: Sequence[_Stated]) -> tuple[str, Sequence[_Stated]]:
+    """Return the most frequent form of a column's values, and the values of it."""
+    forms = [_form(value) for _, value in stated]
+    form = max(_FORMS, key=forms.count)  # in a tie, the first one
+    return form, [each for each, its_form in zip(stated, forms, strict=True) if its_form == form]
 
 
 def _form(value: Any) -> str:
