@@ -364,7 +364,8 @@ on a test split. Of homes, gems, incomes and fares, scikit-learn is boosted tree
 Tried for tables and not kept: periodic embeddings (homes 34,454, at twice the cost of bins),
 256 units or residual blocks (no better), the logarithm of the target (34,890 for 35,170, worse on
 fares), dropout of 0.2 (gems 0.558, but replicas would draw differently). For one class in twenty
-with 40 images, balanced weights find a tenth of them, crops and RandAugment none: missed.
+with 40 images, balanced weights find a tenth of them, also with RandAugment, and none with
+crops: missed.
 
 """
 _CLASSES, _NUMBERS = ("keras_classes", "sklearn_classes"), ("keras_numbers", "sklearn_numbers")
