@@ -125,11 +125,15 @@ def kind_of_text(text: str) -> Kind | None:
 
     "007" is text, since a number would lose its zeros; so is an integer beyond 64 bits.
     """
-    whole, text = text, text.strip()
+    kind = _kind_of_stripped(text.strip())
+    if kind in (None, str):
+        return kind
+    return str if _SEPARATORS.search(text) else kind  # space to strip(), but not to float()
+
+
+def _kind_of_stripped(text: str) -> Kind | None:
     if not text:
         return None
-    if _SEPARATORS.search(whole):  # space to strip(), but not to float()
-        return str
     if isinstance(truth_as_number(text), int):
         return int
     if _INTEGER.fullmatch(text):
