@@ -84,12 +84,12 @@ def _run(parsed: Command) -> Any:
 
 def _check_paths(values: Mapping[str, Any]) -> None:
     """Check a command's local paths before TensorFlow's import, which takes seconds."""
+    if (run := values.get("run_path")) and not os.path.lexists(os.path.join(run, CONFIG_FILE)):
+        raise not_a_run(run, CONFIG_FILE)
     if data := values.get("data"):
         from tfrecord_dataset.records.opening import check_exists  # imports NumPy
 
         check_exists(data)
-    if (run := values.get("run_path")) and not os.path.lexists(os.path.join(run, CONFIG_FILE)):
-        raise not_a_run(run, CONFIG_FILE)
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:

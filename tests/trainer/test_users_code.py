@@ -110,7 +110,7 @@ def test_debug_adds_the_traceback(capsys, monkeypatch, arguments, error):
 
 def test_without_proc_tensorflow_is_not_imported(monkeypatch, capsys):
     monkeypatch.setattr(startup, "_EXECUTABLE", "/nothing/self/exe")
-    assert main(["train", "--data", "data", "--output", "run"]) == 1
+    assert main(["train", "--data", str(GOLDEN), "--output", "run"]) == 1
     assert "TensorFlow needs /proc" in capsys.readouterr().err
 
 

@@ -54,7 +54,7 @@ TABLE = [
     (f"{TRAIN} TEXT --inputs caption,", 2, "empty name"),
     # Missing paths
     (f"{TRAIN} nowhere", 2, "no file or directory nowhere"),
-    ("train --data nowhere --output FILES/file/run", 2, "cannot be written: Not a directory"),
+    ("train --data COLORS --output FILES/file/run", 2, "cannot be written: Not a directory"),
     ("evaluate --data d --run nowhere", 2, "nowhere does not hold a run"),
     # Options unsuitable for the data
     (f"{TRAIN} COLORS --devices cpu:2 --batch-size 7", 2, "such as 6 or 8"),
