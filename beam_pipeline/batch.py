@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, get_type_hints
 
 import pyarrow as pa
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, attempts
 from beam_pipeline.records import (
     Audio,
     ClassLabel,
@@ -387,19 +387,11 @@ def batches_of(records: Iterable[Record]) -> Iterator[RecordBatch | Rejected]:
 
 
 def _batches(records: Sequence[Record]) -> Iterator[RecordBatch | Rejected]:
-    try:
-        yield RecordBatch.of(records)
-    except RecordError as error:
-        middle = len(records) // 2
-        for some in (records[:middle], records[middle:]) if middle else ():
-            yield from _batches(some)
-        if not middle:
-            yield Rejected.of(printable(str(records[0].source or records[0].key)), error)
-
-
-def printable(source: str) -> str:
-    """Return a source that is UTF-8, which not all names of files are."""
-    return source.encode(errors="backslashreplace").decode()
+    for some, batch in attempts(RecordBatch.of, records):
+        if isinstance(batch, RecordError):
+            yield Rejected.of(str(some[0].source or some[0].key), batch)
+        else:
+            yield batch
 
 
 _SCALARS = {int, float, str, ClassLabel}

@@ -16,13 +16,17 @@ Every message names the value, its origin and the remedy.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
+from typing import Any, TypeVar
 
 from tfrecord_dataset.errors import BeamTFRecordsError as BeamTFRecordsError
 from tfrecord_dataset.errors import ConfigError as ConfigError
 from tfrecord_dataset.errors import DatasetChangedError as DatasetChangedError
 from tfrecord_dataset.errors import DatasetDamagedError as DatasetDamagedError
 from tfrecord_dataset.errors import RecordError as RecordError
+
+_Several = TypeVar("_Several", bound=Sized)
+_Made = TypeVar("_Made")
 
 
 class DatasetExistsError(ConfigError):
@@ -68,3 +72,34 @@ def naming(what: str) -> Iterator[None]:
         yield
     except RecordError as error:
         raise RecordError(error.reason, f"{what}: {error.detail}") from error
+
+
+def _slice(several: Any, rows: range) -> Any:
+    return several[rows.start : rows.stop]
+
+
+def attempts(
+    make: Callable[[_Several], _Made],
+    several: _Several,
+    take: Callable[[_Several, range], _Several] = _slice,
+) -> Iterator[tuple[_Several, _Made | RecordError]]:
+    """Yield values with what `make` returns for them, and each that it refuses with its error.
+
+    Values that it refuses together are halved to find the bad ones.
+
+    Args:
+        make: Raises RecordError for values of which one is bad.
+        several: The values; none if it is empty.
+        take: Returns some of the values, by position; by default a slice of a sequence.
+    """
+    if not len(several):
+        return
+    try:
+        yield several, make(several)
+    except RecordError as error:
+        if len(several) == 1:
+            yield several, error
+            return
+        middle = len(several) // 2
+        for rows in (range(middle), range(middle, len(several))):
+            yield from attempts(make, take(several, rows), take)

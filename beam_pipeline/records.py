@@ -396,7 +396,8 @@ class Rejected:
 
     @classmethod
     def of(cls, source: str, error: RecordError) -> Self:
-        """Return the reject of a source with this fault."""
+        """Return the reject of a source with this fault; bytes that are not UTF-8 are escaped."""
+        source = source.encode(errors="backslashreplace").decode()
         return cls(source=source, reason=error.reason, detail=error.detail)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from beam_pipeline.batch import Examples, RecordBatch
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.inspect.checks import Other, Problem, inspect_elements, rejected
+from beam_pipeline.inspect.checks import Other, Problem, inspect_elements
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import files_of, map_threads
@@ -145,4 +145,4 @@ def _rejected(element: RecordBatch | Other, death: Death, rules: Rules) -> Rejec
     crashed = RecordError("crashed its process", f"{death}; leave it out")
     problem = too_slow(rules.max_seconds) if death.ran_out_of_time else crashed
     [source] = element.examples().sources
-    return rejected(source, problem)
+    return Rejected.of(source, problem)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from beam_pipeline import kinds
-from beam_pipeline.batch import Examples, by_row, columns_of, printable
-from beam_pipeline.errors import RecordError
+from beam_pipeline.batch import Examples, by_row, columns_of
+from beam_pipeline.errors import RecordError, attempts
 from beam_pipeline.files import storage
 from beam_pipeline.inspect.deferred import read_deferred
 from beam_pipeline.inspect.digest import content_digests
@@ -36,6 +36,7 @@ from beam_pipeline.schema.conformance import conforming
 EXAMPLE_OVERHEAD_BYTES = 400
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 Problem = RecordError | None
 Each = Callable[[Callable[[Any], Problem], Iterable[Any]], Iterable[Problem]]
 """`map`, or what bounds each call and returns a problem of one that goes beyond."""
@@ -63,17 +64,16 @@ def _inspected(
     classes = [{*map(type, values)} for values in given.features.values()]
     if "example" in given.fields or not kinds.are_by_column(set[type]().union(*classes)):
         parts = _with_files(given, rules, read, each)
-    check = functools.partial(_checked, rules=rules)
+    check = functools.partial(_limited, functools.partial(_checked, rules=rules))
     for part in parts:
         if isinstance(part, Examples) and "content_digest" not in part.fields:
-            yield from _by_halves(check, part)
+            for some, result in attempts(check, part, Examples.taken):
+                if isinstance(result, RecordError):
+                    yield Rejected.of(some.sources[0], result)
+                else:
+                    yield result
         else:
             yield part
-
-
-def rejected(source: str, problem: RecordError) -> Rejected:
-    """Return the reject of a record that cannot be used."""
-    return Rejected.of(printable(source), problem)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def _with_files(
     sources = given.sources
     for row in rows:
         if row.problem:
-            yield rejected(sources[row.number], row.problem)
+            yield Rejected.of(sources[row.number], row.problem)
 
 
 def _left(rows: Iterable[_Row]) -> list[_Row]:
@@ -151,28 +151,18 @@ def _columns_of(rows: Sequence[_Row], given: Examples) -> Examples:
 
 def _problem_of(function: Callable[[_T], None], checked: _T) -> Problem:
     try:
-        function(checked)
+        _limited(function, checked)
     except RecordError as error:
         return error
-    except MemoryError:
-        return too_large()
     return None
 
 
-def _by_halves(
-    check: Callable[[Examples], Examples], given: Examples
-) -> Iterator[Examples | Rejected]:
-    """Check examples together; halve failing ones to find the bad ones."""
-    checked: list[Examples] = []
-    problem = _problem_of(lambda some: checked.append(check(some)), given)
-    if not problem:
-        yield from checked
-    elif len(given) == 1:
-        yield rejected(given.sources[0], problem)
-    else:
-        middle = len(given) // 2
-        yield from _by_halves(check, given.taken(range(middle)))
-        yield from _by_halves(check, given.taken(range(middle, len(given))))
+def _limited(function: Callable[[_T], _R], checked: _T) -> _R:
+    """Call a function; values that take too much memory are a RecordError."""
+    try:
+        return function(checked)
+    except MemoryError:
+        raise too_large() from None
 
 
 def _check_files(row: _Row) -> None:
@@ -194,25 +184,20 @@ def _turn(rows: Sequence[_Row]) -> None:
     """Turn the values of rows that are `alike` with their images, and note problems."""
     for name, value in rows[0].features.items():
         if not rows[0].example and kinds.of(value).has_geometry:
-            _turn_by_halves(name, kinds.of(value), rows)
+            _turn_feature(name, kinds.of(value), rows)
 
 
-def _turn_by_halves(name: str, kind: Kind[Any], rows: Sequence[_Row]) -> None:
-    turned: list[Any] = []
-    problem = _problem_of(
-        lambda some: turned.extend(kind.turn_column([row.features[name] for row in some], some)),
-        rows,
-    )
-    if problem and len(rows) > 1:
-        middle = len(rows) // 2
-        _turn_by_halves(name, kind, rows[:middle])
-        _turn_by_halves(name, kind, rows[middle:])
-        return
-    for row, result in zip(rows, [problem] if problem else turned, strict=True):
-        if isinstance(result, RecordError):
-            row.problem = row.problem or result
-        else:
-            row.features = {**row.features, name: result}
+def _turn_feature(name: str, kind: Kind[Any], rows: Sequence[_Row]) -> None:
+    def turned(some: Sequence[_Row]) -> Sequence[Any]:
+        return kind.turn_column([row.features[name] for row in some], some)
+
+    for some, made in attempts(functools.partial(_limited, turned), rows):
+        results = [made] if isinstance(made, RecordError) else made
+        for row, result in zip(some, results, strict=True):
+            if isinstance(result, RecordError):
+                row.problem = row.problem or result
+            else:
+                row.features = {**row.features, name: result}
 
 
 def _checked(given: Examples, rules: Rules) -> Examples:

@@ -70,8 +70,8 @@ def _texts_beside_files(
 
     Splits of records without files depend on these texts, so the texts must not change.
     """
-    beside = {name: values for name, values in features.items() if file_of(values[0]) is None}
-    return texts_of(beside, stated) if beside else ["[]"] * num_rows
+    others = {name: values for name, values in features.items() if file_of(values[0]) is None}
+    return texts_of(others, stated) if others else ["[]"] * num_rows
 
 
 def texts_of(columns: Columns, stated: Literal["content", "annotation"] = "content") -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
-from beam_pipeline.errors import RecordError
+from beam_pipeline.errors import RecordError, attempts
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
@@ -170,17 +170,7 @@ class Batch:
 
     def attempts(self, make: Callable[["Batch"], _T]) -> Iterator[tuple["Batch", _T | RecordError]]:
         """Yield rows with the result of `make`, and each row that it refuses with its error."""
-        if not len(self):
-            return
-        try:
-            yield self, make(self)
-        except RecordError as error:
-            if len(self) == 1:
-                yield self, error
-                return
-            middle = len(self) // 2
-            yield from self.take(range(middle)).attempts(make)
-            yield from self.take(range(middle, len(self))).attempts(make)
+        return attempts(make, self, Batch.take)
 
     def take(self, rows: Sequence[int]) -> "Batch":
         """Return some of the rows, with the columns that they state."""

@@ -102,7 +102,6 @@ def read_tar(
             for member in read_members(handle):
                 source = f"{file.relative}/{member.name}"
                 if member.problem and member.problem[0] in ("unsafe path", "not UTF-8"):
-                    source = source.encode(errors="backslashreplace").decode()
                     yield Rejected.of(source, RecordError(*member.problem))
                     continue
                 if (named := name_parts(member.name)) is None:
