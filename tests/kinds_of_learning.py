@@ -1,5 +1,7 @@
 """A small dataset for each kind of learning, with targets that follow from the inputs."""
 
+import functools
+import itertools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tfrecord_dataset.format.feature import Feature
 from trainer.options.train import TrainConfig
 from trainer.tasks import Task, choose_task
 from trainer.tasks.reading import with_statistics
+from trainer.tasks.table_columns import sample_columns
 
 Declared = dict[str, Any]
 Record = dict[str, Any]
@@ -256,3 +259,20 @@ def declare() -> Callable[[str], Mapping[str, Feature]]:
 def choose(declare: Callable[[str], Mapping[str, Feature]]) -> Callable[..., tuple[Task, str]]:
     """choose("image y=float", target=, …) -> the result of `choose_task`."""
     return lambda declared, **options: choose_task(declare(declared), training(**options))
+
+
+def table_of(columns, **num_records):
+    """Return the features and the records by split of columns, {name: (feature, values)}."""
+    features = [{"name": name, "key": name, **each} for name, (each, _) in columns.items()]
+    rows = zip(*(values for _, values in columns.values()), strict=True)
+    records = iter([dict(zip(columns, row, strict=True)) for row in rows])
+    splits = {name: [*itertools.islice(records, count)] for name, count in num_records.items()}
+    assert not [*records], "all records have a split"
+    return features, splits
+
+
+def task_of_table(dataset, **options):
+    """Return the task of a table with its statistics, and the function that samples columns."""
+    columns = functools.partial(sample_columns, dataset, "train")
+    task, _ = choose_task(dataset.features, training(**options), columns)
+    return with_statistics(task, dataset, "train", lambda line: None), columns

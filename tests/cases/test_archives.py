@@ -149,13 +149,14 @@ def test_images_of_a_table_are_in_a_zip(tmp_path):
     assert len(of_archive[1]) == 3
 
 
-@pytest.mark.parametrize("between", [":/", "/"])
-def test_a_file_in_a_zip_is_an_input(tmp_path, between):
+@pytest.mark.parametrize(("how", "between"), [("deflated", ":/"), ("deflated", "/"), ("tgz", ":/")])
+def test_a_file_in_an_archive_is_an_input(tmp_path, how, between):
     folder = tmp_path / "data"
-    folder.mkdir()
+    (folder / "more").mkdir(parents=True)
     (folder / "rows.csv").write_text("x,label\n1,a\n2,b\n")
     (folder / "more.csv").write_text("y\n1\n2\n")
-    path = f"{packed(folder, 'deflated')}{between}rows.csv"
+    (folder / "more/more.csv").write_text("y\n1\n")
+    path = f"{packed(folder, how)}{between}rows.csv"
     summary, elements = read("INPUT", path, f"{tmp_path}/scratch")
     assert summary == "csv: rows.csv"
     assert len(elements) == 2
@@ -200,17 +201,6 @@ def test_a_question_names_the_archive_that_was_given(tmp_path, how):
     archive = packed(tmp_path / "in", how)
     assert read("INPUT --layout folders", archive, f"{tmp_path}/s") == of_files
     assert "INPUT/images has no class folders" in of_files
-
-
-def test_a_table_in_a_compressed_tar_is_an_input(tmp_path):
-    folder = tmp_path / "data"
-    (folder / "more").mkdir(parents=True)
-    (folder / "rows.csv").write_text("x,label\n1,a\n2,b\n")
-    (folder / "more/more.csv").write_text("y\n1\n")
-    path = f"{packed(folder, 'tgz')}:/rows.csv"
-    summary, elements = read("INPUT", path, f"{tmp_path}/scratch")
-    assert summary == "csv: rows.csv"
-    assert len(elements) == 2
 
 
 @pytest.mark.parametrize("how", COMPRESSIONS)

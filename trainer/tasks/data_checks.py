@@ -136,8 +136,11 @@ def _far(column: Column) -> Iterator[float]:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < _FEWEST_DISTINCT:
         return
-    for end, beside, other in ((0, 1, -1), (-1, -2, 0)):
-        gap, rest = abs(distinct[end] - distinct[beside]), abs(distinct[beside] - distinct[other])
+    for end, neighbour, other in ((0, 1, -1), (-1, -2, 0)):
+        gap, rest = (
+            abs(distinct[end] - distinct[neighbour]),
+            abs(distinct[neighbour] - distinct[other]),
+        )
         is_code = counts[end] > 1 and gap > rest
         if is_code or abs(distinct[end] - values.mean()) > _FAR * values.std():
             yield distinct[end]

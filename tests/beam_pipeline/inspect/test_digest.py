@@ -38,11 +38,11 @@ def said(**features):
     ids=lambda value: type(value).__name__,
 )
 def test_one_file_is_the_content_and_all_else_describes_it(value):
-    beside = {"numbers": INLINE, "note": "n", "label": ClassLabel("cat")}
-    assert content(x=value, **beside) == "ab"
+    others = {"numbers": INLINE, "note": "n", "label": ClassLabel("cat")}
+    assert content(x=value, **others) == "ab"
     other = dataclasses.replace(value, file=FileRef(path="/b", sha256="cd"))
-    assert said(x=value, **beside) == said(x=other, **beside)
-    assert said(x=value, **beside) != said(x=value)
+    assert said(x=value, **others) == said(x=other, **others)
+    assert said(x=value, **others) != said(x=value)
 
 
 def test_an_arrays_content_is_its_values_type_and_shape():

@@ -1,15 +1,11 @@
 """Boosted trees as a reference for tables."""
 
-import functools
-
 import numpy as np
 import pytest
-from kinds_of_learning import training
+from kinds_of_learning import table_of, task_of_table
 
 import trainer
-from trainer.tasks import boosted_trees, choose_task
-from trainer.tasks.reading import with_statistics
-from trainer.tasks.table_columns import sample_columns
+from trainer.tasks import boosted_trees
 
 FLOAT, TEXT = {"kind": "scalar", "dtype": "float32"}, {"kind": "text"}
 LABEL = {"kind": "class_label", "classes": ["a", "b", "c"]}
@@ -34,16 +30,9 @@ def test_trees_learn_steps_of_numbers_and_categories(
     gaps = np.where(np.arange(300) % 50 == 7, np.nan, X)
     kinds = [f"kind {each}".encode() for each in KIND]
     columns = {"x": (FLOAT, gaps.tolist()), "k": (TEXT, kinds), "y": (target, values.tolist())}
-    features = [{"name": name, "key": name, **each} for name, (each, _) in columns.items()]
-    rows = [
-        dict(zip(columns, row, strict=True))
-        for row in zip(*(values for _, values in columns.values()), strict=True)
-    ]
-    splits = {"train": rows[:200], "test": rows[200:]}
-    dataset = trainer.open(write_dataset(tmp_path / "data" / "1.0.0", features, splits))
-    sampled = functools.partial(sample_columns, dataset, "train")
-    task, _ = choose_task(dataset.features, training(target="y"), sampled)
-    task = with_statistics(task, dataset, "train", lambda line: None)
+    folder = write_dataset(tmp_path / "data" / "1.0.0", *table_of(columns, train=200, test=100))
+    dataset = trainer.open(folder)
+    task, _ = task_of_table(dataset, target="y")
 
     assert boosted_trees.are_possible(task)
     result, line = boosted_trees.reference(task, dataset, "train", "test")

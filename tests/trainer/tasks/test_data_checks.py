@@ -5,13 +5,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from kinds_of_learning import training
+from kinds_of_learning import table_of, task_of_table
 
 import trainer
-from trainer.tasks import choose_task
 from trainer.tasks.data_checks import class_counts, is_uneven, warnings
-from trainer.tasks.reading import with_statistics
-from trainer.tasks.table_columns import sample_columns
 
 FLOAT, TEXT = {"kind": "scalar", "dtype": "float32"}, {"kind": "text"}
 LABEL = {"kind": "class_label", "classes": ["a", "b", "c"]}
@@ -25,16 +22,9 @@ def warned(write_dataset, tmp_path):
     """A function from columns, as {name: (feature, values)}, to the warnings."""
 
     def check(columns, own_model=False, **options):
-        features = [{"name": name, "key": name, **each} for name, (each, _) in columns.items()]
-        rows = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*(values for _, values in columns.values()), strict=True)
-        ]
-        splits = {"train": rows[:40], "validation": rows[40:]}
-        dataset = trainer.open(write_dataset(tmp_path / "data" / "1.0.0", features, splits))
-        columns = functools.partial(sample_columns, dataset, "train")
-        task, _ = choose_task(dataset.features, training(**options), columns)
-        task = with_statistics(task, dataset, "train", lambda line: None)
+        made = table_of(columns, train=40, validation=20)
+        dataset = trainer.open(write_dataset(tmp_path / "data" / "1.0.0", *made))
+        task, columns = task_of_table(dataset, **options)
         both = ("train", "validation")
         counts = functools.partial(class_counts, task, dataset)
         return [*warnings(task, both, columns, counts, own_model=own_model)]
