@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import fnmatch
 import functools
+import glob
 import itertools
 import re
 import zlib
@@ -37,7 +38,8 @@ class Ignored:
     """Patterns of files and folders to leave out, with `*`, `?` and `[…]`.
 
     A pattern without "/" matches names of files and folders ("*_mask.png", "masks"), one with "/"
-    consecutive names ("train/masks"), at any depth. A folder is left out with its content.
+    consecutive names ("train/masks"), at any depth; one that starts with "/" only from the input
+    on ("/masks"). A folder is left out with its content.
 
     Attributes:
         patterns: The user's patterns.
@@ -62,6 +64,10 @@ class Ignored:
         """Whether a path is left out."""
         return any(_fits(joined(self.base, relative), pattern) for pattern in self.patterns)
 
+    def only(self, relative: str) -> str:
+        """Return the pattern of one path, and of none with its name in another folder."""
+        return f"/{glob.escape(joined(self.base, relative))}"
+
     def kept(self, folder: str, names: Sequence[str]) -> Sequence[str]:
         """Return the names in a folder that are not left out."""
         if not self.patterns:
@@ -74,10 +80,8 @@ NOTHING = Ignored()
 
 def _fits(path: str, pattern: str) -> bool:
     names, wanted = path.split("/"), pattern.strip("/").split("/")
-    return any(
-        all(map(fnmatch.fnmatchcase, names[start:], wanted))
-        for start in range(len(names) - len(wanted) + 1)
-    )
+    starts = range(len(names) - len(wanted) + 1)[: 1 if pattern.startswith("/") else None]
+    return any(all(map(fnmatch.fnmatchcase, names[start:], wanted)) for start in starts)
 
 
 # Enough to detect a layout, without listing each of a thousand class folders.

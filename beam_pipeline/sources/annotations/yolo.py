@@ -6,7 +6,6 @@ Source of the formats: https://docs.ultralytics.com/datasets/ (detect, segment, 
 import contextlib
 import dataclasses
 import functools
-import glob
 import itertools
 import re
 from collections import Counter
@@ -252,20 +251,20 @@ def _find_names(tree: Tree) -> tuple[str, list[str]]:
                 lines = map(str.strip, bare_lines(_text(path)))
                 found.setdefault(tuple(filter(None, lines)), path)
     if len(found) > 1:
-        raise ProblemError(_several_lists([path[len(tree.root) + 1 :] for path in found.values()]))
+        raise ProblemError(
+            _several_lists(tree, [path[len(tree.root) + 1 :] for path in found.values()])
+        )
     return next(((path, [*names]) for names, path in found.items()), ("", []))
 
 
-def _several_lists(paths: Sequence[str]) -> Problem:
-    """Ask which of several lists of class names to read: those that patterns can leave."""
-    patterns = {path: [glob.escape(other) for other in paths if other != path] for path in paths}
-    readings = [
-        Reading({"ignore": tuple(others)}, f"use {path}")
-        for path, others in patterns.items()
-        if not any(map(Ignored(tuple(others)), [path]))
-    ]
+def _several_lists(tree: Tree, paths: Sequence[str]) -> Problem:
+    """Ask which of several lists of class names to read."""
+    readings = []
+    for path in paths[:3]:
+        others = (tree.ignored.only(other) for other in paths if other != path)
+        readings.append(Reading({"ignore": tuple(others)}, f"use {path}"))
     facts = {"lists": " and ".join(paths)}
-    return Problem(code="several class lists", facts=facts, readings=tuple(readings[:3]))
+    return Problem(code="several class lists", facts=facts, readings=tuple(readings))
 
 
 def _names_image(path: str) -> bool:

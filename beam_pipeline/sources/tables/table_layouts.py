@@ -107,8 +107,9 @@ class _Tables:
         ending = suffix(uncompressed(unsigned(path)))
         if ending in ("txt", "token"):
             return self.name == "csv" and is_list(head(path))
-        is_rows = ending != "json" or place_of_rows(path) is not None
-        return ending in self.source.suffixes and is_rows
+        if ending not in self.source.suffixes:
+            return False
+        return ending != "json" or place_of_rows(path) is not None
 
     def _metadata(self) -> list[str]:
         """Return Hugging Face's metadata.csv (.jsonl), at the top or in each split's folder."""

@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.inputs import detect
 from beam_pipeline.sources.paths import stem, suffix
-from beam_pipeline.sources.tree import Tree, find_files
+from beam_pipeline.sources.tree import Ignored, Tree, find_files
 from tfrecord_dataset.format.frames import framed
 
 
@@ -173,3 +173,30 @@ def test_a_short_table_next_to_images_raises_no_question(make_tree):
     notes = "day,weather\nmonday,rain\ntuesday,sun\n"
     root = make_tree({"notes.csv": notes, **{f"images/{n}.jpg": "" for n in range(10)}})
     assert detected(root).layout == "folders"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "left_out"),
+    [
+        ("a.txt", ["a.txt", "old/a.txt", "x/old/a.txt"]),
+        ("old", ["old/a.txt", "x/old/a.txt"]),
+        ("old/*.txt", ["old/a.txt", "x/old/a.txt"]),
+        ("/a.txt", ["a.txt"]),
+        ("/old", ["old/a.txt"]),
+        ("/*/old", ["x/old/a.txt"]),
+        ("/x/old/a.txt/", ["x/old/a.txt"]),
+    ],
+)
+def test_patterns_to_ignore(pattern, left_out):
+    paths = ["a.txt", "old/a.txt", "x/old/a.txt", "x/b.txt"]
+    assert [path for path in paths if Ignored((pattern,))(path)] == left_out
+    assert Ignored((pattern,), base="x")("b.txt") is False
+
+
+def test_the_pattern_of_one_file_is_exact():
+    inner = Ignored(base="x").only("[1].txt")
+    assert [Ignored((inner,))(path) for path in ("x/[1].txt", "[1].txt", "y/x/[1].txt")] == [
+        True,
+        False,
+        False,
+    ]

@@ -6,7 +6,8 @@ from cases.reading import source_at
 from eager_runner import yielded
 from file_bytes import parquet_bytes
 
-from beam_pipeline.sources.tables import read_tables
+from beam_pipeline.records import Record
+from beam_pipeline.sources.tables import json, read_tables, table_layouts
 
 PARQUET = parquet_bytes(pa.table({"a": [1, 2], "label": ["x", "y"]}))
 
@@ -39,3 +40,18 @@ def test_tables_are_planned_once(tmp_path, monkeypatch, files):
     assert yielded(source)
     names = sorted(name for name in files if not name.endswith("jpg"))
     assert planned == [names]
+
+
+def test_the_rows_of_a_json_file_are_located_by_the_layout_that_reads_it(tmp_path, monkeypatch):
+    (tmp_path / "a.json").write_text('{"rows": [{"x": 1}, {"x": 2}]}')
+    located = []
+
+    def locate(path, place_of_rows=json.place_of_rows):
+        located.append(path)
+        return place_of_rows(path)
+
+    monkeypatch.setattr(json, "place_of_rows", locate)
+    monkeypatch.setattr(table_layouts, "place_of_rows", locate)
+    _, source = source_at(tmp_path)
+    assert len([each for each in yielded(source) if isinstance(each, Record)]) == 2
+    assert len(located) == 2  # to claim the file, and to plan its table
