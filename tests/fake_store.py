@@ -4,13 +4,16 @@ Implements enough of the protocols of S3, Google Cloud Storage (which are simila
 server serves s3://, gs:// and az://.
 """
 
+import bisect
 import collections
 import contextlib
 import dataclasses
 import datetime
 import email.utils
 import hashlib
+import heapq
 import http.server
+import itertools
 import re
 import socket
 import struct
@@ -20,7 +23,7 @@ import time
 import urllib.parse
 import uuid
 import xml.sax.saxutils
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +55,8 @@ class FakeStore:
     Attributes:
         endpoint: The server's URL.
         objects: "bucket/key" → bytes.
+        computed: Bucket → number of its further keys, and the key of each number, in order. Each
+            is an object of one byte, which is listed and not read.
         calls: Number of requests by operation: get, head, list, put, delete, delete_many, and for
             multipart uploads start, part, finish, abort. Requests with a fault are included.
         requests: (operation, "bucket/key") of each request, in order.
@@ -69,6 +74,7 @@ class FakeStore:
 
     def __init__(self, handler: "type[Handler] | None" = None) -> None:
         self.objects: dict[str, bytes] = {}
+        self.computed: dict[str, tuple[int, Callable[[int], str]]] = {}
         self.buckets: set[str] = set()
         self.calls: collections.Counter[str] = collections.Counter()
         self.requests: list[tuple[str, str]] = []
@@ -401,15 +407,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def _page(self, store: FakeStore, after: str) -> tuple[list[str], list[str], str]:
         """Return folders, keys, and the token of the next page, if any."""
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter", "")
-        begin = f"{self.bucket}/{prefix}"
-        with store.lock:
-            places = sorted(place for place in store.objects if place.startswith(begin))
         folders: list[str] = []
         keys: list[str] = []
-        for key in (place[len(self.bucket) + 1 :] for place in places):
+        for key in self._keys(store, prefix, after):
             name, cut, _ = key[len(prefix) :].partition(delimiter) if delimiter else (key, "", "")
             folder = f"{prefix}{name}{delimiter}" if cut else ""
-            if key <= after or (folder and folder in folders[-1:]):
+            if key <= after:
                 continue
             if len(folders) + len(keys) == 1000:
                 return folders, keys, after
@@ -418,12 +421,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
             after = f"{folder}\U0010ffff" if folder else key
         return folders, keys, ""
 
+    def _keys(self, store: FakeStore, prefix: str, after: str) -> Iterator[str]:
+        """Yield the sorted keys below a prefix, beginning near `after`."""
+        begin = f"{self.bucket}/{prefix}"
+        with store.lock:
+            places = sorted(place for place in store.objects if place.startswith(begin))
+        stored = (place[len(self.bucket) + 1 :] for place in places)
+        count, key_of = store.computed.get(self.bucket, (0, str))
+        first = bisect.bisect_left(range(count), max(prefix, after), key=key_of)
+        computed = itertools.takewhile(
+            lambda key: key.startswith(prefix), map(key_of, range(first, count))
+        )
+        return heapq.merge(stored, computed)
+
     def _list(self, store: FakeStore) -> None:
         after = max(self.query.get("continuation-token", ""), self.query.get("start-after", ""))
         folders, keys, token = self._page(store, after)
         entries = []
         for key in keys:
-            data = store.objects[f"{self.bucket}/{key}"]
+            data = store.objects.get(f"{self.bucket}/{key}", b"1")
             entries.append(
                 f"<Contents><Key>{_escape(key)}</Key><LastModified>{store.date:%FT%TZ}"
                 f"</LastModified><ETag>{_tag(data)}</ETag><Size>{len(data)}</Size></Contents>"
@@ -443,7 +459,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         folders, keys, token = self._page(store, after)
         entries = [f"<BlobPrefix><Name>{_escape(name)}</Name></BlobPrefix>" for name in folders]
         for key in keys:
-            data = store.objects[f"{self.bucket}/{key}"]
+            data = store.objects.get(f"{self.bucket}/{key}", b"1")
             entries.append(
                 f"<Blob><Name>{_escape(key)}</Name><Properties><Last-Modified>{_http_date(store)}"
                 f"</Last-Modified><Etag>{_tag(data)}</Etag><Content-Length>{len(data)}"

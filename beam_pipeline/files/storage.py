@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -25,6 +25,7 @@ from tfrecord_dataset.format.frames import FRAME_BYTES, MAX_PAYLOAD_BYTES
 from tfrecord_dataset.store.listing import NAMES_AT_ONCE as NAMES_AT_ONCE
 from tfrecord_dataset.store.listing import FileNames as FileNames
 from tfrecord_dataset.store.listing import FolderNames as FolderNames
+from tfrecord_dataset.store.listing import KeyRange as KeyRange
 from tfrecord_dataset.store.listing import Status as Status
 from tfrecord_dataset.store.listing import StoredFile as StoredFile
 from tfrecord_dataset.store.listing import is_litter, paths_in
@@ -264,9 +265,23 @@ def list_files(root: str) -> Iterator[StoredFile]:
     return (StoredFile(path=f"{top}/{path}", relative=path) for path in paths_in(parts))
 
 
-def list_names(root: str) -> Iterator[FileNames]:
-    """Yield the files of `list_files` as names per folder, a few hundred at a time."""
-    return files_of(root).list_names(root)
+def list_names(root: str, ranges: Sequence[KeyRange] | None = None) -> Iterator[FileNames]:
+    """Yield the files of `list_files` as names per folder, a few hundred at a time.
+
+    `ranges` are those of the keys of a store to list, from `list_parts`.
+    """
+    if ranges is None:
+        return files_of(root).list_names(root)
+    from tfrecord_dataset.store import objects
+
+    return objects.list_names(root, ranges)
+
+
+def list_parts(url: str) -> Iterator[FileNames | KeyRange]:
+    """Yield the files below a URL until many ranges of keys are left, and then these."""
+    from tfrecord_dataset.store import objects
+
+    return objects.list_parts(url)
 
 
 def scan_folder(path: str) -> Iterator[tuple[str, bool]]:

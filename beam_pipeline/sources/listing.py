@@ -13,15 +13,16 @@ import apache_beam as beam
 from beam_pipeline.files import storage
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Balance
-from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.pickling import pack, unpack
+from beam_pipeline.running.runner import runs_here
 from beam_pipeline.sources.paths import below, joined
 from beam_pipeline.sources.tree import NOTHING, Ignored
 
 Names = tuple[str, Sequence[str]]
 """A folder below the root, "" for the root itself, and names of its files."""
 
-Part = tuple[bytes, bytes]
-"""A folder below the root to list, or a packed batch of names."""
+Part = tuple[bytes, bytes, bytes]
+"""A folder to list, "" for the root, and a packed range of its keys; or a packed batch of names."""
 
 # About 10 MB, which one worker holds at once.
 _FILES_PER_BUCKET = 50_000
@@ -38,57 +39,66 @@ class ListNames(beam.PTransform):
     ignored: Ignored = NOTHING
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
+        is_divided = storage.is_remote(self.root) and not runs_here(pipeline.pipeline)
         parts = (
             pipeline
             | "Once" >> beam.Impulse()
-            | "ListParts" >> beam.FlatMap(_parts, self.folders, self.root, self.ignored)  # Part
+            | "ListParts"
+            >> beam.FlatMap(
+                _parts, self.folders, self.root, self.ignored, is_divided=is_divided
+            )  # Part
         )
-        if storage.is_remote(self.root):  # a local folder is one part
+        if is_divided:
             parts = parts | "BalanceParts" >> Balance()  # Part
         return parts | "ListFiles" >> beam.FlatMap(list_part, self.root, self.ignored)  # bytes
 
 
-def _parts(_: bytes, folders: Sequence[str], root: str, ignored: Ignored) -> Iterator[Part]:
+def _parts(
+    _: bytes, folders: Sequence[str], root: str, ignored: Ignored, *, is_divided: bool
+) -> Iterator[Part]:
     """Divide folders into parts that workers list in parallel.
 
-    A local folder is one part, so that links to its parents are detected. Parts are bytes, since
-    Beam's strings cannot hold names that are not UTF-8.
+    A local folder is one part, so that links to its parents are detected. One of a store is listed
+    here until ranges of keys are left. Parts are bytes, since Beam's strings cannot hold names that
+    are not UTF-8.
     """
-    if not storage.is_remote(root):
-        yield from ((os.fsencode(folder), b"") for folder in folders)
-        return
     for folder in folders:
-        files = []
-        for name, is_folder in storage.scan_folder(_path(root, folder)):
-            if is_folder:
-                yield os.fsencode(joined(folder, name)), b""
-            elif not ignored(joined(folder, name)):
-                files.append(name)
-            if len(files) == storage.NAMES_AT_ONCE:
-                yield b"", pack([(folder, files)])
-                files = []
-        if files:
-            yield b"", pack([(folder, files)])
+        if not is_divided:
+            yield os.fsencode(folder), b"", b""
+            continue
+        for part in storage.list_parts(_path(root, folder)):
+            if isinstance(part, storage.KeyRange):
+                yield os.fsencode(folder), pack(part), b""
+            else:
+                yield b"", b"", pack([_kept(part, folder, ignored)])
 
 
 def list_part(part: Part, root: str, ignored: Ignored = NOTHING) -> Iterator[bytes]:
     """List the files of a part of `root` in packed batches of a thousand names or more."""
-    top, batch = os.fsdecode(part[0]), part[1]
+    place, keys, batch = part
     if batch:
         yield batch
         return
+    top = os.fsdecode(place)
+    ranges = [storage.KeyRange(*unpack(keys))] if keys else None
     waiting: list[Names] = []
     number = 0
-    for folder, names in storage.list_names(_path(root, top)):
-        place = joined(top, folder) if folder else top
-        if kept := ignored.kept(place, names):
-            waiting.append((place, kept))
-            number += len(kept)
+    for listed in storage.list_names(_path(root, top), ranges):
+        folder, names = _kept(listed, top, ignored)
+        if names:
+            waiting.append((folder, names))
+            number += len(names)
         if number >= storage.NAMES_AT_ONCE:
             yield pack(waiting)
             waiting, number = [], 0
     if waiting:
         yield pack(waiting)
+
+
+def _kept(listed: Names, top: str, ignored: Ignored) -> Names:
+    folder, names = listed
+    place = joined(top, folder) if folder else top
+    return place, ignored.kept(place, names)
 
 
 def _path(root: str, folder: str) -> str:

@@ -39,6 +39,13 @@ class FolderNames(NamedTuple):
     files: tuple[str, ...] = ()
 
 
+class KeyRange(NamedTuple):
+    """The keys of a store after `after`, up to `end`; empty for no limit."""
+
+    after: str = ""
+    end: str = ""
+
+
 class Status(NamedTuple):
     """Size of a file in bytes, and a value that changes with its content."""
 

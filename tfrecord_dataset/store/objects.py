@@ -1,6 +1,6 @@
 """Objects of a store: status, content of small ones, and listings.
 
-Listings are streamed in thousands of keys and never held completely.
+Listings come in thousands of keys (`key_ranges`) and are never held completely.
 """
 
 import contextlib
@@ -19,9 +19,19 @@ from tfrecord_dataset.errors import BeamTFRecordsError, ConfigError, DatasetDama
 from tfrecord_dataset.json_file import MAX_BYTES
 from tfrecord_dataset.store import requests
 from tfrecord_dataset.store.clients import client_and_key
+from tfrecord_dataset.store.key_ranges import (
+    LAST,
+    PAGES_IN_A_ROW,
+    KeyListing,
+    is_in_order,
+    is_marker,
+    page_of,
+    refuse_http,
+)
 from tfrecord_dataset.store.listing import (
     FileNames,
     FolderNames,
+    KeyRange,
     fixed_folder,
     names_by_folder,
     pattern_regex,
@@ -33,6 +43,9 @@ from tfrecord_dataset.store.urls import split_object
 
 REQUESTS_AT_ONCE = 64
 _WORTH_A_LISTING = 100  # objects of one folder
+# Answers of a thousand keys that show what a folder holds.
+_PAGES_OF_A_FOLDER = 64
+_PARTS = 64  # for the workers of a cluster
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,58 +178,78 @@ def list_objects(url: str) -> Iterator[tuple[str, Any]]:
     """Yield (URL, status) of each object below `url`, by key, a thousand at a time."""
     root, _ = split_object(url)
     with requests.bucket(url) as (store, key):
-        _refuse_http(store, url)
+        refuse_http(store, url)
         for page in obstore.list(store, key, chunk_size=KEYS_A_REQUEST):
             yield from ((f"{root}/{meta['path']}", meta) for meta in page)
 
 
-def _refuse_http(store: Any, url: str) -> None:
-    if isinstance(store, HTTPStore):
-        raise ConfigError(
-            f"{url}: a web server cannot list files; name a file, such as a manifest, or a "
-            "dataset's directory …/name/1.0.0 itself"
-        )
+def list_names(root: str, ranges: Iterable[KeyRange] = (KeyRange(),)) -> Iterator[FileNames]:
+    """Yield every file below `root`, or those in ranges of keys, in no order."""
+    for page in KeyListing(root, ranges).pages():
+        yield from _names(root, page)
 
 
-def _without_markers(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
-    objects = itertools.chain(objects, [("", {})])
-    for (path, meta), (following, _) in itertools.pairwise(objects):
-        if not _is_marker(meta, following.startswith(f"{path}/")):
-            yield path
+def list_parts(root: str) -> Iterator[FileNames | KeyRange]:
+    """Yield the files below `root` until many ranges of keys are left, and then these."""
+    listing = KeyListing(root, wanted=_PARTS)
+    for page in listing.pages():
+        yield from _names(root, page)
+        if len(listing.left) >= listing.wanted:
+            break
+    yield from listing.left
 
 
-def _is_marker(meta: Any, is_folder: bool) -> bool:
-    """Whether an object is a folder marker: empty and named "folder/", as consoles create them."""
-    return meta["size"] == 0 and (is_folder or "." not in meta["path"].rpartition("/")[2])
+def _names(root: str, page: Iterable[str]) -> Iterator[FileNames]:
+    start = len(_prefix(root))
+    return names_by_folder(key[start:] for key in page)
 
 
-def list_names(root: str) -> Iterator[FileNames]:
-    """Yield every file below `root`, by key and so mostly folder by folder."""
-    root = root.rstrip("/")
-    paths = _without_markers(list_objects(root))
-    return names_by_folder(path[len(root) + 1 :] for path in paths)
+def _prefix(url: str) -> str:
+    key = split_object(url)[1].rstrip("/")
+    return f"{key}/" if key else ""
 
 
 def scan_folder(url: str) -> Iterator[tuple[str, bool]]:
     """Yield (name, whether it is a folder) of the entries directly below `url`.
 
-    If the first thousand keys are all files of this level, streams the rest as well. If one is
-    deeper, lists by level, which is cheaper then but holds the whole response.
+    Of many files only some are listed, from all over the folder; ("", False) stands for the others.
+    If most of the first keys are deeper, lists by level, which is cheaper then but holds the whole
+    response.
     """
-    url = url.rstrip("/")
-    objects = list_objects(url)
-    first = list(itertools.islice(objects, KEYS_A_REQUEST))
-    if len(first) == KEYS_A_REQUEST and any("/" in path[len(url) + 1 :] for path, _ in first):
-        folders, files = list_folder(url)
-        yield from ((name, True) for name in folders)
-        yield from ((name, False) for name in files)
-        return
-    last = ""
-    for path in _without_markers(itertools.chain(first, objects)):
-        name, slash, _ = path[len(url) + 1 :].partition("/")
-        if name and not (slash and name == last):
-            yield name, bool(slash)
-        last = name
+    prefix, after, shared = _prefix(url), "", 0
+    for number in range(_PAGES_OF_A_FOLDER):
+        keys, last = page_of(url, KeyRange(after))
+        entries = dict.fromkeys(key[len(prefix) :].partition("/")[:2] for key in keys)
+        if number == 0 and last and (len(entries) < len(keys) / 2 or not is_in_order(url)):
+            folders, files = list_folder(url)
+            yield from itertools.product(folders, [True])
+            yield from itertools.product(files, [False])
+            return
+        yield from ((name, bool(slash)) for name, slash in entries if name)
+        if not last:
+            break
+        name, slash, _ = last[len(prefix) :].partition("/")
+        if slash:
+            after = f"{prefix}{name}/{LAST}"
+        elif number < PAGES_IN_A_ROW:
+            after = last
+        else:
+            shared = _skipped(keys[0][len(prefix) :], name, shared)
+            after = last[: len(prefix) + shared] + LAST
+    if last or shared:
+        yield "", False
+
+
+def _skipped(first: str, last: str, before: int) -> int:
+    """Return how many characters names share that are skipped after a page of them.
+
+    At first as many as the page's names; then fewer and fewer, since the next page shows only
+    names that differ in the last of these characters.
+    """
+    if before > 1:
+        return before - 1
+    equal = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return max(1, sum(1 for _ in equal))
 
 
 def list_level(url: str) -> Any:
@@ -226,7 +259,7 @@ def list_level(url: str) -> Any:
         ConfigError: The URL is a web server's, which cannot list files.
     """
     with requests.bucket(url) as (store, key):
-        _refuse_http(store, url)
+        refuse_http(store, url)
         return obstore.list_with_delimiter(store, key)
 
 
@@ -235,7 +268,7 @@ def list_folder(url: str) -> FolderNames:
     listing = list_level(url)
     paths = set(listing["common_prefixes"])
     files = [
-        each["path"] for each in listing["objects"] if not _is_marker(each, each["path"] in paths)
+        each["path"] for each in listing["objects"] if not is_marker(each, each["path"] in paths)
     ]
     return FolderNames(tuple(sorted(map(_name, paths))), tuple(sorted(map(_name, files))))
 
@@ -248,5 +281,6 @@ def match_files(pattern: str) -> list[str]:
     """Return the URLs of the objects that match `pattern`."""
     client_and_key(pattern)  # refuses a wildcard in the bucket's name
     fits = pattern_regex(pattern)
-    objects = list_objects(fixed_folder(pattern))
-    return [url for url in _without_markers(objects) if fits.fullmatch(url)]
+    root, folder = split_object(pattern)[0], fixed_folder(pattern)
+    urls = (f"{root}/{key}" for page in KeyListing(folder).pages() for key in page)
+    return list(filter(fits.fullmatch, urls))
