@@ -12,7 +12,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, NamedTuple
 
 DEFAULT_ENCODING = "utf-8"
 # Replaces bytes that cannot be decoded: a noncharacter, absent from texts (Unicode 23.7).
@@ -28,6 +28,8 @@ DELIMITERS = "\t|;,"
 COMMENT = "#"
 _EXCEL_SEPARATOR = re.compile(r"sep=([\t !#-~])\s*", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]|"")*+"')
+# Encodings that write line ends and quotes as ASCII does, and nothing else with these bytes.
+_LIKE_ASCII = re.compile(r"utf-8(-sig)?|ascii|iso8859-\d+|cp125\d")
 # A row of more lines than this, whose lines are rows, has an unclosed quote.
 _MANY_LINES = 11
 
@@ -42,10 +44,14 @@ def _unreadable(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_ERRORS, _unreadable)
 
 
-def decoder_of(encoding: str) -> codecs.IncrementalDecoder:
-    """Return a decoder that skips UTF-8's byte order mark and replaces bytes by `UNREADABLE`."""
-    is_utf_8 = codecs.lookup(encoding).name == "utf-8"
-    return codecs.getincrementaldecoder("utf-8-sig" if is_utf_8 else encoding)(_ERRORS)
+def decoder_of(encoding: str, offset: int = 0) -> codecs.IncrementalDecoder:
+    """Return a decoder from an offset on that replaces unreadable bytes by `UNREADABLE`.
+
+    At the beginning of a file it skips UTF-8's byte order mark.
+    """
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        encoding = "utf-8" if offset else "utf-8-sig"
+    return codecs.getincrementaldecoder(encoding)(_ERRORS)
 
 
 def decode(data: bytes, encoding: str = DEFAULT_ENCODING) -> str:
@@ -73,26 +79,47 @@ def text_blocks(
     encoding: str = DEFAULT_ENCODING,
     *,
     start: bytes = b"",
+    offset: int = 0,
     at_most: int = MAX_CHARACTERS,
 ) -> Iterator[str]:
     """Decode a binary stream, whose bytes `start` were read before, in blocks of whole lines.
 
+    From an `offset` of `row_places`, the blocks are those that the whole file has there.
+
     Raises:
         LongLineError: A line has over `at_most` characters.
     """
-    decoder = decoder_of(encoding)
-    text = decoder.decode(start)
-    while data := handle.read(_BLOCK_BYTES):
-        text += decoder.decode(data)
+    decoder = decoder_of(encoding, offset)
+    chunks = map(decoder.decode, itertools.chain([start], _chunks(handle, offset)))
+    return _whole_lines(itertools.chain(chunks, _end_of(decoder)), at_most)
+
+
+def _chunks(handle: Any, offset: int) -> Iterator[bytes]:
+    """Read a stream in chunks that end at multiples of `_BLOCK_BYTES` in its file."""
+    while data := handle.read(_BLOCK_BYTES - offset % _BLOCK_BYTES):
+        yield data
+        offset += len(data)
+
+
+def _end_of(decoder: codecs.IncrementalDecoder) -> Iterator[str]:
+    yield decoder.decode(b"", final=True)
+
+
+def _whole_lines(chunks: Iterable[AnyStr], at_most: int) -> Iterator[AnyStr]:
+    """Join chunks of text into blocks of whole lines."""
+    rest: AnyStr | None = None
+    for chunk in chunks:
+        lf, cr = ("\n", "\r") if isinstance(chunk, str) else (b"\n", b"\r")
+        text = rest + chunk if rest else chunk
         # A CR at the end may be half of a line end.
-        end = 1 + max(text.rfind("\n"), text.rfind("\r", 0, -1))
+        end = 1 + max(text.rfind(lf), text.rfind(cr, 0, -1))
         if end:
             yield text[:end]
-        text = text[end:]
-        if len(text) > at_most:
+        rest = text[end:]
+        if len(rest) > at_most:
             raise LongLineError(f"a line of over {at_most >> 20} MiB; split it")
-    if text := text + decoder.decode(b"", final=True):
-        yield text
+    if rest:
+        yield rest
 
 
 class LongLineError(ValueError):
@@ -152,14 +179,54 @@ class Dialect:
 
 
 def read_rows(
-    blocks: Iterable[str], dialect: Dialect, width: int | None = None
+    blocks: Iterable[str], dialect: Dialect, width: int | None = None, line: int = 0
 ) -> Iterator[Iterator[Rows]]:
-    """Read the rows of each block of whole lines; rows of another `width` are faults."""
-    reader = _RowReader(dialect, width)
-    below = _below(blocks, dialect.num_before)
+    """Read the rows of each block of whole lines; rows of another `width` are faults.
+
+    If the blocks are not the beginning of the text, `line` is the number of their first line.
+    """
+    reader = _RowReader(dialect, width, line)
+    below = _below(blocks, 0 if line else dialect.num_before)
     for block, following in itertools.pairwise(itertools.chain(below, [None])):
         assert block is not None
         yield reader.rows(block, is_last=following is None)
+
+
+def has_row_places(encoding: str) -> bool:
+    """Return whether `row_places` can divide files in an encoding."""
+    return _LIKE_ASCII.fullmatch(codecs.lookup(encoding).name) is not None
+
+
+def row_places(
+    handle: Any,
+    dialect: Dialect,
+    width: int | None = None,
+    *,
+    num_above: int = 0,
+    at_most: int = MAX_CHARACTERS,
+) -> Iterator[tuple[int, int]]:
+    """Yield (offset, line) of places below the first `num_above` rows where a row begins.
+
+    There is up to one a block of `text_blocks`; `read_rows` yields from there on the rows that it
+    yields of the whole file. The last place is the end of the file.
+
+    Raises:
+        LongLineError: As in `text_blocks`.
+    """
+    reader, decoder = _RowReader(dialect, width), decoder_of(dialect.encoding)
+    offset, above = 0, dialect.num_before
+    for block in _whole_lines(_chunks(handle, 0), at_most):
+        if not above and num_above <= 0 and not reader.is_within_row:
+            yield offset, reader.line
+        offset += len(block)
+        lines = lines_of(decoder.decode(block)) if above else []
+        text = "".join(lines[above:]) if above else decoder.decode(block)
+        above -= min(above, len(lines))
+        if num_above > 0:
+            num_above -= sum(len(rows.lines) for rows in reader.rows(text, is_last=False))
+        else:
+            reader.skip(text)
+    yield offset, reader.line
 
 
 def first_rows(lines: Sequence[str], dialect: Dialect) -> Rows:
@@ -190,11 +257,25 @@ class _RowReader:
     Attributes:
         dialect: The dialect.
         width: Number of fields of a row; None for any.
+        line: Number of the next line; by default that below the lines above the rows.
     """
 
-    def __init__(self, dialect: Dialect, width: int | None) -> None:
+    def __init__(self, dialect: Dialect, width: int | None, line: int = 0) -> None:
         self.dialect, self.width = dialect, width
-        self._line, self._rest = dialect.num_before + 1, ""
+        self.line, self._rest = line or dialect.num_before + 1, ""
+
+    @property
+    def is_within_row(self) -> bool:
+        """Whether the last block ends within a row."""
+        return bool(self._rest)
+
+    def skip(self, block: str) -> None:
+        """Pass the rows that end in a block, which is not the last."""
+        if self._rest or (self.dialect.has_quotes and '"' in block):
+            for _ in self.rows(block, is_last=False):
+                pass
+        else:  # each line is a row
+            self.line += block.count("\n") + block.count("\r") - block.count("\r\n")
 
     def rows(self, block: str, *, is_last: bool) -> Iterator[Rows]:
         """Yield the rows that end in a block, `_ROWS` at a time."""
@@ -203,8 +284,8 @@ class _RowReader:
         is_readable = UNREADABLE not in text
         while fields := self._single_lines(parsed, done) if is_readable else None:
             bare = self._bare(fields) if '"' in text else fields
-            yield Rows(bare, range(self._line, self._line + len(fields)), ())
-            self._line += len(fields)
+            yield Rows(bare, range(self.line, self.line + len(fields)), ())
+            self.line += len(fields)
             done += len(fields)
         if fields is None:
             yield from self._checked(lines_of(text)[done:], is_last=is_last)
@@ -224,11 +305,11 @@ class _RowReader:
         for start, stop, row in self._parsed(lines, is_last=is_last):
             used = start + 1 if row is None else stop
             if fault := self._fault(lines[start:stop], row):
-                faults.append(Fault(self._line + start, fault))
+                faults.append(Fault(self.line + start, fault))
             elif row is not None:
                 fields.append(row)
-                numbers.append(self._line + start)
-        self._line, self._rest = self._line + used, "".join(lines[used:])
+                numbers.append(self.line + start)
+        self.line, self._rest = self.line + used, "".join(lines[used:])
         for at in range(0, max(1, len(fields)), _ROWS):
             bare = self._bare(fields[at : at + _ROWS])
             yield Rows(bare, numbers[at : at + _ROWS], () if at else faults)

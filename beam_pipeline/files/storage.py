@@ -394,6 +394,11 @@ def resolved(path: str) -> str:
     return ARCHIVES.resolved(path) if ":" in path and inside(path) else path
 
 
+def is_compressed(path: str) -> bool:
+    """Whether a file is compressed, by its suffix or in its archive; raises as `is_deflated`."""
+    return bool(suffix_of(path)) or is_deflated(path)
+
+
 def is_deflated(path: str) -> bool:
     """Whether a file is compressed in its archive, so that a range takes all bytes before it.
 

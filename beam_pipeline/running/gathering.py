@@ -54,6 +54,23 @@ class Share(beam.PTransform):
 
 
 @dataclasses.dataclass
+class Divide(beam.PTransform):
+    """Divide values for the workers of a cluster; unchanged on this machine.
+
+    Attributes:
+        parts_of: Yields the parts of a value.
+    """
+
+    parts_of: Callable[[Any], Iterable[Any]]
+
+    @no_annotations  # Beam allows only PCollections in hints
+    def expand(self, values: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        if runs_here(values.pipeline):
+            return values
+        return values | beam.FlatMap(self.parts_of) | Balance()
+
+
+@dataclasses.dataclass
 class Merge(beam.PTransform):
     """Merge all values of one or several PCollections into one, without a shuffle.
 

@@ -8,6 +8,7 @@ are stored as numbers (https://huggingface.co/docs/datasets/about_dataset_featur
 import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.media import audio_formats, other_formats
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.paths import name_of
+from beam_pipeline.sources.tables.parts import WHOLE, Part
 from beam_pipeline.sources.tables.read_tables import ReadContainers
 from beam_pipeline.sources.tables.table import (
     BATCH_BYTES,
@@ -38,6 +40,7 @@ from beam_pipeline.sources.tables.types import in_column, unsupported
 from beam_pipeline.sources.tables.usual_columns import BOXES, lowered
 from tfrecord_dataset.format.inflation import TOO_LARGE, check_inflation, check_rows, is_inflated
 
+_BATCH, _DICTIONARY = "record batch", "dictionary"  # types of messages
 _FILE_MAGIC = b"ARROW1"
 _FILE_HEADER_BYTES = 8
 _LONG_ROW_BYTES = 1024
@@ -58,9 +61,9 @@ class ColumnarTable(Table):
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         declarations = self.declarations
         names = [name for name, declared in declarations.items() if scratch or not declared.media]
-        number = 0
+        number = self.part.row
         with _opened(self.file.path) as handle:
-            for rows in _batches(handle, names, is_parquet=self.is_parquet):
+            for rows in _batches(handle, names, self.part, is_parquet=self.is_parquet):
                 columns: dict[str, list[Any]] = {name: [None] * len(rows) for name in declarations}
                 for name in names:
                     with in_column(name):
@@ -69,6 +72,11 @@ class ColumnarTable(Table):
                     columns[name] = files_of(values, scratch) if is_file else values
                 yield Batch(columns=columns, lines=range(number, number + len(rows)))
                 number += len(rows)
+
+    def smallest_parts(self) -> Iterator[Part]:
+        if not storage.is_compressed(self.file.path):
+            with _opened(self.file.path) as handle:
+                yield from (_row_groups if self.is_parquet else _record_batches)(handle)
 
 
 @dataclasses.dataclass
@@ -135,8 +143,35 @@ def _schema(handle: Any, *, is_parquet: bool) -> pa.Schema:
         return file.schema_arrow
 
 
-def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> Any:
-    size = handle.seek(0, 2)
+def _row_groups(handle: Any) -> Iterator[Part]:
+    row = 0
+    with pq.ParquetFile(handle) as file:
+        for number in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(number)
+            columns = map(group.column, range(group.num_columns))
+            num_bytes = sum(column.total_compressed_size for column in columns)
+            yield Part(number, number + 1, row, num_bytes)
+            row += group.num_rows
+
+
+def _record_batches(handle: Any) -> Iterator[Part]:
+    """Yield the batches of a file; none if a dictionary is below one."""
+    parts: list[Part] = []
+    start = row = 0
+    _seek_messages(handle)
+    for message in pa.ipc.MessageReader.open_stream(handle):
+        if message.type == _DICTIONARY and parts:
+            return
+        if message.type == _BATCH:
+            end = handle.tell()
+            parts.append(Part(start, end, row, end - start))
+            start, row = end, row + _BatchHeader(message).num_rows
+    yield from parts
+
+
+def _seek_messages(handle: Any) -> int:
+    """Go to the first message; return the file's size."""
+    size = int(handle.seek(0, 2))
     handle.seek(0)
     start = 0
     if handle.read(len(_FILE_MAGIC)) == _FILE_MAGIC:  # then a stream, a footer, and the magic again
@@ -145,7 +180,28 @@ def _arrow_reader(handle: Any, options: pa.ipc.IpcReadOptions | None = None) -> 
         if handle.read() != _FILE_MAGIC:
             raise pa.ArrowInvalid("it ends before its footer does")
     handle.seek(start)
-    return pa.ipc.open_stream(pa.PythonFile(_Messages(handle, size), "r"), options=options)
+    return size
+
+
+def _arrow_reader(
+    handle: Any, options: pa.ipc.IpcReadOptions | None = None, part: Part = WHOLE
+) -> Any:
+    size = _seek_messages(handle)
+    messages = _Messages(_messages_of(handle, part), part.num_bytes or size)
+    return pa.ipc.open_stream(pa.PythonFile(messages, "r"), options=options)
+
+
+def _messages_of(handle: Any, part: Part) -> Iterator[pa.Message]:
+    """Yield a part's messages, below the schema and the dictionaries that begin the file."""
+    messages = pa.ipc.MessageReader.open_stream(handle)
+    if part.start:
+        yield from itertools.takewhile(lambda each: each.type != _BATCH, messages)
+        handle.seek(part.start)
+        messages = pa.ipc.MessageReader.open_stream(handle)
+    for message in messages:
+        yield message
+        if handle.tell() == part.end:
+            return
 
 
 class _Messages:
@@ -153,8 +209,8 @@ class _Messages:
 
     closed = False
 
-    def __init__(self, handle: Any, size: int) -> None:
-        self._messages = iter(pa.ipc.MessageReader.open_stream(handle))
+    def __init__(self, messages: Iterator[pa.Message], size: int) -> None:
+        self._messages = messages
         self._rest = pa.BufferReader(b"")
         self._size, self._num_bytes = size, 0
 
@@ -172,43 +228,59 @@ class _Messages:
         """Do nothing: the caller that opened the stream closes it."""
 
 
-def _unpacked_sizes(message: pa.Message) -> Iterator[int]:
-    """Yield the stated unpacked size of each compressed buffer of a message.
+class _BatchHeader:
+    """The header of a record batch, perhaps of a dictionary, in a message.
 
     Format: Arrow's Message.fbs, a FlatBuffer whose offsets Arrow has checked.
     """
-    data, body = memoryview(message.metadata), message.body
 
-    def number(at: int, size: int = 4) -> int:
-        return int.from_bytes(data[at : at + size], "little", signed=size > 2)
+    def __init__(self, message: pa.Message) -> None:
+        self._data = memoryview(message.metadata)
+        self._batch = self._target(self._member(self._target(0), 2))
+        if message.type == _DICTIONARY:
+            self._batch = self._target(self._member(self._batch, 1))
 
-    def member(table: int, index: int) -> int:
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        place = self._member(self._batch, 0)
+        return self._number(place, 8) if place else 0
+
+    def compressed_buffers(self) -> Iterator[tuple[int, int]]:
+        """Yield (start, length) in the body of each buffer, if buffers are compressed."""
+        if self._member(self._batch, 3):
+            buffers = self._target(self._member(self._batch, 2))
+            for at in range(buffers + 4, buffers + 4 + 16 * self._number(buffers), 16):
+                yield self._number(at, 8), self._number(at + 8, 8)
+
+    def _number(self, at: int, size: int = 4) -> int:
+        return int.from_bytes(self._data[at : at + size], "little", signed=size > 2)
+
+    def _member(self, table: int, index: int) -> int:
         """Return the offset of a table's member; 0 if it is missing."""
-        fields, place = table - number(table), 4 + 2 * index
-        offset = number(fields + place, 2) if place < number(fields, 2) else 0
+        fields, place = table - self._number(table), 4 + 2 * index
+        offset = self._number(fields + place, 2) if place < self._number(fields, 2) else 0
         return table + offset if offset else 0
 
-    def target(at: int) -> int:
-        return at + number(at)
+    def _target(self, at: int) -> int:
+        return at + self._number(at)
 
-    batch = target(member(target(0), 2))
-    if message.type == "dictionary":
-        batch = target(member(batch, 1))
-    elif message.type != "record batch":
-        return
-    if member(batch, 3):  # otherwise nothing is compressed
-        buffers = target(member(batch, 2))
-        for at in range(buffers + 4, buffers + 4 + 16 * number(buffers), 16):
-            start, length = number(at, 8), number(at + 8, 8)
-            stated = bytes(body[start : start + 8]) if length else b""
+
+def _unpacked_sizes(message: pa.Message) -> Iterator[int]:
+    """Yield the stated unpacked size of each compressed buffer of a message."""
+    if message.type in (_BATCH, _DICTIONARY):
+        for start, length in _BatchHeader(message).compressed_buffers():
+            stated = bytes(message.body[start : start + 8]) if length else b""
             yield max(0, int.from_bytes(stated, "little", signed=True))  # -1: not compressed
 
 
-def _batches(handle: Any, names: Sequence[str], *, is_parquet: bool) -> Iterator[pa.RecordBatch]:
+def _batches(
+    handle: Any, names: Sequence[str], part: Part = WHOLE, *, is_parquet: bool
+) -> Iterator[pa.RecordBatch]:
     """Yield batches of rows with the columns `names`."""
     read = _parquet_batches if is_parquet else _arrow_batches
-    size, long_bytes = handle.seek(0, 2), 0
-    for rows in read(handle, names):
+    size, long_bytes = part.num_bytes or handle.seek(0, 2), 0
+    for rows in read(handle, names, part):
         rows.validate(full=True)
         num_bytes = sum(map(_unpacked_bytes, rows.columns))
         # Repeated short texts are harmless.
@@ -269,9 +341,9 @@ def _is_bounded(kind: pa.DataType) -> bool:
     return not any(is_type(kind) for is_type in shares)
 
 
-def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(handle: Any, names: Sequence[str], part: Part) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(handle, page_checksum_verification=True) as file:
-        for number in range(file.metadata.num_row_groups):
+        for number in range(file.metadata.num_row_groups)[part.start : part.end]:
             group = file.metadata.row_group(number)
             for index in range(group.num_columns):
                 column = group.column(index)
@@ -286,11 +358,11 @@ def _parquet_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBat
             yield from file.iter_batches(step, [number], [*names], use_threads=False)
 
 
-def _arrow_batches(handle: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _arrow_batches(handle: Any, names: Sequence[str], part: Part) -> Iterator[pa.RecordBatch]:
     schema = _schema(handle, is_parquet=False)
     fields = [schema.get_field_index(name) for name in names]
     options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-    with _arrow_reader(handle, options) as reader:
+    with _arrow_reader(handle, options, part) as reader:
         yield from reader
 
 

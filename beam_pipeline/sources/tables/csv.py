@@ -13,6 +13,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all, media_kind, suffix, uncompressed
+from beam_pipeline.sources.tables.parts import Part, opened_text, parts_of_text
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -29,7 +30,6 @@ from tfrecord_dataset.delimited import (
     DELIMITERS,
     UNREADABLE,
     Dialect,
-    LongLineError,
     Rows,
     decode,
     dialect_of,
@@ -143,23 +143,24 @@ class CsvTable(Table):
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
         """Read the rows unconverted; rows without any value are skipped."""
-        path, num_above = self.file.path, self.num_above
-        try:
-            with storage.decompressed(path) as content:
-                blocks = text_blocks(content, self.dialect.encoding)
-                for block in read_rows(blocks, self.dialect, len(self.header)):
-                    batch = _Batch(self.header)
-                    for rows in block:
-                        batch.add(rows, num_above)
-                        num_above -= min(num_above, len(rows.lines))
-                        if len(batch.lines) >= BATCH_ROWS:
-                            yield batch.made()
-                            batch = _Batch(self.header)
-                    yield batch.made()
-        except RecordError as error:
-            raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
-        except LongLineError as error:
-            raise DataError(f"{path} has {error}") from error
+        part = self.part
+        num_above = 0 if part.start else self.num_above
+        with opened_text(self.file.path, part) as content:
+            blocks = text_blocks(content, self.dialect.encoding, offset=part.start)
+            for block in read_rows(blocks, self.dialect, len(self.header), part.row):
+                batch = _Batch(self.header)
+                for rows in block:
+                    batch.add(rows, num_above)
+                    num_above -= min(num_above, len(rows.lines))
+                    if len(batch.lines) >= BATCH_ROWS:
+                        yield batch.made()
+                        batch = _Batch(self.header)
+                yield batch.made()
+
+    def smallest_parts(self) -> Iterator[Part]:
+        return parts_of_text(
+            self.file.path, self.dialect, len(self.header), num_above=self.num_above
+        )
 
 
 def columns_of_list(lines: Sequence[str]) -> Sequence[str]:

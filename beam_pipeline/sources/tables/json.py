@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.sources.json_items import (
     MAX_DEPTH,
@@ -21,6 +21,7 @@ from beam_pipeline.sources.json_items import (
 )
 from beam_pipeline.sources.paths import suffix, uncompressed
 from beam_pipeline.sources.rejects import malformed
+from beam_pipeline.sources.tables.parts import Part, opened_text, parts_of_text, readable
 from beam_pipeline.sources.tables.read_tables import ReadTables
 from beam_pipeline.sources.tables.table import (
     BATCH_ROWS,
@@ -35,7 +36,7 @@ from beam_pipeline.sources.tables.types import loads, out_of_range
 from tfrecord_dataset.delimited import (
     DEFAULT_ENCODING,
     UNREADABLE,
-    LongLineError,
+    Dialect,
     lines_of,
     text_blocks,
 )
@@ -47,6 +48,7 @@ _LISTS = frozenset({"data", "rows", "records", "examples", "samples", "items"})
 _HEAD_BYTES = 1 << 16
 _TWO_LINES = re.compile(rb"\s*(\{.*\})\s*\n\s*\{")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MARK_BYTES = len(codecs.BOM_UTF16_LE)
 LINES = "lines"
 
 
@@ -73,10 +75,10 @@ class JsonTable(Table):
     place: str = LINES
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        path = self.file.path
-        number = int(self.place == LINES)  # lines are counted from 1, objects from 0
-        objects = _objects_in_lines(path) if number else _objects_in_list(path, self.place)
-        try:
+        path, part, has_lines = self.file.path, self.part, self.place == LINES
+        number = part.row or int(has_lines)  # lines are counted from 1, objects from 0
+        objects = _objects_in_lines(path, part) if has_lines else _objects_in_list(path, self.place)
+        with readable(path):
             while some := list(itertools.islice(objects, BATCH_ROWS)):
                 rows = dict(enumerate(some, number))
                 good = {at: row for at, row in rows.items() if isinstance(row, dict)}
@@ -84,23 +86,28 @@ class JsonTable(Table):
                 bad = [BadRow(at, error.detail, error.reason) for at, error in wrong.items()]
                 yield batch_of_rows([*good.values()], [*good], bad)
                 number += len(some)
-        except RecordError as error:
-            raise DataError(f"{path} cannot be read ({error}); fetch it again") from error
-        except LongLineError as error:
-            raise DataError(f"{path} has {error}") from error
+
+    def smallest_parts(self) -> Iterator[Part]:
+        if self.place == LINES and not _is_utf_16(storage.read_start(self.file.path, _MARK_BYTES)):
+            lines = Dialect(has_quotes=False)
+            yield from parts_of_text(self.file.path, lines, at_most=MAX_ITEM_CHARACTERS)
 
     @property
     def prefix(self) -> str:
         return f"{self.file.relative}{':' if self.place == LINES else '#'}"
 
 
-def _objects_in_lines(path: str) -> Iterator[dict[str, Any] | RecordError | None]:
+def _is_utf_16(start: bytes) -> bool:
+    return start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def _objects_in_lines(path: str, part: Part) -> Iterator[dict[str, Any] | RecordError | None]:
     """Yield each line's object, or the reason why it has none; None for an empty line."""
-    with storage.decompressed(path) as content:
-        start = content.read(len(codecs.BOM_UTF16_LE))
-        is_utf_16 = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        encoding = "utf-16" if is_utf_16 else DEFAULT_ENCODING
-        for block in text_blocks(content, encoding, start=start, at_most=MAX_ITEM_CHARACTERS):
+    with opened_text(path, part) as content:
+        start = content.read(_MARK_BYTES)
+        encoding = "utf-16" if not part.start and _is_utf_16(start) else DEFAULT_ENCODING
+        how = {"start": start, "offset": part.start, "at_most": MAX_ITEM_CHARACTERS}
+        for block in text_blocks(content, encoding, **how):
             yield from map(_object_of, lines_of(block))
 
 

@@ -15,7 +15,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import MAX_BOXES
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Consumed, Element, Record, Rejected
-from beam_pipeline.running.gathering import Merge, Share
+from beam_pipeline.running.gathering import Divide, Merge, Share
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches
 from beam_pipeline.sources.paths import below, folder, name_of, parent, stem, suffix, uncompressed
 from beam_pipeline.sources.splits import splits_of_tables
@@ -28,6 +28,7 @@ from beam_pipeline.sources.tables.convert import (
     other_columns,
     records_of,
 )
+from beam_pipeline.sources.tables.parts import WHOLE, is_divisible
 from beam_pipeline.sources.tables.plan import TablePlan, plan_tables
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.survey import Other, Overview, overview, survey, with_unlabelled
@@ -44,7 +45,11 @@ def read_rows(
     if not isinstance(table, Table):
         yield table
         return
-    scratch = Scratch(table.file.path, scratch_folder) if scratch_folder else None
+    if table.file.path in all_rows.undivided:
+        if table.part.start:
+            return
+        table = dataclasses.replace(table, part=WHOLE)
+    scratch = Scratch(table.file.path, scratch_folder, table.part) if scratch_folder else None
     table, roles = table.with_commas(all_rows.commas), all_rows.roles
     main = main_columns(table.file, roles, all_rows.kinds)
     others = other_columns(table, roles, all_rows.kinds)
@@ -62,6 +67,11 @@ def read_rows(
             yield from made
     except RecordError as error:
         yield Rejected.of(table.file.relative, error)
+
+
+def parts_of(table: Table | Other) -> Iterator[Table | Other]:
+    """Yield the parts of a table."""
+    yield from table.parts() if isinstance(table, Table) else [table]
 
 
 def _records(
@@ -152,9 +162,12 @@ class ReadRows(beam.PTransform):
     others: Sequence[Other] = ()
 
     def expand(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        sizes = [size or 0 for size in storage.sizes(table.file.path for table in self.tables)]
         tables = (
             pipeline | "Tables" >> Share([*self.tables, *self.others])  # Table | Other
         )
+        if any(map(is_divisible, sizes)):
+            tables = tables | "Parts" >> Divide(parts_of)  # Table | Other
         all_rows = (
             tables
             | "SurveyTables" >> beam.FlatMap(survey, self.roles, self.scratch)  # Survey
@@ -164,9 +177,7 @@ class ReadRows(beam.PTransform):
         if not self.roles.key:
             read = beam.FlatMap(read_rows, *arguments).with_output_types(Element | RecordBatch)
             return tables | "ReadTables" >> read  # Element | RecordBatch
-        sizes = storage.sizes(table.file.path for table in self.tables)
-        num_bytes = sum(size or 0 for size in sizes)
-        batches = tables | "ReadRows" >> ReadInBatches(num_bytes, read_rows, arguments)
+        batches = tables | "ReadRows" >> ReadInBatches(sum(sizes), read_rows, arguments)
         if self.roles.joins_rows:
             return batches | Gather(
                 join_rows, (AsSingleton(all_rows),), max_values=MAX_BOXES + 2

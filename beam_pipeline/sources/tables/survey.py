@@ -22,6 +22,7 @@ from beam_pipeline.sources.tables.infer import (
     commas_of,
     profiles_of_columns,
 )
+from beam_pipeline.sources.tables.parts import WHOLE
 from beam_pipeline.sources.tables.roles import Roles
 from beam_pipeline.sources.tables.row_objects import boxes_from_lists
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table
@@ -68,6 +69,8 @@ class Survey:
         labels: Distinct values of `Roles.doubtful`, or the first of very many.
         labelled, unlabelled: Groups of rows of which some have, and some lack, a label.
         too_large: Error by path of tables that are not read at all.
+        table: The path of the table whose part this is; "" for whole tables.
+        is_undivided: Whether it is of that whole table, since a part cannot be read.
     """
 
     profiles: Profiles = dataclasses.field(default_factory=dict)
@@ -79,6 +82,8 @@ class Survey:
     labelled: set[Group] = dataclasses.field(default_factory=set)
     unlabelled: set[Group] = dataclasses.field(default_factory=set)
     too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
+    table: str = ""
+    is_undivided: bool = False
 
     def add(self, other: "Survey") -> "Survey":
         """Merge the survey of other rows into this one; return it."""
@@ -121,12 +126,18 @@ def _merge(profiles: Profiles, others: Mapping[str, Profile]) -> None:
 
 
 class Overview(NamedTuple):
-    """Roles and kinds of columns over all rows of all tables, and columns of decimal commas."""
+    """Roles and kinds of columns over all rows of all tables, and columns of decimal commas.
+
+    Attributes:
+        too_large: As in `Survey`.
+        undivided: Paths of tables that are not read in parts.
+    """
 
     roles: Roles
     kinds: Kinds
     too_large: Mapping[str, RecordError]
     commas: frozenset[str] = frozenset()
+    undivided: frozenset[str] = frozenset()
 
 
 def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iterator[Survey]:
@@ -146,8 +157,14 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
     try:
         for batch in table.with_commas(frozenset()).batches(scratch):
             part.add(_survey_of(table, batch, roles))
-    except RecordError as error:  # rejected in the second pass
+    except RecordError as error:
+        if not table.part.is_whole:  # limits on inflation are for whole files
+            [part] = survey(dataclasses.replace(table, part=WHOLE), roles, scratch_folder)
+            yield dataclasses.replace(part, table=table.file.path, is_undivided=True)
+            return
+        # Rejected in the second pass.
         part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
+    part.table = "" if table.part.is_whole else table.file.path
     yield part
 
 
@@ -252,7 +269,7 @@ def with_unlabelled(table: Table, batch: Batch, roles: Roles) -> Batch:
 
 def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
     """Derive the final roles and kinds of columns from surveys."""
-    survey = functools.reduce(Survey.add, surveys, Survey())
+    survey, undivided = _joined(surveys)
     unlabelled = survey.unlabelled - survey.labelled if survey.labelled else ()
     roles = dataclasses.replace(roles, unlabelled=frozenset(unlabelled))
     if roles.separator == OF_COLUMNS and not survey.has_several:
@@ -273,7 +290,20 @@ def overview(surveys: Iterable[Survey], roles: Roles) -> Overview:
             *(roles.doubtful, f"{len(survey.labels):,}", shlex.quote(roles.doubtful)),
         )
         roles = dataclasses.replace(roles, labels=())
-    return Overview(roles, kinds, survey.too_large, commas)
+    return Overview(roles, kinds, survey.too_large, commas, undivided)
+
+
+def _joined(surveys: Iterable[Survey]) -> tuple[Survey, frozenset[str]]:
+    """Merge surveys, and return the paths of tables that are not read in parts."""
+    by_table: dict[str, Survey] = {}
+    undivided: dict[str, Survey] = {}
+    for each in surveys:
+        if each.is_undivided:
+            undivided[each.table] = each
+        else:
+            by_table.setdefault(each.table, Survey()).add(each)
+    every = (by_table | undivided).values()
+    return functools.reduce(Survey.add, every, Survey()), frozenset(undivided)
 
 
 def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:

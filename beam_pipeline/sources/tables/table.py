@@ -4,6 +4,7 @@ To add a kind of table, subclass `Table`, and `read_tables.ReadTables` to open i
 """
 
 import abc
+import contextlib
 import dataclasses
 import json
 import operator
@@ -11,12 +12,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
-from beam_pipeline.errors import RecordError, attempts
+from beam_pipeline.errors import DataError, RecordError, attempts
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tables.parts import WHOLE, Part, is_divisible, joined_parts
 from beam_pipeline.sources.tables.types import class_name, classes_marked
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
 from beam_pipeline.sources.unpacking import place_of
@@ -237,6 +239,7 @@ class Table(abc.ABC):
         header: Names of columns, "" for one to leave out; empty if rows state them.
         cells: Preparation of values before conversion.
         declarations: Declarations of columns by the table itself, by name.
+        part: The rows to read.
         sign: Separates file and number in the name of a row: "#" if rows' names are also the keys
             of records.
         is_typed: Whether values have types; otherwise all are texts.
@@ -251,6 +254,7 @@ class Table(abc.ABC):
     header: tuple[str, ...] = ()
     cells: Cells = dataclasses.field(default_factory=Cells)
     declarations: Mapping[str, ColumnDeclaration] = dataclasses.field(default_factory=dict)
+    part: Part = WHOLE
 
     @abc.abstractmethod
     def rows(self, scratch: "Scratch | None" = None) -> Iterator[Batch]:
@@ -259,6 +263,28 @@ class Table(abc.ABC):
         Raises:
             ConfigError, DataError, RecordError: The file cannot be read.
         """
+
+    def smallest_parts(self) -> Iterator[Part]:
+        """Yield the smallest parts that the file can be read in; none if it cannot be divided.
+
+        Raises:
+            ConfigError, DataError, RecordError: As `rows`.
+        """
+        return iter(())
+
+    def parts(self) -> Iterator[Self]:
+        """Divide a large file into tables of consecutive rows, without reading values."""
+        size, parts = storage.size(self.file.path) or 0, [WHOLE]
+        if is_divisible(size):
+            with contextlib.suppress(DataError, RecordError):  # the survey reports it
+                parts = joined_parts(self.smallest_parts(), size)
+        for part in parts:
+            yield dataclasses.replace(self, part=part)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the part."""
+        return self.part.num_bytes or storage.size(self.file.path) or 0
 
     def with_commas(self, columns: frozenset[str]) -> Self:
         """Return the table with decimal commas in the numbers of `columns`."""
@@ -278,7 +304,7 @@ class Table(abc.ABC):
         for batch in self.rows(scratch):
             number += len(batch) + len(batch.bad)
             if number > MAX_ROWS:
-                check_rows("it", storage.size(self.file.path) or 0, number)
+                check_rows("it", self.num_bytes, number)
             batch = self.without_headers(batch)
             self.cells.prepare(batch.columns, self.missing)
             yield batch
@@ -316,8 +342,9 @@ class Table(abc.ABC):
 class Scratch:
     """Writes long values of a table at `path` to a scratch folder, one file per batch."""
 
-    def __init__(self, path: str, folder: str) -> None:
+    def __init__(self, path: str, folder: str, part: Part = WHOLE) -> None:
         self._path, self.folder = path, folder
+        self._rows = "values" if part.is_whole else f"values from {part.start}"
         self._number = 0
         self._open("")
 
@@ -327,7 +354,7 @@ class Scratch:
     def put(self, data: Any) -> FileRef:
         """Add bytes to this batch's file, which `flush` writes."""
         if not self._place:
-            self._place = place_of(self._path, f"values {self._number}", self.folder)
+            self._place = place_of(self._path, f"{self._rows} {self._number}", self.folder)
         file = FileRef(path=self._place, offset=self._num_bytes, length=len(data))
         self._parts.append(data)
         self._num_bytes += len(data)
