@@ -220,7 +220,8 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     # Beam's own --dry_run needs a value, and any means yes.
     arguments = ["--dry_run=yes" if each == "--dry_run" else each for each in arguments]
-    _, own = _beam_parser().parse_known_args(arguments)
+    is_dataflow = any("dataflow" in argument.lower() for argument in arguments)
+    _, own = _beam_parser(is_dataflow).parse_known_args(arguments)
     rest = iter(own)
     next_own = next(rest, None)
     beams = []
@@ -234,15 +235,16 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def names_of_beam() -> frozenset[str]:
     """Return the names of Beam's options."""
-    return frozenset(_beam_parser()._option_string_actions)
+    return frozenset(_beam_parser(False)._option_string_actions)
 
 
 @functools.cache
-def _beam_parser() -> Parser:
-    """Return a parser of Beam's options."""
+def _beam_parser(is_dataflow: bool) -> Parser:
+    """Return a parser of Beam's options; only Dataflow's jobs have a --label."""
     parser = Parser(add_help=False, conflict_handler="resolve")  # some options are in two groups
     for group in PipelineOptions.__subclasses__():
         group._add_argparse_args(parser)
-    # An option of build; Dataflow also has --label.
-    parser._option_string_actions.pop("--labels", None)
+    parser._option_string_actions.pop("--labels", None)  # an option of build
+    if not is_dataflow:  # it would have no effect
+        parser._option_string_actions.pop("--label", None)
     return parser

@@ -89,7 +89,11 @@ def test_options_win_over_a_recipe(tmp_path):
             "--runner=FlinkRunner --streaming",
         ),
         ("build --zzqq 3", "build --zzqq 3", ""),  # unknown to both
-        ("build --labels a,b --label team=a", "build --labels a,b", "--label team=a"),
+        (
+            *("build --labels a,b --label team=a --runner Dataflow", "build --labels a,b"),
+            "--label team=a --runner Dataflow",
+        ),
+        ("build --label price", "build --label price", ""),  # only jobs on Dataflow have labels
     ],
 )
 def test_options_of_beams_go_with_their_values(arguments, own, beams):
