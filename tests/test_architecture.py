@@ -14,7 +14,7 @@ LAYERS = {
     "tfrecord_dataset": """
         shown_text delimited cells
         posix_only page private_parts
-        errors durable image_size
+        errors durable image_size map_colors
         extras regular_files seekable standard_streams interrupts
         foreign_errors
         json_file

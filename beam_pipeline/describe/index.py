@@ -65,11 +65,11 @@ def rows(schema: Sequence[Feature], examples: Examples) -> pyarrow.Table:
     """
     columns = {"key": examples.fields["key"], "source": examples.sources}
     labels: list[Sequence[str]] = [()] * len(examples)
-    own_columns = _own_columns(schema)
+    columns_of = own_columns(schema)
     for feature in schema:
         kind = kinds.named(feature)
         values = _values(feature, examples)
-        if column := own_columns.get(feature.name):
+        if column := columns_of.get(feature.name):
             columns[column] = _own_values(feature, values)
         elif facts := kind.fact_types(feature):
             for fact in facts:
@@ -201,8 +201,8 @@ def fact_column(feature: Feature, fact: str) -> str:
     return fact if feature.name == feature.kind == "image" else f"{feature.name}_{fact}"
 
 
-def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
-    """Name the column of each scalar and text, by feature."""
+def own_columns(schema: Sequence[Feature]) -> dict[str, str]:
+    """Return the name of the column of each scalar and text, by feature."""
     facts = {
         fact_column(feature, name)
         for feature in schema
@@ -222,7 +222,7 @@ def _own_columns(schema: Sequence[Feature]) -> dict[str, str]:
 
 def arrow_schema(schema: Sequence[Feature]) -> pyarrow.Schema:
     """Return the index columns of these features, with types."""
-    column_of = _own_columns(schema)
+    column_of = own_columns(schema)
     columns = dict(_ALWAYS)
     for feature in schema:
         for name, dtype in kinds.named(feature).fact_types(feature).items():

@@ -20,6 +20,7 @@ from beam_pipeline.media.maps import IGNORED, read_numbers
 from beam_pipeline.records import Objects
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import Lists
+from tfrecord_dataset.map_colors import class_name, is_drawn, palette
 from tfrecord_dataset.values import numpy_values
 
 Color = tuple[int, int, int]
@@ -39,8 +40,6 @@ _READABLE_SIDE = 400
 # Opacity of a mask, of 255.
 _SEEN_THROUGH = np.uint8(110)
 _SHARE = 0.5  # opacity of a map
-# Background classes are not coloured.
-_BACKGROUNDS = frozenset({"background", "_background_", "other", "unlabeled", "void"})
 _NEAR, _FAR = np.array([255, 200, 0]), np.array([40, 0, 160])
 
 
@@ -248,7 +247,7 @@ def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Name
         number_of = [
             each
             for each in np.unique(numbers).tolist()
-            if each != IGNORED and _name(shading, each) not in _BACKGROUNDS
+            if each != IGNORED and is_drawn(shading.classes, each)
         ]
         named = [_named(numbers, each, shading) for each in number_of]
         colors = np.zeros((256, 3))
@@ -265,17 +264,14 @@ def shaded(image: Image.Image, shading: Shading) -> tuple[Image.Image, list[Name
     return image, named
 
 
-def _name(shading: Shading, number: int) -> str:
-    return shading.classes[number] if number < len(shading.classes) else str(number)
-
-
 def _named(numbers: npt.NDArray[np.integer], number: int, shading: Shading) -> Named:
     """Return the pixel of a class nearest to the class's centre."""
     pixels = np.argwhere(numbers == number)
     row, column = pixels[np.square(pixels - pixels.mean(axis=0)).sum(axis=-1).argmin()]
     height, width = numbers.shape
-    color = COLORS[number % len(COLORS)]
-    return Named(_name(shading, number), color, column / width, row / height)
+    red, green, blue = palette()[number].tolist()
+    name = class_name(shading.classes, number)
+    return Named(name, (red, green, blue), column / width, row / height)
 
 
 def _of_depths(

@@ -1,17 +1,25 @@
-"""Figures of a report, from statistics.json for all records and otherwise from a sample."""
+"""Figures of a report: of all records where statistics.json or the index knows them."""
 
 import collections
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow
+import pyarrow.compute
 
+from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.images import size_in_file
+from beam_pipeline.media.maps import IGNORED, read_numbers
 from beam_pipeline.report.drawing import class_names
+from beam_pipeline.report.rows import Rows, in_words
 from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.map_colors import class_name, is_drawn, palette
 from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.shown_text import counted
 
@@ -20,17 +28,25 @@ LABELLED = ("class_label", "boxes")
 _BINS = 20
 _CELLS = 16  # of the heat map, per side
 _WORDS = 30
+_VALUES = 10
+# Distinct texts whose words are counted.
+_OF_WORDS = 5_000
 _MOST_CLASSES = 1_000
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T].*)?")
+Floats = npt.NDArray[np.float64]
 Statistics = Mapping[str, Mapping[str, Mapping[str, Any]]]
+_NONE = pyarrow.chunked_array([], pyarrow.null())
 
 
-def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
+def figures(dataset: Contents, records: Sequence[Sampled], known: Rows) -> dict[str, Any]:
     """Compute all figures as JSON values."""
     statistics = dataset.read_statistics()
     stated: Statistics = {split: statistics.get(split, {}) for split in dataset.splits}
-    features = list(dataset.features.values())
-    num_records = sum(map(dataset.num_records, dataset.splits))
+    of_kind = collections.defaultdict(list)
+    for feature in dataset.features.values():
+        of_kind[feature.kind].append(feature)
+    name, label = labels_of(dataset, known) or ("", None)
     return {
         "splits": [
             {
@@ -41,21 +57,36 @@ def figures(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
             }
             for name, split in dataset.splits.items()
         ],
-        "classes": [classes(one, stated, records) for one in features if one.kind in LABELLED],
-        "numbers": [number for one in features for number in numbers(one, stated)],
-        "lengths": [length for one in features for length in lengths(one, stated)],
-        "images": [images(one, records) for one in features if one.kind == "image"],
-        "objects": [objects(one, records) for one in features if one.kind == "boxes"],
-        "texts": [texts(one, records) for one in features if one.kind == "text"],
-        "sequences": [sequences(one, records) for one in features if one.kind == "sequence"],
+        "classes": [
+            classes(each, stated, records)
+            for each in dataset.features.values()
+            if each.kind in LABELLED
+        ],
+        "label": name,
+        "numbers": [
+            number for each in of_kind["scalar"] for number in numbers(each, stated, known, label)
+        ],
+        "lengths": [
+            length for each in dataset.features.values() for length in lengths(each, stated)
+        ],
+        "images": [images(each, known) for each in of_kind["image"]],
+        "objects": [objects(each, records) for each in of_kind["boxes"]],
+        "maps": [maps(each, records) for each in of_kind["map"] if each.dtype == "uint8"],
+        "texts": [texts(each, stated, known) for each in of_kind["text"]],
+        "sequences": [sequences(each, records) for each in of_kind["sequence"]],
+        "rows": known.of,
         "sampled": len(records),
-        "sample": sample_in_words(len(records), num_records),
+        "sample": in_words(len(records), sum(map(dataset.num_records, dataset.splits))),
     }
 
 
-def sample_in_words(sampled: int, num_records: int) -> str:
-    """Return "all 60 records", or "a sample of 60 records" if there are more."""
-    return f"{'all' if sampled == num_records else 'a sample of'} {counted(sampled, 'record')}"
+def labels_of(dataset: Contents, known: Rows) -> tuple[str, npt.NDArray[np.intp]] | None:
+    """Return the name of the only class label, and the class of each row as a number."""
+    labelled = [each for each in dataset.features.values() if each.kind in LABELLED]
+    if not known.labels or [each.kind for each in labelled] != ["class_label"]:
+        return None
+    first = [names[0] if names else "" for names in known.labels]
+    return labelled[0].name, np.unique(first, return_inverse=True)[1]
 
 
 def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) -> dict[str, Any]:
@@ -93,8 +124,10 @@ def names(feature: Feature, record: Sampled) -> list[str]:
     return class_names(feature, [] if labels is None else labels)
 
 
-def numbers(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
-    """Range, mean and deviation by split, and the distance between the splits' means."""
+def numbers(
+    feature: Feature, stated: Statistics, known: Rows, label: npt.NDArray[np.intp] | None
+) -> Iterator[dict[str, Any]]:
+    """Range, mean and deviation by split, distribution, and correlation with the class."""
     rows: list[dict[str, Any]] = []
     for split, each in stated.items():
         facts = each.get(feature.name, {})
@@ -102,11 +135,40 @@ def numbers(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
             deviation = math.sqrt(max(0.0, facts.get("variance") or 0.0))
             kept = {name: facts.get(name) for name in ("minimum", "maximum", "mean", "missing")}
             rows.append({"split": split, "deviation": deviation, **kept})
-    if rows and feature.kind == "scalar":
-        spread = max(row["deviation"] for row in rows)
-        means = [row["mean"] for row in rows]
-        drift = (max(means) - min(means)) / spread if spread else 0.0
-        yield {"feature": feature.name, "splits": rows, "drift": drift}
+    if not rows:
+        return
+    spread = max(row["deviation"] for row in rows)
+    means = [row["mean"] for row in rows]
+    values = _floats(known.values.get(feature.name, _NONE))
+    yield {
+        "feature": feature.name,
+        "splits": rows,
+        "drift": (max(means) - min(means)) / spread if spread else 0.0,
+        "histogram": histogram(values[np.isfinite(values)], whole=feature.dtype == "int64"),
+        "correlation": None if label is None else correlation(values, label),
+    }
+
+
+def correlation(values: Floats, classes: npt.NDArray[np.intp]) -> float | None:
+    """Return the correlation ratio (eta) of ranks and classes, 0 to 1; None if either is constant.
+
+    Its square is the share of the ranks' variance that is between the classes, as in a
+    Kruskal-Wallis test. Missing values are left out; equal ones have their mean rank.
+    """
+    there = np.isfinite(values)
+    _, number, counts = np.unique(values[there], return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[number]
+    _, number, counts = np.unique(classes[there], return_inverse=True, return_counts=True)
+    if len(counts) < 2 or not ranks.std():
+        return None
+    means = np.bincount(number, ranks) / counts
+    return round(float(means[number].std() / ranks.std()), 3)
+
+
+def _floats(column: pyarrow.ChunkedArray) -> Floats:
+    """Convert a column of numbers; a missing one is NaN."""
+    values: Floats = column.cast(pyarrow.float64(), safe=False).to_numpy()
+    return values
 
 
 def lengths(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
@@ -123,27 +185,30 @@ def lengths(feature: Feature, stated: Statistics) -> Iterator[dict[str, Any]]:
         yield {"feature": feature.name, "what": name.replace("_", " "), "splits": rows}
 
 
-def images(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Sizes and aspect ratios of the sampled images."""
-    stored_sizes = (size_in_file(record.values[feature.name]) for record in records)
-    sizes = collections.Counter((size.width, size.height) for size in stored_sizes)
+def images(feature: Feature, known: Rows) -> dict[str, Any]:
+    """Sizes and aspect ratios of the images."""
+    sides = (side.to_pylist() for side in known.sizes[feature.name])
+    sizes = collections.Counter(zip(*sides, strict=True))
+    sizes.pop((None, None), None)  # records without an image
     ratios = [width / height for (width, height), count in sizes.items() for _ in range(count)]
     return {
         "feature": feature.name,
         "sizes": [[*size, count] for size, count in sizes.most_common(200)],
+        "number": len(sizes),
         "aspect": histogram(ratios, log=True),
     }
 
 
 def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Objects per record, their areas, and the positions of their centres, in the sample."""
-    counts, areas = [], []
+    """Objects per record, their sizes and shapes, and where their centres are, in the sample."""
+    counts, areas, ratios = [], [], []
     cells = np.zeros((_CELLS, _CELLS), np.int64)
     for record in records:
         boxes = np.asarray(record.values["boxes"]).reshape(-1, 4)
         counts.append(len(boxes))
         sizes = np.clip(boxes[:, 2:] - boxes[:, :2], 0, 1)
         areas += np.sqrt(sizes[:, 0] * sizes[:, 1]).tolist()
+        ratios += _aspects(record, sizes)
         centers = np.clip((boxes[:, :2] + boxes[:, 2:]) / 2, 0, 0.999999)
         np.add.at(cells, tuple((centers[:, ::-1] * _CELLS).astype(int).T), 1)
     return {
@@ -151,21 +216,64 @@ def objects(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
         "empty": sum(1 for count in counts if not count),
         "a_record": histogram(counts, whole=True),
         "sides": histogram(areas),
+        "aspect": histogram(ratios, log=True),
         "centers": cells.tolist(),
     }
 
 
-def texts(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
-    """Lengths and frequent words of the sampled texts, or how often each of few values occurs."""
-    of_records = [record.values[feature.name] for record in records]
-    decoded = [each.decode(errors="replace") for each in of_records if isinstance(each, bytes)]
-    words = collections.Counter(word.lower() for text in decoded for word in _WORD.findall(text))
-    values = collections.Counter(decoded)
-    are_few = len(values) <= min(_WORDS, len(decoded) / 2)
+def _aspects(record: Sampled, sizes: npt.NDArray[Any]) -> list[float]:
+    """Widths by heights of boxes in pixels; of fractions if the record has no image."""
+    image = record.values.get("image")
+    size = size_in_file(image) if isinstance(image, bytes) else None
+    factor = size.width / size.height if size else 1.0
+    there = sizes[(sizes > 0).all(axis=-1)]
+    ratios: list[float] = (there[:, 0] / there[:, 1] * factor).tolist()
+    return ratios
+
+
+def maps(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
+    """Share of the pixels by class in the sampled maps, and the class's colour."""
+    pixels = np.zeros(256, np.int64)
+    for record in records:
+        numbers = read_numbers(record.values[feature.name], DECODER_MAX_PIXELS)
+        pixels += np.bincount(numbers.reshape(-1), minlength=256)
     return {
         "feature": feature.name,
-        "values": values.most_common() if are_few else [],
-        "lengths": histogram([len(text) for text in decoded], whole=True),
+        "rows": [
+            {
+                "name": "ignored" if number == IGNORED else class_name(feature.classes, number),
+                "color": "#" + bytes(palette()[number]).hex(),
+                "is_drawn": is_drawn(feature.classes, number),
+                "share": int(pixels[number]) / int(pixels.sum()),
+            }
+            for number in np.flatnonzero(pixels).tolist()
+        ],
+    }
+
+
+def texts(feature: Feature, stated: Statistics, known: Rows) -> dict[str, Any]:
+    """Values of a text with their counts, the range of dates, or lengths and words of others."""
+    of_splits = [each.get(feature.name, {}).get("strings") for each in stated.values()]
+    is_exact = all(each is not None for each in of_splits)
+    texts = known.values.get(feature.name, _NONE).cast(pyarrow.string()).drop_null()
+    counts = collections.Counter[str]()
+    for some in of_splits if is_exact else [texts.to_pylist()]:
+        counts.update(some)
+    number, words = counts.total(), collections.Counter[str]()
+    for text, count in itertools.islice(counts.items(), _OF_WORDS):
+        for word in _WORD.findall(text):
+            words[word.lower()] += count
+    dates = sorted(counts) if counts and all(map(_DATE.fullmatch, counts)) else []
+    are_few = len(counts) <= number / 2 and not dates
+    return {
+        "feature": feature.name,
+        "of": f"all {counted(number, 'record')}" if is_exact else known.of,
+        "number": len(counts),
+        "values": counts.most_common(_VALUES) if are_few else [],
+        "others": number - sum(count for _, count in counts.most_common(_VALUES)),
+        "total": number,
+        "dates": [dates[0], dates[-1]] if dates else [],
+        "lengths": histogram(pyarrow.compute.utf8_length(texts).to_numpy(), whole=True),
         "words": words.most_common(_WORDS),
     }
 
@@ -176,7 +284,9 @@ def sequences(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
     return {"feature": feature.name, "lengths": histogram(lengths, whole=True)}
 
 
-def histogram(values: Sequence[float], *, whole: bool = False, log: bool = False) -> dict[str, Any]:
+def histogram(
+    values: Sequence[float] | Floats, *, whole: bool = False, log: bool = False
+) -> dict[str, Any]:
     """Count values in 20 bins: of equal width, at whole numbers, or (log) of equal ratios."""
     if not len(values):
         return {"edges": [], "counts": []}

@@ -19,10 +19,10 @@ from beam_pipeline.describe.tfds import INFO_FILE
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import brief
-from beam_pipeline.report import pictures
 from beam_pipeline.report.checks import checks
-from beam_pipeline.report.figures import figures
-from beam_pipeline.report.pictures import gallery, side_by_side
+from beam_pipeline.report.figures import LABELLED, figures, names
+from beam_pipeline.report.pictures import gallery, side_by_side, sounds, with_rare
+from beam_pipeline.report.rows import rows
 from beam_pipeline.report.sample import Sampled, first_records, sample
 from beam_pipeline.write.directories import check_is_folder
 from tfrecord_dataset.errors import NotADatasetError
@@ -43,8 +43,9 @@ _USUAL_CHARACTERS = 300
 _MOST_CHARACTERS = {"text": 20_000, "picture": None, "spectrogram": None} | {"player": None}
 # Features of a very wide table that are described, other kinds than plain numbers first.
 _MOST_FEATURES = 200
-_SOUNDS = 8
 _TEXTS = 12
+# Kinds with one short value, for which a row of a table shows a record.
+_PLAIN = ("scalar", "text", "class_label")
 _REJECTS = 200
 
 
@@ -153,8 +154,10 @@ _PICTURED = frozenset({"gallery", "sounds", "texts_shown", "equal_shown", "near_
 def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
     """Collect all facts of the page as JSON values, with untrusted names escaped."""
     metadata = dataset.facts
-    charts = figures(dataset, records)
+    known = rows(dataset, records)
+    charts = figures(dataset, records, known)
     features = list(dataset.features.values())
+    more_records = with_rare(dataset, known, records)
     first_split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
     folder, shards = _pattern(dataset.splits[first_split])
     name, version = metadata.get("name", ""), metadata.get("version", "")
@@ -190,12 +193,9 @@ def facts_of(dataset: Contents, records: Sequence[Sampled]) -> dict[str, Any]:
         "near_shown": near_shown,
         "features": len(metadata.get("features", features)),
         "schema": [_described(feature, records) for feature in features],
-        "gallery": list(gallery(features, charts, records)),
-        "sounds": list(_sounds(features, records)),
-        "texts_shown": [
-            {"where": f"{each.split} {each.number}", "text": as_text(each.example, features)}
-            for each in _of_each_split(records, _TEXTS)
-        ],
+        "gallery": list(gallery(features, charts, more_records)),
+        "sounds": list(sounds(features, charts, more_records)),
+        "texts_shown": list(_first_records(features, records)),
     }
 
 
@@ -222,13 +222,21 @@ def _pattern(split: Split) -> tuple[str, str]:
     return folder, same if len(names) == 1 else f"{same}*"
 
 
-def _sounds(features: Sequence[Feature], records: Sequence[Sampled]) -> Iterator[dict[str, Any]]:
-    for feature in features:
-        if feature.kind == "audio":
-            for record in _of_each_split(records, _SOUNDS):
-                facts = pictures.audio(record.values[feature.name])
-                text = as_text(record.example, features)
-                yield {**facts, "split": record.split, "number": record.number, "text": text}
+def _first_records(
+    features: Sequence[Feature], records: Sequence[Sampled]
+) -> Iterator[dict[str, Any]]:
+    """Show the first records: as text, and as values if all features are plain."""
+    are_plain = all(feature.kind in _PLAIN for feature in features)
+    for record in _of_each_split(records, _TEXTS):
+        values = [_value(each, record) for each in features] if are_plain else []
+        text = as_text(record.example, features)
+        yield {"where": f"{record.split} {record.number}", "text": text, "values": values}
+
+
+def _value(feature: Feature, record: Sampled) -> str:
+    if feature.kind in LABELLED:
+        return shown(", ".join(names(feature, record)))
+    return _short(record.values.get(feature.name, ""))
 
 
 def _of_each_split(records: Sequence[Sampled], most: int) -> Iterator[Sampled]:

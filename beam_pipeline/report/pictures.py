@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import io
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,8 +15,9 @@ from PIL import Image
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import RecordError
 from beam_pipeline.report import figures
-from beam_pipeline.report.drawing import draw_example
-from beam_pipeline.report.sample import Sampled, of_keys
+from beam_pipeline.report.drawing import color_of, draw_example
+from beam_pipeline.report.rows import Rows
+from beam_pipeline.report.sample import Sampled, of_keys, read
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.page import data_uri
 from tfrecord_dataset.records.contents import Contents
@@ -28,36 +30,76 @@ _WINDOW_S = 0.03  # of a spectrogram column, approximately
 _ROWS = 128
 _MOST_AUDIO_BYTES = 250_000
 
-_PICTURES = 120
-# Records per class, so that all classes together have this many.
-_AT_LEAST = 48
-_EACH_CLASS = 6
+_PICTURES, _SOUNDS = 120, 12
+# Records per class; more if all classes together have fewer than this many.
+_EACH_CLASS, _FEW_PICTURES = 6, 48
+# Limits of the records that are read for classes of which a sample has too few.
+_MOST_RARE, _MOST_RARE_BYTES = 60, 8 << 20
 _GROUPS, _OF_A_GROUP = 24, 4
 
 Group = Mapping[str, Any]
 
 
-def gallery(
-    features: Sequence[Feature], found: Mapping[str, Any], records: Sequence[Sampled]
-) -> Iterator[dict[str, Any]]:
-    """Choose pictures: rare classes and images without objects first, some of each class."""
-    if not any(feature.kind == "image" for feature in features):
-        return
+def with_rare(dataset: Contents, known: Rows, records: Sequence[Sampled]) -> list[Sampled]:
+    """Add records that the index knows of classes with fewer than six, the rarest first."""
+    total = sum(map(dataset.num_records, dataset.splits))
+    num_bytes = sum(split.num_bytes or 0 for split in dataset.splits.values())
+    most = min(_MOST_RARE, _MOST_RARE_BYTES * total // max(1, num_bytes))
+    counts = collections.Counter(itertools.chain.from_iterable(map(set, known.labels)))
+    left = collections.Counter({name: min(count, _EACH_CLASS) for name, count in counts.items()})
+    features = list(dataset.features.values())
+    for record in records:
+        left.subtract(set(_classes(features, record)))
+    sampled = {(each.split, each.number) for each in records}
+    places = ((split, number) for split, size in known.splits.items() for number in range(size))
+    wanted = []
+    for place, names in zip(places, known.labels, strict=False):
+        if any(left[name] > 0 for name in names) and place not in sampled:
+            left.subtract(set(names))
+            wanted.append((min(counts[name] for name in names), *place))
+    more = list(records)
+    for split in dataset.splits.values():
+        numbers = [number for _, name, number in sorted(wanted)[:most] if name == split.name]
+        if not split.compression:  # its records cannot be read by number
+            more += read(dataset, split.name, sorted(numbers))
+    return more
+
+
+def _chosen(
+    features: Sequence[Feature],
+    found: Mapping[str, Any],
+    records: Sequence[Sampled],
+    *,
+    each_class: int,
+    few: int,
+) -> list[tuple[Sampled, list[str]]]:
+    """Choose records of each class, with their classes: rare classes and none first."""
     totals: dict[str, int] = {}  # the least of the features that share a name
     for row in (row for each in found["classes"] for row in each["rows"]):
         totals[row["name"]] = min(row["total"], totals.get(row["name"], row["total"]))
     number = sum(1 for each in found["classes"] for row in each["rows"] if row["total"])
-    each_class = max(_EACH_CLASS, _AT_LEAST // max(1, number))
+    each_class = max(each_class, few // max(1, number))
     seen: collections.Counter[str] = collections.Counter()
-    chosen: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
+    ranked: dict[tuple[str, int], tuple[int, Sampled, list[str]]] = {}
     for record in sorted(records, key=lambda each: each.number):  # alternates between splits
         classes = _classes(features, record)
         least = min((seen[name] for name in classes), default=seen[""])
-        if least < each_class and (record.split, record.number) not in chosen:
+        if least < each_class and (record.split, record.number) not in ranked:
             seen.update(classes or [""])
             rank = min((totals.get(name, 0) for name in classes), default=0)
-            chosen[record.split, record.number] = (rank, record, classes)
-    for _, record, classes in sorted(chosen.values(), key=lambda each: each[0])[:_PICTURES]:
+            ranked[record.split, record.number] = (rank, record, classes)
+    ordered = sorted(ranked.values(), key=lambda each: each[0])
+    return [(record, classes) for _, record, classes in ordered]
+
+
+def gallery(
+    features: Sequence[Feature], found: Mapping[str, Any], records: Sequence[Sampled]
+) -> Iterator[dict[str, Any]]:
+    """Draw images: rare classes and images without objects first, some of each class."""
+    if not any(feature.kind == "image" for feature in features):
+        return
+    drawn = _chosen(features, found, records, each_class=_EACH_CLASS, few=_FEW_PICTURES)
+    for record, classes in drawn[:_PICTURES]:
         (source,) = record.example.get("image/filename", [])[:1] or [b""]
         facts = _shown(features, record, classes)
         if facts["picture"] is not None:
@@ -65,8 +107,20 @@ def gallery(
             yield {**facts, "source": shown(source.decode(errors="replace")), "text": text}
 
 
+def sounds(
+    features: Sequence[Feature], found: Mapping[str, Any], records: Sequence[Sampled]
+) -> Iterator[dict[str, Any]]:
+    """Render sounds: at least one of each class, the rarest first."""
+    for feature in features:
+        if feature.kind == "audio":
+            rendered = _chosen(features, found, records, each_class=1, few=_SOUNDS)
+            for record, classes in rendered[:_SOUNDS]:
+                facts = {**audio(record.values[feature.name]), **_named_as(record, classes)}
+                yield {**facts, "text": as_text(record.example, features)}
+
+
 def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[dict[str, Any]]]]:
-    """Show the first groups of each kind, which metadata.json lists with "keys".
+    """Show the first groups of each kind, which metadata.json lists with "keys", in their order.
 
     Omits records that were not written or are not in the index.
     """
@@ -75,8 +129,7 @@ def side_by_side(dataset: Contents, *kinds: Sequence[Group]) -> list[list[list[d
     records = of_keys(dataset, keys)
     features = list(dataset.features.values())
     drawn = {key: _named(key, record, features) for key, record in records.items()}
-    together = [[[drawn[key] for key in group if key in drawn] for group in kind] for kind in named]
-    return [[group for group in kind if len(group) > 1] for kind in together]
+    return [[[drawn[key] for key in group if key in drawn] for group in kind] for kind in named]
 
 
 def _named(key: str, record: Sampled, features: Sequence[Feature]) -> dict[str, Any]:
@@ -95,8 +148,17 @@ def _shown(features: Sequence[Feature], record: Sampled, classes: Sequence[str])
     picture = None
     with contextlib.suppress(RecordError):
         picture = thumbnail(features, record)
+    colors = {
+        name: "#" + bytes(color_of(name, feature.classes)).hex()
+        for feature in features
+        if feature.kind == "boxes"
+        for name in figures.names(feature, record)
+    }
+    return {"picture": picture, "colors": colors, **_named_as(record, classes)}
+
+
+def _named_as(record: Sampled, classes: Sequence[str]) -> dict[str, Any]:
     return {
-        "picture": picture,
         "split": record.split,
         "number": record.number,
         "classes": [shown(name) for name in classes],
@@ -116,7 +178,7 @@ def audio(data: bytes) -> dict[str, Any]:
     """Render a sound as pictures and, if it is small, as a player.
 
     Returns:
-        "seconds", "rate"; "waveform": lowest and highest value of 240 parts, in -1..1;
+        "seconds", "rate"; "waveform": lowest and highest value of 240 parts, in -1..1; "peak";
         "spectrogram": a data URI; "player": a data URI, or "" for a long sound.
     """
     samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
@@ -126,6 +188,7 @@ def audio(data: bytes) -> dict[str, Any]:
     return {
         "seconds": round(len(mono) / rate, 2),
         "rate": rate,
+        "peak": round(float(np.abs(mono).max(initial=0)), 2),
         "waveform": [[round(low, 3), round(high, 3)] for low, high in pairs],
         "spectrogram": data_uri("image/png", _spectrogram(mono, rate)),
         "player": data_uri(_media_type(data), data) if len(data) <= _MOST_AUDIO_BYTES else "",

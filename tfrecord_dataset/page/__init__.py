@@ -31,5 +31,5 @@ def _template(folder: Path, name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"bytes": size_text, "number": number_text}
+    environment.filters |= {"bytes": size_text, "number": number_text, "zip": zip}
     return environment.get_template(name)

@@ -1,18 +1,15 @@
 """Images with boxes or maps drawn on them."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.map_colors import is_drawn, palette
 
 # Opacity of the classes' colors on an image.
 _OPACITY = 0.5
-_NUM_COLORS = 256
-# Names of a first class that means none of the others.
-_BACKGROUND = frozenset({"background", "_background_", "unlabeled", "none", "other", "void"})
 _COLORS = ("#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#00a0a0", "#f032e6", "#9a6324")
 
 
@@ -48,20 +45,6 @@ def with_boxes(image: Any, boxes: Sequence[Mapping[str, Any]]) -> Any:
     return image
 
 
-@functools.cache
-def palette() -> Any:
-    """Return the colors of PASCAL VOC's maps by class number: uint8 [256, 3].
-
-    http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html, VOClabelcolormap.
-    """
-    numbers = np.arange(_NUM_COLORS)
-    colors = np.zeros((_NUM_COLORS, 3), np.int64)
-    for bit in range(8):
-        for channel in range(3):
-            colors[:, channel] |= ((numbers >> (3 * bit + channel)) & 1) << (7 - bit)
-    return colors.astype(np.uint8)
-
-
 def resized(classes: Any, size: ImageSize) -> Any:
     """Resize a map [height, width] by nearest pixels."""
     rows, columns = (
@@ -89,13 +72,14 @@ def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
 def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
     """Draw the colors and names of classes on a Pillow image in RGB.
 
-    `classes` are uint8 of any size. A first class named background or similar is not colored.
+    `classes` are uint8 of any size. A class that is the background is not colored.
     """
     from PIL import Image as Pixels
     from PIL import ImageDraw, ImageFont
 
     classes = resized(classes, ImageSize(image.height, image.width))
-    is_shown = (classes > 0) | (names[0].lower() not in _BACKGROUND)
+    numbers = [number for number in range(len(names)) if is_drawn(names, number)]
+    is_shown = np.isin(classes, numbers)
     image = Pixels.fromarray(tinted(np.asarray(image), classes, is_shown))
     canvas = ImageDraw.Draw(image)
     font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))

@@ -158,10 +158,12 @@ def test_duplicates_are_side_by_side_contradicting_ones_first(tmp_path, write_im
     for name, seed in (("cat/1", 1), ("cat/2", 1), ("cat/3", 2), ("dog/4", 2), ("dog/5", 3)):
         write_image(tmp_path / "pets" / f"{name}.jpg", seed=seed)
     dataset = build(tmp_path / "pets", tmp_path / "data", compression="gzip")
-    groups = page(dataset).split('<ul class="alike">')[1:]
-    keys = [re.findall(r"train \d+: ([\w/]+)", group.partition("</ul>")[0]) for group in groups]
+    table = page(dataset).partition('<table class="alike">')[2].partition("</table>")[0]
+    groups = [row.partition("</tr>")[0] for row in table.split("<tr>")[2:]]
+    keys = [re.findall(r"train \d+: ([\w/]+)", group) for group in groups]
     assert keys == [["cat/3", "dog/4"], ["cat/1", "cat/2"]]
-    assert groups[0].partition("</ul>")[0].count("data:image/jpeg") == 2
+    assert "<td>cat, dog</td><td>train</td>" in groups[0]
+    assert groups[0].count("data:image/jpeg") == 2
 
 
 @pytest.mark.parametrize("fails", ["a shard", "the page"])
@@ -212,7 +214,7 @@ def test_audio_and_tables(tmp_path):
     text = page(dataset)
     assert text.count("data:audio/wav") == 4
     assert text.count('aria-label="waveform"') == 4
-    assert "0.5 s at 8000 Hz" in text
+    assert "0.5 s at 8,000 Hz, peak 1.0" in text
 
 
 def test_a_wide_table_has_a_page_of_its_first_columns_and_the_label(tmp_path, pages):

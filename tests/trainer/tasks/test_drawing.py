@@ -5,7 +5,8 @@ import pytest
 from PIL import Image
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks.drawing import in_colors, label_corner, palette, resized, with_map
+from tfrecord_dataset.map_colors import palette
+from trainer.tasks.drawing import in_colors, label_corner, resized, with_map
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,7 @@ def test_the_nearest_pixel_is_that_of_pillow(size):
     ("first", "shown", "corner"),
     [
         pytest.param("Background", [100, 100, 100], [128, 0, 0], id="background"),
+        pytest.param("0", [100, 100, 100], [128, 0, 0], id="a first class without a name"),
         pytest.param("road", [50, 50, 50], [0, 0, 0], id="a class like others"),
     ],
 )
