@@ -31,6 +31,7 @@ from beam_pipeline.running.gathering import Balance, yields_buckets
 from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.memory import collecting_rarely
+from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.remote.clusters import cluster_of
 from beam_pipeline.running.remote.launch import Launch, job_name
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
@@ -235,7 +236,7 @@ def draw_page(config: BuildConfig) -> None:
     if not config.no_report:
         from beam_pipeline.report.page import write_page_of_build  # 0.2 s
 
-        write_page_of_build(config.dataset_dir)
+        write_page_of_build(storage.absolute(config.dataset_dir))
 
 
 def _with_source(
@@ -311,8 +312,8 @@ def plan(
     return preview
 
 
-def _save(plan: Plan, statistics: Statistics, path: str) -> None:
-    Path(path).write_bytes(pickle.dumps(Preview(plan, statistics)))
+def _save(plan: Constant[Plan], statistics: Constant[Statistics], path: str) -> None:
+    Path(path).write_bytes(pickle.dumps(Preview(plan.value, statistics.value)))
 
 
 def check_before_reading(config: BuildConfig, options: PipelineOptions) -> None:

@@ -36,6 +36,11 @@ def printable(text: str, *, keeps: str = "\n\t") -> str:
 
     The escapes are JSON's, such as \u001b, so JSON keeps its meaning.
     """
+    rest = text
+    for kept in keeps:
+        rest = rest.replace(kept, "")
+    if rest.isprintable():  # a tenth of the time
+        return text
     return _CONTROL.sub(
         lambda match: match[0] if match[0] in keeps else f"\\u{ord(match[0]):04x}", text
     )

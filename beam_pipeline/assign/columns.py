@@ -49,8 +49,6 @@ SCHEMA = pa.schema(
 )
 # LZ4 leaves 1.15 times the bytes that Zstandard does, for a tenth of the CPU time of small tables.
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
-READ = pa.ipc.IpcReadOptions(use_threads=False)
 # Reads only the routing columns, a small part of the bytes; columns of values come last.
 READ_ROUTES = pa.ipc.IpcReadOptions(use_threads=False, included_fields=list(range(len(SCHEMA))))
 _FIELDS = ("source_id", "notes", "example")
@@ -109,17 +107,12 @@ def source_ids(table: pa.Table, first_number: int | None) -> Sequence[str]:
 
 def to_bytes(table: pa.Table, *, compressed: bool = True) -> bytes:
     """Serialize a table as one element of a shuffle, or for a pipe."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(
-        sink, table.schema, options=_COMPRESSED if compressed else _PLAIN
-    ) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
+    return bytes(batch.to_stream(table, _COMPRESSED if compressed else batch.PLAIN))
 
 
 def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table:
     """Join tables from `to_bytes` into one, with the columns of `schema` and of values."""
-    return concatenated([schema.empty_table(), *map(table_from_bytes, batches)])
+    return concatenated([schema.empty_table(), *map(batch.from_stream, batches)])
 
 
 def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
@@ -127,13 +120,8 @@ def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables, promote_options="default").combine_chunks()
 
 
-def table_from_bytes(data: bytes) -> pa.Table:
-    """Deserialize one table of any schema."""
-    return pa.ipc.open_stream(data, options=READ).read_all()
-
-
 def parts(
-    batches: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions = READ
+    batches: Iterable[bytes], max_rows: int, options: pa.ipc.IpcReadOptions = batch.READ
 ) -> Iterator[pa.Table]:
     """Yield tables from `to_bytes`, joined so that all but the last have `max_rows` or more.
 

@@ -17,7 +17,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.inspect.batch import PackedBatch
 from beam_pipeline.inspect.checks import Other
 from beam_pipeline.records import DeclaredClasses, Rejected, composed
-from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.pickling import Parcel, pack
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Packer:
             records=columns.to_bytes(columns.concatenated(tables)) if tables else b"",
             num_rejects=len(rejects),
             rejects=pack(rejects) if rejects else b"",
-            statistics=statistics,
+            statistics=Parcel(statistics),
             looks=columns.to_bytes(columns.concatenated(looks)) if looks else b"",
         )
 

@@ -26,7 +26,7 @@ from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buckets, Buffer
 from beam_pipeline.running.gathering import Merge
-from beam_pipeline.running.pickling import pack
+from beam_pipeline.running.pickling import Constant, Parcel, pack
 from beam_pipeline.running.progress import state_totals
 from beam_pipeline.running.runner import PLAIN_JOB, Job
 from beam_pipeline.running.spill import NOT_SPILLED, Repeatable, Spill
@@ -104,11 +104,11 @@ def keys_of(table: pa.Table, num_buckets: int) -> Iterator[tuple[int, bytes]]:
         yield bucket, columns.to_bytes(part)
 
 
-def _compare_keys(bucket: int, tables: Iterable[bytes], spill: Spill) -> Statistics:
+def _compare_keys(bucket: int, tables: Iterable[bytes], spill: Spill) -> Parcel[Statistics]:
     statistics = Statistics()
     parts = Repeatable(lambda: columns.parts(spill.all(tables), _ROWS_AT_ONCE))
     statistics.add_equal_keys(equal_keys(parts))
-    return statistics
+    return Parcel(statistics)
 
 
 def equal_keys(parts: Iterable[pa.Table]) -> Iterator[tuple[str, str, str]]:
@@ -136,14 +136,14 @@ class Assigned(NamedTuple):
         placed: PCollection[tuple[str, bytes]]: "<split>/<shard>" and a table of its records,
             spilled (`Job.spill`).
         rejected: PCollections of bytes: packed batches of Rejected, spilled.
-        plan: PCollection[Plan], of one element.
-        statistics: PCollection[Statistics], of one element.
+        plan: PCollection[Constant[Plan]], of one element.
+        statistics: PCollection[Constant[Statistics]], of one element.
     """
 
     placed: beam.PCollection[Keyed]
     rejected: tuple[beam.PCollection[bytes], ...]
-    plan: beam.PCollection[Plan]
-    statistics: beam.PCollection[Statistics]
+    plan: beam.PCollection[Constant[Plan]]
+    statistics: beam.PCollection[Constant[Statistics]]
 
 
 @dataclasses.dataclass
@@ -179,15 +179,16 @@ class AssignShards(beam.PTransform):
             unique[_SettleDuplicates.KEYS]  # (bucket, table of keys)
             | "GroupByPosition" >> beam.GroupByKey()  # (bucket, tables)
             | "CompareKeys" >> beam.MapTuple(functools.partial(_compare_keys, spill=spill))
-        )  # Statistics
+        )  # Parcel[Statistics]
         parts: Any = (
             *inspected.statistics,
             unique[_SettleDuplicates.STATISTICS],
             equal_keys,
             *near,
         )
-        statistics = parts | "MergeStatistics" >> Merge(merged_statistics)  # Statistics, one
-        plan = statistics | "MakePlan" >> beam.Map(_plan, self.config, self.job)  # Plan, one
+        # Constant[Statistics] and Constant[Plan], one each
+        statistics = parts | "MergeStatistics" >> Merge(merged_statistics)
+        plan = statistics | "MakePlan" >> beam.Map(_plan, self.config, self.job)
         rejected = (*inspected.rejected, unique[_SettleDuplicates.REJECTED])
         placed = unique["tables"] | "PlaceInShards" >> beam.ParDo(
             DivideTables(shard_keys, spill), beam.pvalue.AsSingleton(plan)
@@ -196,7 +197,7 @@ class AssignShards(beam.PTransform):
 
     def _in_splits(
         self, inspected: InspectedInput, least_buckets: int
-    ) -> tuple[beam.PCollection[bytes], tuple[beam.PCollection[Statistics], ...]]:
+    ) -> tuple[beam.PCollection[bytes], tuple[beam.PCollection[Parcel[Statistics]], ...]]:
         """Return (tables of records in their splits, statistics of near-duplicates)."""
         config, spill = self.config, self.job.spill
         if not (config.near_duplicates or config.chooses_splits_last):
@@ -269,14 +270,14 @@ def _compare(
     yield from likeness.compare(table, keyed[0] // buckets)
 
 
-def _near_duplicates(joined: Joined) -> Statistics:
-    return Statistics(near=joined.found)
+def _near_duplicates(joined: Joined) -> Parcel[Statistics]:
+    return Parcel(Statistics(near=joined.found))
 
 
-def _chooser(parts: Iterable[Statistics], config: BuildConfig) -> SplitChooser:
+def _chooser(parts: Iterable[Parcel[Statistics]], config: BuildConfig) -> SplitChooser:
     strata = Strata()
     for part in parts:
-        strata.merge(part.strata)
+        strata.merge(part.take().strata)
     return stratified(strata, config.fractions, config.seed)
 
 
@@ -292,20 +293,21 @@ def _choose_splits(
     return spill.put(columns.to_bytes(with_splits(records, split_of)))
 
 
-def merged_statistics(parts: Iterable[Statistics]) -> Statistics:
-    """Sum statistics without changing them."""
+def merged_statistics(parts: Iterable[Parcel[Statistics]]) -> Constant[Statistics]:
+    """Sum statistics."""
     merged = Statistics()
     for part in parts:
-        merged.merge(part)
-    return merged
+        merged.merge(part.take())
+    return Constant.of(merged)
 
 
-def _plan(statistics: Statistics, config: BuildConfig, job: Job) -> Plan:
+def _plan(constant: Constant[Statistics], config: BuildConfig, job: Job) -> Constant[Plan]:
     """Make the plan, and state the number of records that stages have read and will write."""
+    statistics = constant.value
     num_read = statistics.num_records + statistics.rejected.total()
     totals = {"read": num_read, "inspect": num_read, "write": statistics.num_records}
     state_totals(job.progress_dir, totals)
-    return make_plan(statistics, config)
+    return Constant.of(make_plan(statistics, config))
 
 
 def num_buckets(counts: Iterable[int], at_least: int) -> int:
@@ -325,9 +327,9 @@ def _content_keys(counts: Iterable[int], least: int) -> Keys:
     return Keys(range(buckets), functools.partial(content_buckets, buckets=buckets))
 
 
-def shard_keys(plan: Plan) -> Keys:
+def shard_keys(plan: Constant[Plan]) -> Keys:
     """Return "<split>/<shard>" for every shard; none if nothing may be written."""
-    return Keys(plan.shard_names(), plan.shard_numbers)
+    return Keys(plan.value.shard_names(), plan.value.shard_numbers)
 
 
 class _SettleDuplicates(beam.DoFn):
@@ -361,4 +363,4 @@ class _SettleDuplicates(beam.DoFn):
             yield from keyed[1]
 
     def finish_bundle(self) -> Iterator[Any]:
-        yield in_global_window(beam.pvalue.TaggedOutput(self.STATISTICS, self._statistics))
+        yield in_global_window(beam.pvalue.TaggedOutput(self.STATISTICS, Parcel(self._statistics)))

@@ -20,7 +20,7 @@ from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.batch import Examples
 from beam_pipeline.kinds.counts import Counts, added, by_key, parts, smallest, united
-from beam_pipeline.kinds.observed import Observed, merge_features, merged
+from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import (
     NOT_READ,
     DeclaredClasses,
@@ -85,7 +85,13 @@ _first_sources = smallest(_NUM_SOURCES_NAMED, key=lambda each: (reading_order(ea
 
 
 def _features(one: dict[str, Observed] | None, other: dict[str, Observed]) -> dict[str, Observed]:
-    together = merge_features(one or {}, other)
+    """Merge by feature; those of `other` that are new are not copied."""
+    together = {} if one is None else one
+    for name, observed in other.items():
+        if name in together:
+            together[name].merge(observed)
+        else:
+            together[name] = observed
     check_number(together)
     return together
 
@@ -100,7 +106,9 @@ def _known(one: NearDuplicates, other: NearDuplicates) -> NearDuplicates:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Statistics(Counts):
-    """Statistics of records; `merge` adds others, and raises DataError for too many features.
+    """Statistics of records; `merge` raises DataError for too many features.
+
+    `merge` takes over `values` of the others, which are not used again.
 
     Attributes:
         num_inspected: Records that Inspect passed on; 0 if not counted.

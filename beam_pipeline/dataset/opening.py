@@ -159,6 +159,7 @@ def statistics_of(info: Dataset) -> Mapping[str, Mapping[str, Any]]:
 
 def check_readable(directory: str, texts: Mapping[str, str]) -> None:
     """Raise DataError unless new descriptions, by file name, can be opened as a dataset."""
+    directory = storage.absolute(directory)
     try:
         for problem in _parse(texts[FILE].encode(), directory).problems:
             raise damaged(storage.join(directory, FILE), problem)

@@ -17,7 +17,7 @@ from beam_pipeline.inspect.checks import Other, Problem, inspect_elements
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import files_of, map_threads
-from beam_pipeline.running.pickling import Constant, unpack
+from beam_pipeline.running.pickling import Constant, Parcel, unpack
 from beam_pipeline.running.record_limits import (
     bounded_memory,
     ending_after,
@@ -34,7 +34,7 @@ class PackedBatch(NamedTuple):
     Attributes:
         records: Table of records (`assign.columns.to_bytes`).
         rejects: Packed rejects (`pickling.pack`).
-        statistics: Statistics of its elements (`assign.statistics.Statistics`).
+        statistics: Statistics of its elements (`assign.statistics.Statistics`), to be merged.
         looks: Perceptual hashes of its images (`assign.likeness.SCHEMA`), if requested.
     """
 
@@ -42,7 +42,7 @@ class PackedBatch(NamedTuple):
     records: bytes
     num_rejects: int
     rejects: bytes
-    statistics: Any
+    statistics: Parcel[Any]
     looks: bytes = b""
 
 

@@ -17,7 +17,7 @@ from beam_pipeline.running.parallel import (
     start_processes,
     started_processes,
 )
-from beam_pipeline.running.pickling import Constant
+from beam_pipeline.running.pickling import Constant, Parcel
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.worker_processes import Ahead
@@ -32,7 +32,7 @@ class InspectedInput(NamedTuple):
     Attributes:
         records: Tables of records.
         rejected: Packed batches of Rejected.
-        statistics: Statistics of the batches.
+        statistics: Parcels of the statistics of batches.
         looks: Tables of perceptual hashes of images.
     """
 
@@ -78,7 +78,7 @@ class _InspectBatch(beam.DoFn):
     LOOKS = "looks"
 
     def __init__(self, settings: InspectMedia):
-        self._settings = Constant(Settings(settings.rules, settings.pack))
+        self._settings = Constant.of(Settings(settings.rules, settings.pack))
         self._threads = settings.threads
         self._job = settings.job
 
@@ -88,7 +88,7 @@ class _InspectBatch(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._ahead: Ahead[PackedBatch] | None = None
-        self._statistics: Any = None
+        self._statistics: Parcel[Any] | None = None
 
     def process(self, batch: bytes) -> Iterator[Any]:
         with errors_handed_over(self._job):
@@ -123,10 +123,12 @@ class _InspectBatch(beam.DoFn):
 
     def _outputs(self, packed: PackedBatch) -> Iterator[Any]:
         self._meter.add(packed.num_records + packed.num_rejects)
-        if self._statistics:
-            self._statistics.merge(packed.statistics)
-        else:
+        if self._statistics is None:
             self._statistics = packed.statistics
+        else:
+            merged = self._statistics.take()
+            merged.merge(packed.statistics.take())
+            self._statistics = Parcel(merged)
         spill = self._job.spill
         if packed.num_records:
             yield spill.put(packed.records)

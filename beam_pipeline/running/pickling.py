@@ -4,11 +4,12 @@ No Beam here: worker processes import this module.
 """
 
 import copyreg
+import dataclasses
 import functools
 import pickle
 import struct
 from collections.abc import Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
@@ -58,19 +59,49 @@ def pickled(element: object) -> bytes:
     return pickle.dumps(element, protocol=pickle.HIGHEST_PROTOCOL)
 
 
+@dataclasses.dataclass(frozen=True)
 class Constant(Generic[_T]):
-    """Value for every call in worker processes, unpickled once in each of them."""
+    """Value that nobody changes: pickled once, and unpickled at most once in a process."""
 
-    def __init__(self, value: _T):
-        self.data = pickled(value)
+    data: bytes
+    _made: list[_T] = dataclasses.field(default_factory=list, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, value: _T) -> Self:
+        """Return a constant whose value this process need not unpickle."""
+        constant = cls(pickled(value), [value])
+        _value_of(constant)
+        return constant
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.data,)
 
     @property
     def value(self) -> _T:
         """Return the value, always the same object in a process."""
-        value: _T = _unpickled(self.data)
+        value: _T = _value_of(self)
         return value
 
 
 @functools.lru_cache(maxsize=8)
-def _unpickled(data: bytes) -> Any:
-    return pickle.loads(data)
+def _value_of(constant: Constant[_T]) -> _T:
+    value: _T = constant._made[0] if constant._made else pickle.loads(constant.data)
+    return value
+
+
+class Parcel(Generic[_T]):
+    """Value for one receiver: pickled at most once on its way, and unpickled by `take`."""
+
+    def __init__(self, value: _T | None, data: bytes = b""):
+        self._value = value
+        self._data = data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._data = self._data or pickled(self._value)
+        return type(self), (None, self._data)
+
+    def take(self) -> _T:
+        """Return the value, which the caller may change; the parcel is not used again."""
+        value: Any = pickle.loads(self._data) if self._data else self._value
+        taken: _T = value
+        return taken

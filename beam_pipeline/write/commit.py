@@ -26,6 +26,7 @@ from beam_pipeline.errors import ConfigError, CountMismatchError
 from beam_pipeline.files import storage
 from beam_pipeline.files.local import LOCAL
 from beam_pipeline.running.failures import errors_handed_over
+from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.runner import Job, counter
 from beam_pipeline.running.spill import spilling
 from beam_pipeline.write.claim import lost, made_meanwhile, others_named
@@ -106,7 +107,9 @@ def _commit(
     config: BuildConfig,
     num_counts: int,
     job: Job,
-    **found: Any,
+    plan: Constant[Plan],
+    statistics: Constant[Statistics],
+    shards: Sequence[ShardInfo],
 ) -> str:
     """Run `commit` unless an earlier stage of a remote job left a problem, and leave its own."""
     counts, rejected = counts_and_rejected[:num_counts], counts_and_rejected[num_counts:]
@@ -115,8 +118,15 @@ def _commit(
             sorting = job.spill if job.is_here else resources.enter_context(spilling())
             batches = itertools.chain(*map(job.spill.all, rejected))
             rejects = sort_rejects(batches, sorting)
-            num_read = sum(map(sum, counts))
-            commit(config, rejects=rejects, num_read=num_read, claim=job.claim, **found)
+            commit(
+                config,
+                plan=plan.value,
+                statistics=statistics.value,
+                shards=shards,
+                rejects=rejects,
+                num_read=sum(map(sum, counts)),
+                claim=job.claim,
+            )
     return config.dataset_dir
 
 

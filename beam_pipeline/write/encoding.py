@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from beam_pipeline import kinds
 from beam_pipeline.assign import columns
-from beam_pipeline.batch import Examples, by_row
+from beam_pipeline.batch import Examples, by_row, from_stream
 from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
@@ -179,7 +179,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
             if isinstance(outcome, Death):
                 raise BeamTFRecordsError(_undone(each, outcome))
             encoded.append(outcome)
-        rows = pa.concat_tables(columns.table_from_bytes(each.rows) for each in encoded)
+        rows = pa.concat_tables(from_stream(each.rows) for each in encoded)
         return EncodedChunk(
             frames=b"".join(each.frames for each in encoded),
             lengths=b"".join(each.lengths for each in encoded),
@@ -187,7 +187,7 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
         )
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
-        encoder, table = self.encoder.value, columns.table_from_bytes(chunk.table)
+        encoder, table = self.encoder.value, from_stream(chunk.table)
 
         def each(function: Callable[[Any], Read], items: Iterable[Any]) -> Iterator[Read]:
             def timed(item: Any) -> Read:

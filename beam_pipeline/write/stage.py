@@ -33,7 +33,7 @@ from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.plan import Plan
-from beam_pipeline.batch import Examples
+from beam_pipeline.batch import Examples, from_stream
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
 from beam_pipeline.describe.record_text import as_text
@@ -73,7 +73,7 @@ class WriteShards(WriteToTFRecord):
     `commit.Commit` makes them a dataset.
     """
 
-    def __init__(self, config: BuildConfig, plan: beam.PCollection[Plan], job: Job):
+    def __init__(self, config: BuildConfig, plan: beam.PCollection[Constant[Plan]], job: Job):
         super().__init__(storage.join(config.dataset_dir, config.name))
         self._config = config
         self._plan = plan
@@ -173,15 +173,18 @@ class _WriteShard(beam.DoFn):
         self._shards: Ahead[_Written] = Ahead(self._shard_threads, _SHARDS_AT_ONCE - 1)
         self._receipts: Ahead[ShardInfo] = Ahead(self._receipt_threads, _RECEIPTS_AT_ONCE - 1)
 
-    def process(self, keyed: tuple[str, Iterable[bytes]], plan: Plan) -> Iterator[ShardInfo]:
+    def process(
+        self, keyed: tuple[str, Iterable[bytes]], plan: Constant[Plan]
+    ) -> Iterator[ShardInfo]:
         if self._encoder is None:
-            self._encoder = Constant(Encoder(schema=plan.schema, rules=self._config.rules))
+            encoder = Encoder(schema=plan.value.schema, rules=self._config.rules)
+            self._encoder = Constant.of(encoder)
         split, _, number = keyed[0].rpartition("/")
         with contextlib.ExitStack() as until_written:
             tables = self._job.spill.all(keyed[1])
             rows = until_written.enter_context(shard_rows(tables, self._spill_folder))
             write = functools.partial(self._write_shard, until_written=until_written.pop_all())
-        shard = _Shard(split, int(number), rows, plan)
+        shard = _Shard(split, int(number), rows, plan.value)
         with errors_handed_over(self._job):
             yield from self._counted(self._finished(self._shards.call(write, shard)))
 
@@ -291,7 +294,7 @@ class _WriteShard(beam.DoFn):
                 for chunk in self._encoded(shard):
                     writer.write(bytes(chunk.frames))
                     lengths = np.frombuffer(chunk.lengths, "<i8")
-                    index_writer.add(columns.table_from_bytes(chunk.rows), lengths)
+                    index_writer.add(from_stream(chunk.rows), lengths)
                     self._meter.add(len(lengths))
             finally:
                 shard_path = writer.close()

@@ -137,7 +137,7 @@ def observed(packed):
             feature.strings,
             feature.classes,
         )
-        for name, feature in packed.statistics.features().items()
+        for name, feature in packed.statistics.take().features().items()
     }
 
 

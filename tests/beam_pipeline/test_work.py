@@ -24,6 +24,7 @@ from tiers import first_quick
 from beam_pipeline import batch
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files.local import LOCAL
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.pipeline import WriteDataset, build
 from beam_pipeline.running import batches, parallel
 from beam_pipeline.running.gathering import yields_buckets
@@ -33,6 +34,7 @@ from beam_pipeline.sources.inputs import detect, source_of
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
 from beam_pipeline.write.stage import ShardSink
+from tfrecord_dataset.format import declaration, metadata
 
 CASES = Path(__file__).parents[1] / "cases"
 NUM_RECORDS = 600
@@ -114,6 +116,38 @@ def test_messages_to_worker_processes(images, tmp_path, monkeypatch):
     # Shards too small to be worth a message are encoded by the process that writes them.
     assert NUM_RECORDS / NUM_SHARDS < write.RECORDS_WITHOUT_PROCESSES
     assert set(messages) == {"InspectBatch"}
+
+
+def test_work_per_column_of_a_wide_table(tmp_path, monkeypatch, pages):
+    """Features are parsed once of what was written, and their statistics pickled twice."""
+    number = 300
+    calls = Counter()
+
+    def counted(owner, name):
+        function = getattr(owner, name)
+
+        def call(*arguments):
+            calls[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(owner, name, call)
+
+    for owner, name in (
+        (declaration, "_feature"),  # of metadata.json
+        (metadata, "_value_facts"),  # of statistics.json
+        (Observed, "__reduce__"),
+        (Observed, "merge"),
+    ):
+        counted(owner, name)
+    rows = [range(number), range(1, number + 1)]
+    path = tmp_path / "t.csv"
+    header = ",".join(f"c{column}" for column in range(number))
+    path.write_text(
+        "".join(f"{line}\n" for line in (header, *(",".join(map(str, row)) for row in rows)))
+    )
+    build(BuildConfig(input=str(path), output=str(tmp_path), name="t"))
+    # From Inspect to the plan, and from there to the commit.
+    assert calls == {"_feature": number, "_value_facts": number, "__reduce__": 2 * number}
 
 
 def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):

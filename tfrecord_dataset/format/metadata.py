@@ -1,6 +1,7 @@
 """Locates a dataset, and parses its metadata.json and statistics.json."""
 
 import dataclasses
+import functools
 import glob
 import hashlib
 import os
@@ -171,6 +172,7 @@ class Metadata:
         yield from (f"it lists {name} {times} times" for name, times in names.items() if times > 1)
 
 
+@functools.lru_cache(maxsize=1)  # a build checks what it wrote, opens it and draws its page
 def parse_metadata(data: bytes, path: str) -> Metadata:
     """Parse the content of a file after checking its checksum and format.
 
@@ -274,6 +276,7 @@ def read_statistics(
     return parse_statistics(data, os.path.join(folder.path, STATISTICS_FILE))
 
 
+@functools.lru_cache(maxsize=1)
 def parse_statistics(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
     """Parse the content of a statistics.json to facts by split and feature.
 

@@ -289,5 +289,5 @@ def test_statistics_of_parts_add_up():
     merged = Statistics()
     for key in "abc":
         element = record(key, f"{ord(key):064x}", label=ClassLabel("a"))
-        merged.merge(packed(packer, [element]).statistics)
+        merged.merge(packed(packer, [element]).statistics.take())
     assert len(merged.strata.hashes["a"]) == 3

@@ -14,6 +14,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, MostlyBadError
 from beam_pipeline.records import ClassLabel, DeclaredClasses, FileRef, Image, Rejected
+from beam_pipeline.running.pickling import Parcel
 from beam_pipeline.sources.unread import not_read
 
 
@@ -157,8 +158,8 @@ def test_statistics_merge_alike_in_any_order():
     ]
     plans = set()
     for order in itertools.permutations(parts):
-        sent = pickle.loads(pickle.dumps(order))
-        merged = merged_statistics([merged_statistics(sent[::2]), merged_statistics(sent[1::2])])
+        first, *others = pickle.loads(pickle.dumps([Parcel(part) for part in order]))
+        merged = merged_statistics([Parcel(merged_statistics(others).value), first]).value
         plan = make_plan(merged, BuildConfig(name="t", max_bad_fraction=1))
         rejects = merged.first_rejects, sorted(merged.rejected.items())
         plans.add(repr((plan.splits, plan.schema, *rejects)))
@@ -196,7 +197,7 @@ def test_two_splits_that_would_have_one_name_are_refused():
         record = Inspected(
             key=f"{number}", features={"x": 1}, split=split, content_digest=f"{number:064x}"
         )
-        statistics.merge(packed(packer, [record]).statistics)
+        statistics.merge(packed(packer, [record]).statistics.take())
     assert set(statistics.stated_splits) == {"train_set", "训练", "测试", "r\u00e9el"}
     statistics.num_records = len(names)
     problem = make_plan(statistics, BuildConfig(name="t")).problem

@@ -28,7 +28,7 @@ from beam_pipeline.records import (
     Rejected,
 )
 from beam_pipeline.running.batches import MAX_ELEMENTS
-from beam_pipeline.running.pickling import unpack
+from beam_pipeline.running.pickling import Constant, unpack
 from beam_pipeline.running.spill import Repeatable
 
 
@@ -45,7 +45,7 @@ def settled(elements, **options):
     """Return (records by key with splits, rejects, statistics) of inspected elements."""
     config = BuildConfig(name="t", **options)
     found = packed(Packer(config), elements)
-    statistics = found.statistics
+    statistics = found.statistics.take()
     rejects = unpack(found.rejects) if found.num_rejects else []
     if not found.num_records:
         return {}, rejects, statistics
@@ -180,7 +180,7 @@ class Placed(beam.PTransform):
         self._tables, self._plan = tables, plan
 
     def expand(self, pipeline):
-        plan = pipeline | "Plan" >> beam.Create([self._plan])
+        plan = pipeline | "Plan" >> beam.Create([Constant.of(self._plan)])
         place = beam.ParDo(DivideTables(stage.shard_keys), beam.pvalue.AsSingleton(plan))
         return pipeline | "Tables" >> beam.Create(self._tables) | place
 

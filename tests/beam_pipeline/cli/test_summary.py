@@ -32,7 +32,7 @@ from tfrecord_dataset.format.feature import Feature
 def plan_of(*elements, leaks="warn", **options):
     config = BuildConfig(name="t", max_bad_fraction=1, leaks=leaks, no_stratify=True, **options)
     found = packed(Packer(config), elements)
-    statistics = found.statistics
+    statistics = found.statistics.take()
     if found.num_records:
         list(settle([found.records], config.duplicates, statistics, max_rows=1000))
     merged = Statistics()

@@ -8,6 +8,7 @@ import pyarrow.parquet
 from inspecting import Inspected, examples_of, schema_of
 
 from beam_pipeline.assign import columns
+from beam_pipeline.batch import from_stream
 from beam_pipeline.describe.index import IndexWriter, arrow_schema, rows
 from beam_pipeline.records import (
     Array,
@@ -30,7 +31,7 @@ def index_of(*records, halves=1):
         writer = IndexWriter(parquet)
         for start in range(0, len(records), len(records) // halves):
             part = records[start : start + len(records) // halves]
-            table = columns.table_from_bytes(columns.to_bytes(rows(schema, examples_of(*part))))
+            table = from_stream(columns.to_bytes(rows(schema, examples_of(*part))))
             writer.add(table, np.full(len(part), 100))
         writer.flush()
     assert writer.num_bytes == 100 * len(records)

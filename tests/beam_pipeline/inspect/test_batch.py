@@ -74,7 +74,7 @@ def record(path, key, read=None):
 
 
 def settings(max_seconds, pack=PACK):
-    return Constant(Settings(Rules(max_seconds=max_seconds), pack))
+    return Constant.of(Settings(Rules(max_seconds=max_seconds), pack))
 
 
 def packed(elements):

@@ -57,6 +57,6 @@ def test_only_records_and_rejects_are_counted():
 
 
 def test_a_constant_is_made_once_in_a_process():
-    constant = Constant({"classes": ["a"] * 1000})
+    constant = Constant.of({"classes": ["a"] * 1000})
     assert constant.value == {"classes": ["a"] * 1000}
     assert constant.value is constant.value

@@ -13,6 +13,7 @@ import os, random
 import numpy as np
 import pyarrow.parquet
 from beam_pipeline.assign import columns
+from beam_pipeline.batch import from_stream
 from beam_pipeline.describe import index
 from tfrecord_dataset.format.declaration import features_from_json
 
@@ -32,7 +33,7 @@ with pyarrow.parquet.ParquetWriter(os.devnull, types, compression="zstd") as par
         values = {field.name: [None] * 50 for field in rows} | {"text": texts}
         table = pyarrow.Table.from_pydict(values, schema=pyarrow.schema(rows))
         data = columns.to_bytes(table, compressed=False)
-        writer.add(columns.table_from_bytes(data), np.full(50, 20_000))
+        writer.add(from_stream(data), np.full(50, 20_000))
         del texts, values, table, data
     print(round(anonymous() - before))
 """

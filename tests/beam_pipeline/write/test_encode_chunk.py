@@ -4,6 +4,7 @@ import pytest
 from inspecting import inspect_record, schema_of, table_of
 
 from beam_pipeline.assign import columns
+from beam_pipeline.batch import from_stream
 from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record
@@ -48,7 +49,7 @@ def work(tmp_path, write_image, deadly):
         schema = schema_of(*records)
         rows = ((record, "train", number) for number, record in enumerate(records))
         table = columns.to_bytes(table_of(rows))
-        encoder = Constant(Encoder(schema=schema, rules=Rules()))
+        encoder = Constant.of(Encoder(schema=schema, rules=Rules()))
         return EncodeChunk(encoder, threads=1), Chunk(table, first_number)
 
     return make
@@ -60,7 +61,7 @@ def test_pieces_are_the_whole(work):
         here, there, alone = encode.here(chunk), encode(chunk), encode.piece_by_piece(chunk)
         assert here.frames == there.frames == alone.frames
         assert here.lengths == there.lengths == alone.lengths
-        rows = [columns.table_from_bytes(each.rows) for each in (here, there, alone)]
+        rows = [from_stream(each.rows) for each in (here, there, alone)]
         assert rows[0].equals(rows[1])
         assert rows[0].equals(rows[2])
 
