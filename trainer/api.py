@@ -159,6 +159,7 @@ def predict(
     split: str | None = None,
     which: str = "best",
     min_score: float | None = None,
+    threshold: str | None = None,
     batch_size: int = 32,
 ) -> list[dict[str, Any]]:
     """Predict for a dataset, for files and folders, or for rows of values.
@@ -174,6 +175,7 @@ def predict(
         split: Split of a dataset; by default as for `evaluate`.
         which: "best" or "last", if `run` is a directory.
         min_score: Omit boxes below this score; by default as for `--min-score`.
+        threshold: As for `--threshold`.
         batch_size: Records per step.
 
     Returns:
@@ -203,6 +205,7 @@ def predict(
         which=chosen.which,
         model_fn=chosen.model_fn,
         min_score=min_score,
+        threshold=threshold,
         batch_size=batch_size,
     )
     with readable_errors():

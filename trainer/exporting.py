@@ -25,15 +25,34 @@ from trainer.input_pipeline import padding
 from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import check_model_file, open_run
 from trainer.tasks import Task
-from trainer.tasks.inputs import keras_inputs, single_or_dict
+from trainer.tasks.inputs import Image, keras_inputs, single_or_dict
 from trainer.tasks.reading import decoding_arguments
 from trainer.tensors import Tensor
+from trainer.views.pixels import GREY
 
 INPUTS, EXAMPLES = "serving_default", "examples"
 _SAVED_MODEL, _KERAS, _TFLITE, _ONNX = FORMATS = ("saved_model", "keras", "tflite", "onnx")
 # Version of the operators, supported since ONNX Runtime 1.14.
 _OPSET = 18
 _UNFINISHED = ".exporting-"
+# Written next to TFLite and ONNX models, whose clients prepare the inputs.
+_PREPARE = '''"""Inputs of the model of this name: prepare("image", "photo.jpg"), or numbers."""
+import json
+from pathlib import Path
+import numpy as np
+from PIL import Image, ImageOps
+def prepare(name, value):
+    given = json.loads(Path(__file__).with_suffix(".json").read_text())["inputs"][name]
+    if given["kind"] == "image":
+        image = ImageOps.exif_transpose(Image.open(value)).convert(given["mode"])
+        size, bars = (given["width"], given["height"]), given["letterbox"]
+        if bars:
+            image = ImageOps.pad(image, size, 2, tuple(bars), (0.4999, 0.4999))
+        image = image.resize(size, Image.Resampling.BILINEAR)
+        value = np.asarray(image, np.float32) / given["divisor"]
+    return np.asarray(value, given["dtype"]).reshape(1, *[n or -1 for n in given["shape"]])
+'''
+_MODES: Mapping[int, str] = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 def export(
@@ -55,7 +74,8 @@ def export(
 
     The other formats are files whose models take the inputs of the Keras model: for an image its
     pixels, float32 [b, height, width, channels] in 0..1. TFLite and ONNX return numbers, such as
-    `probabilities`; for boxes those of all points, to which the client applies suppression.
+    `probabilities`; for boxes those of all points, to which the client applies suppression. `OUTPUT.json`
+    describes their inputs, and `OUTPUT.py` prepares them.
 
         >>> trainer.export("runs/cells", "exported/1")
         'exported/1'
@@ -98,7 +118,30 @@ def export(
             _save_tflite(trained.learned, trained.model, made)
         else:
             _save_onnx(trained.learned, trained.model, made)
+    if chosen in (_TFLITE, _ONNX):
+        about = _about(trained.learned, trained.features)
+        for suffix, text in {"json": json.dumps(about, indent=1), "py": _PREPARE}.items():
+            with durable.replacing(f"{output}.{suffix}", synced=False) as handle:
+                handle.write(text.encode())
     return output
+
+
+def _about(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
+    """Describe the inputs of a model by their names in it, and its classes."""
+    inputs: dict[str, dict[str, Any]] = {}
+    for name, each in task.inputs.items():
+        inputs[name] = {"kind": each.kind, "shape": each.shape, "dtype": each.dtype}
+        if isinstance(each, Image):
+            is_short = features[each.name].dtype == "uint16"
+            inputs[name] |= {
+                "height": each.height,
+                "width": each.width,
+                "channels": each.channels,
+                "mode": "I;16" if is_short else _MODES.get(each.channels),
+                "divisor": 65_535 if is_short else 255,
+                "letterbox": [GREY] * each.channels * task.goal.keeps_aspect,  # colour of the bars
+            }
+    return {"inputs": inputs, "classes": task.classes}
 
 
 def _chosen_format(place: Path, format: str | None) -> str:

@@ -26,7 +26,7 @@ from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
-from trainer.options.commands import PredictConfig
+from trainer.options.commands import BEST, PredictConfig
 from trainer.progress import Progress
 from trainer.raw_rows import AS_BY_DEFAULT, DELIMITED, SUFFIXES, RowOptions, is_rows
 from trainer.runs import choices
@@ -79,7 +79,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
     results = results_of(run.learned.goal)
     _check_options(config, run.learned, results)
     opened = _opened(config, run)
-    shown = _shown_score(config, run, progress)
+    shown = _least_score(config, run, progress)
     is_document = config.min_score is None and config.format in results.documents
     count = 0
     bad: list[Bad] = []
@@ -143,7 +143,7 @@ def predicted_rows(
         items = items_of_rows(given, "row ", Path(), run.learned, features, run.row_options)
     else:
         opened = _opened(config, run)
-    results, shown = results_of(run.learned.goal), _shown_score(config, run, Progress(quiet=True))
+    results, shown = results_of(run.learned.goal), _least_score(config, run, Progress(quiet=True))
     for number, record in enumerate(_records(config, run, opened, items), start=1):
         if isinstance(record, Bad):
             yield record._asdict()
@@ -166,6 +166,7 @@ def _save(image: Any, file: Path) -> None:
 def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
     """Raise ConfigError for an option that does not apply to the task."""
     unsuitable = {
+        "--threshold": config.threshold is not None and task.goal.threshold is None,
         "--min-score": config.min_score is not None and task.goal.least_score is None,
         "--images": config.images is not None and not task.goal.needs_image,
         "--maps": config.maps is not None and not task.goal.makes_maps,
@@ -178,8 +179,16 @@ def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
         raise ConfigError("--columns is for --format csv; leave it out")
 
 
-def _shown_score(config: PredictConfig, run: Run, progress: Progress) -> float:
-    """Return the minimum score of boxes to write and draw; unused without scores."""
+def _least_score(config: PredictConfig, run: Run, progress: Progress) -> float:
+    """Return the score of boxes, or the probability of a class, from which it is predicted.
+
+    It is 0 where the model decides.
+
+    Raises:
+        ConfigError: There is no best threshold.
+    """
+    if config.threshold is not None:
+        return _threshold(config.threshold, run, progress)
     metric = run.learned.goal.least_score
     if metric is None or config.min_score is not None:
         return config.min_score or 0.0
@@ -189,6 +198,19 @@ def _shown_score(config: PredictConfig, run: Run, progress: Progress) -> float:
         least_score, why = _LEAST_SCORE, "since no validation has chosen a score"
     progress.say(f"boxes of a score of {least_score:.2f} and more are shown, {why} (--min-score)")
     return least_score
+
+
+def _threshold(stated: str, run: Run, progress: Progress) -> float:
+    if stated != BEST:
+        return float(stated)
+    best = run.metrics.get(f"val_{run.learned.goal.threshold}", math.nan)
+    if not math.isfinite(best):
+        raise ConfigError(
+            f"--threshold {BEST}: the training of {run.path} has no validation with both classes; "
+            "give a number, such as --threshold 0.5"
+        )
+    progress.say(f"{run.classes[1]} is predicted from a probability of {best:.2f} (--threshold)")
+    return best
 
 
 def _opened(config: PredictConfig, run: Run) -> tuple[Dataset, str] | None:

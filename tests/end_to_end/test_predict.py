@@ -106,6 +106,32 @@ def test_files_that_cannot_be_read_are_lines(cells, command_here, tmp_path):
     assert done.returncode == 3
 
 
+def test_the_best_threshold_of_two_classes(trained, command_here, tmp_path):
+    """A threshold moves predictions only, and the best one is that of the run's history."""
+    shutil.copytree(DATA / "cells/WBC", tmp_path / "two/WBC")
+    shutil.copytree(DATA / "cells/RBC", tmp_path / "two/RBC")
+    _, run = trained(tmp_path / "two", "--image-size", "32")
+    best = float(
+        [*csv.DictReader((run / "history.csv").read_text().splitlines())][-1]["val_threshold"]
+    )
+
+    def rows(*more):
+        return [
+            *map(json.loads, predicted(command_here, run, tmp_path / "two", *more).splitlines())
+        ]
+
+    probabilities = [row["probabilities"]["WBC"] for row in rows()]
+    middle = sorted(probabilities)[len(probabilities) // 2]
+    for stated, least in {"best": best, f"{middle}": middle, "0.5": 0.5}.items():
+        found = rows("--threshold", stated)
+        assert [row["prediction"] == "WBC" for row in found] == [p >= least for p in probabilities]
+        assert all(row["probability"] == row["probabilities"][row["prediction"]] for row in found)
+
+    done = command_here("trainer", "predict", tmp_path, "--run", run, "--threshold", "1.5")
+    assert done.returncode == 2
+    assert "give a number between 0 and 1, or best" in done.stderr
+
+
 def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
     data, run = cells
     lines = list(csv.DictReader(io.StringIO(predicted(command_here, run, data, "--format", "csv"))))

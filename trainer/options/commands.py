@@ -37,6 +37,20 @@ def png_name(name: str) -> str:
     return name
 
 
+BEST = "best"
+
+
+def probability(text: str) -> str:
+    """Check that `text` is "best" or a number between 0 and 1."""
+    try:
+        is_between = text == BEST or 0 < float(text) < 1
+    except ValueError:
+        is_between = False
+    if not is_between:
+        raise ValueError(f"is {text}; give a number between 0 and 1, or {BEST}")
+    return text
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluateConfig(Options):
     """The options of `beam-tfrecords-train evaluate`."""
@@ -118,6 +132,15 @@ class PredictConfig(Options):
         Option(
             "leave out boxes below this score (default: that of the best F1 on the validation "
             "split, else 0.3; in the file of coco 0)"
+        ),
+    ] = None
+    threshold: Annotated[
+        str | None,
+        Option(
+            "of two classes, predict the second from this probability, 0 to 1, or best: that of "
+            "the best macro F1 on the validation split (default: 0.5)",
+            metavar="P",
+            make=probability,
         ),
     ] = None
     max_bad_fraction: Annotated[

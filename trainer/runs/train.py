@@ -83,7 +83,8 @@ def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
     names = loop.metric_names(plan.task)
     if validate is not None:
         names = [*validate(num_batches=1)]  # finds errors before training
-    names = [name for name in names if name != plan.task.goal.least_score]
+    goal = plan.task.goal
+    names = [name for name in names if name not in (goal.least_score, goal.threshold)]
     best = best_by(
         config.best_by or "loss", names, plan.task.more_metrics, validated=validate is not None
     )

@@ -107,6 +107,27 @@ def area_under_curve(members: Any, others: Any) -> float:
     return float((members * (below + others / 2)).sum() / pairs) if pairs else float("nan")
 
 
+# The metric with the probability of the second of two classes from which on it is best predicted.
+THRESHOLD = "threshold"
+
+
+def best_threshold(members: Any, others: Any) -> float:
+    """Return the probability from which on predicting a class gives the highest macro F1.
+
+    The counts of records with and without the class are by ascending probability, [steps] each. Of
+    equally good steps the middle one is chosen. NaN without members or others.
+    """
+    steps = np.arange(len(members))
+    missed, right = (np.cumsum(counts) - counts for counts in (members, others))
+    found, wrong = members.sum() - missed, others.sum() - right
+    if not found[0] or not wrong[0]:
+        return math.nan
+    f1 = 2 * found / (2 * found + missed + wrong) + 2 * right / (2 * right + missed + wrong)
+    best = steps[f1 == f1.max()]
+    logit = _LEAST_LOGIT + best[len(best) // 2] / len(steps) * (_LARGEST_LOGIT - _LEAST_LOGIT)
+    return 1 / (1 + math.exp(-logit))
+
+
 # With more classes, only the most frequent confusions are shown, and no curves by class.
 _MOST_CONFUSED, _MOST_CURVES = 24, 8
 
@@ -167,6 +188,7 @@ class ClassFigures(Accumulator):
     def result(self) -> dict[str, float]:
         """Return `auc`, `macro_f1` and, for one class per record, `balanced_accuracy`.
 
+        Two classes also have a `threshold`.
         Each is the mean over the classes that have a value: of a class without records, the recall
         has none, and the F1 only if the class is predicted. Two classes have the same AUC.
         """
@@ -174,7 +196,10 @@ class ClassFigures(Accumulator):
         by_class = {"auc": self.areas, "macro_f1": [row["f1"] for row in rows]}
         if self._has_one_class:
             by_class["balanced_accuracy"] = [row["recall"] for row in rows]
-        return {name: _mean(values) for name, values in by_class.items()}
+        means = {name: _mean(values) for name, values in by_class.items()}
+        if self._has_one_class and len(rows) == 2:
+            means[THRESHOLD] = best_threshold(self._members[1], self._others[1])
+        return means
 
     def details(self) -> dict[str, Any]:
         """Return `recall` by class; None for a class without records."""

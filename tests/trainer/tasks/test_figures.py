@@ -115,6 +115,24 @@ def test_auc_is_that_of_all_pairs(scale):
     assert figures.result()["auc"] == pytest.approx(np.mean(found))
 
 
+def test_the_threshold_of_two_classes(scikit_learn):
+    """No threshold between predicted probabilities has a better macro F1."""
+    random = np.random.default_rng(7)
+    target = (random.random(400) < 0.1).astype(int)
+    second = 1 / (1 + np.exp(-random.normal(2 * target - 3, 1)))
+    figures = ClassFigures("ab", has_one_class=True)
+    figures.update(target, {"probabilities": np.stack([1 - second, second], axis=1)})
+
+    def macro_f1(least):
+        return scikit_learn.metrics.f1_score(target, second >= least, average="macro")
+
+    found = figures.result()["threshold"]
+    assert macro_f1(found) == max(map(macro_f1, second)) > macro_f1(0.5) + 0.1
+    figures = ClassFigures("ab", has_one_class=True)
+    figures.update(target[:0], {"probabilities": np.zeros((0, 2))})
+    assert np.isnan(figures.result()["threshold"])
+
+
 def test_auc_of_several_classes_per_record_and_of_a_diverged_model():
     figures = ClassFigures("ab", has_one_class=False)
     assert np.isnan(figures.result()["auc"])

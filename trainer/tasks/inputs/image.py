@@ -18,6 +18,7 @@ from trainer.tasks import image_models
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
 from trainer.tasks.inputs.tabular import Measured, standardize
 from trainer.tensors import Tensor
+from trainer.views.pixels import EXACT
 
 # For images that differ in size.
 USUAL_SIZE = ImageSize(128, 128)
@@ -238,8 +239,12 @@ def upright(encoded: Tensor) -> Tensor:
     return tf.cond(
         orientation == 1,
         lambda: encoded,
-        lambda: tf.io.encode_png(_turned(tf.io.decode_jpeg(encoded, channels=3), orientation)),
+        lambda: tf.io.encode_png(_turned(_decoded(encoded), orientation)),
     )
+
+
+def _decoded(encoded: Tensor) -> Tensor:
+    return tf.io.decode_jpeg(encoded, channels=3, dct_method=EXACT)
 
 
 def exif_orientation(encoded: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
+from trainer.tasks.figures import THRESHOLD
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
@@ -113,6 +114,10 @@ class OneClass(_Classes):
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
         return cls(name=feature.name, is_text=feature.dtype in STRINGS, classes=feature.classes)
+
+    @property
+    def threshold(self) -> str | None:
+        return THRESHOLD if len(self.classes) == 2 else None
 
     def statistic(self) -> Statistic | None:
         if self.is_text:

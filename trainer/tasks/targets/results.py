@@ -48,6 +48,7 @@ class Results(abc.ABC):
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
         """Return the prediction for one record, without scores below `least`.
 
+        Of two classes the second is predicted from this probability, or, if it is 0, from 0.5.
         `decoded` has NumPy arrays from `decode`; `image` is encoded, if the target `needs_image`.
         """
 
@@ -158,11 +159,13 @@ class _OneClassResults(_ClassResults):
         return MostFrequent("accuracy", self.goal.classes)
 
     def row(self, decoded: Mapping[str, Any], image: bytes | None, least: float) -> Row:
-        return {
-            "prediction": decoded["prediction"].decode(),
-            "probability": decoded["probability"].tolist(),
-            "probabilities": _by_class(self.goal.classes, decoded["probabilities"]),
-        }
+        probabilities = _by_class(self.goal.classes, decoded["probabilities"])
+        chosen = decoded["prediction"].decode()
+        if least:
+            first, second = probabilities
+            chosen = second if probabilities[second] >= least else first
+        probability = probabilities[chosen]
+        return {"prediction": chosen, "probability": probability, "probabilities": probabilities}
 
     def lines(self, row: Row) -> list[list[Any]]:
         return [[row["prediction"], row["probability"]]]

@@ -64,6 +64,8 @@ class Target(Part):
         makes_maps: Whether predictions are maps.
         needs_image: Whether results need the encoded image of the record.
         least_score: Metric with the score from which predictions are shown; None without scores.
+        threshold: Metric with the probability from which the second of two classes is predicted;
+            None for other targets.
         policies: Image augmentations by value of `--augment`.
         validation_of_few: Share of few records to hold out for validation.
         keeps_aspect: Whether images keep their aspect in the model's size, on grey.
@@ -94,6 +96,10 @@ class Target(Part):
     @abc.abstractmethod
     def from_feature(cls, feature: Feature) -> Self:
         """Make the target for `feature`, without statistics."""
+
+    @property
+    def threshold(self) -> str | None:
+        return None
 
     def check(self, suits: bool, needs: str) -> None:
         """Raise ConfigError unless `suits`; `needs` is like "--label-smoothing needs classes"."""
