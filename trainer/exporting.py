@@ -74,8 +74,8 @@ def export(
 
     The other formats are files whose models take the inputs of the Keras model: for an image its
     pixels, float32 [b, height, width, channels] in 0..1. TFLite and ONNX return numbers, such as
-    `probabilities`; for boxes those of all points, to which the client applies suppression. `OUTPUT.json`
-    describes their inputs, and `OUTPUT.py` prepares them.
+    `probabilities`; for boxes those of all points, to which the client applies suppression.
+    `OUTPUT.json` describes their inputs, and `OUTPUT.py` prepares them.
 
         >>> trainer.export("runs/cells", "exported/1")
         'exported/1'
