@@ -164,6 +164,7 @@ _FORMS |= {each: _of_fields(each) for each in (ClassLabels, Image, Map, Audio, R
 _FORMS[Deferred] = _of_fields(Deferred, read=_SHARED)
 _NAMED = {form.name: form for form in (*_FORMS.values(), _OBJECTS)}
 _PREFIXES = tuple(f"{name}:" for name in _NAMED)
+_WITHOUT_FILES = tuple(f"{_FORMS[each].name}:" for each in (int, float, str, bytes, ClassLabel))
 
 
 # The fields of a record without its features: their forms, and the values that need no column.
@@ -297,6 +298,12 @@ class Examples:
         """Return the examples of a table's rows."""
         names = _FIELDS.keys() & set(table.column_names)
         return cls({name: field(table, name) for name in names}, values_by_feature(table))
+
+    @classmethod
+    def with_files(cls, table: pa.Table) -> Self:
+        """Return the examples with the values that may be files, to look at those."""
+        kept = [name for name in table.column_names if not name.startswith(_WITHOUT_FILES)]
+        return cls.of(table.select(kept))
 
     def __len__(self) -> int:
         return len(self.fields["key"])

@@ -23,7 +23,7 @@ def main() -> int:
     from beam_pipeline.running import parallel
 
     try:
-        with quiet(), beam_import.without_pandas():
+        with quiet(), beam_import.without_pandas(), memory.importing():
             if _builds_here(sys.argv[1:]):
                 parallel.import_work()
                 # Before the import of Beam, which may start threads and is not needed there.

@@ -8,7 +8,8 @@ import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.inspect.batch import InspectBatch, Pack, PackedBatch, Settings, unpacked
+from beam_pipeline.batch import Examples, RecordBatch
+from beam_pipeline.inspect.batch import InspectBatch, Pack, PackedBatch, Settings
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.failures import errors_handed_over
@@ -17,7 +18,7 @@ from beam_pipeline.running.parallel import (
     start_processes,
     started_processes,
 )
-from beam_pipeline.running.pickling import Constant, Parcel
+from beam_pipeline.running.pickling import Constant, Parcel, unpack
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.running.runner import Job
 from beam_pipeline.running.worker_processes import Ahead
@@ -96,9 +97,12 @@ class _InspectBatch(beam.DoFn):
 
     def _inspected(self, batch: bytes) -> Iterator[Any]:
         if not self._num_batches:
-            self._parallelism = choose_parallelism(
-                unpacked(batch), self._threads, self._job.processes
+            examples = (
+                Examples.with_files(each.table)
+                for each in unpack(batch)
+                if isinstance(each, RecordBatch)
             )
+            self._parallelism = choose_parallelism(examples, self._threads, self._job.processes)
         self._num_batches += 1
         inspect = InspectBatch(self._settings, self._parallelism.threads)
         if self._ahead is None and self._parallelism.processes:

@@ -80,6 +80,7 @@ def little_endian(dtype: str) -> np.dtype[Any]:
 # From these numbers on, float32 and float64 cannot represent all integers.
 FIRST_SKIPPED = 2**24
 FIRST_SKIPPED_BY_FLOAT64 = 2.0**53
+_FEW_NUMBERS = 16  # of which NumPy takes longer
 _FEW = 4  # features in a message
 _DIGITS = 7  # significant digits that float32 keeps
 _SAME = 1e-12  # relative rounding error that float64 may cause in a fraction
@@ -105,6 +106,9 @@ class Rounding(NamedTuple):
 
 def rounding(numbers: Sequence[Number] | Array) -> Rounding:
     """Find numbers that change in float32; numbers with 7 digits, NaN and infinity do not."""
+    is_array = isinstance(numbers, np.ndarray)
+    if not is_array and len(numbers) <= _FEW_NUMBERS and all(map(_is_plain, numbers)):
+        return Rounding()
     values = np.asarray(numbers)
     if np.can_cast(values.dtype, np.float32):
         return Rounding()
@@ -129,6 +133,12 @@ def rounding(numbers: Sequence[Number] | Array) -> Rounding:
         candidates = [numbers[at] for at in nearest.tolist()]
     number = min(candidates, key=_nearness)
     return Rounding(changed.size, float(number) if float(number) == number else int(number))
+
+
+def _is_plain(number: Number) -> bool:
+    """Whether a number is 0 or of usual size, and has at most 7 digits."""
+    is_usual = 1 / FIRST_SKIPPED < abs(number) < FIRST_SKIPPED
+    return number == 0 or (is_usual and float(f"{number:.{_DIGITS}g}") == number)
 
 
 def _nearness(number: Number) -> tuple[Number, Number]:

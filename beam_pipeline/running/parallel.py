@@ -48,14 +48,13 @@ class Parallelism(NamedTuple):
     processes: int = 0
 
 
-def choose_parallelism(elements: Iterable[object], threads: int, processes: int) -> Parallelism:
-    """Choose the parallelism for elements, whose first records show whether files are remote.
+def choose_parallelism(examples: Iterable[Examples], threads: int, processes: int) -> Parallelism:
+    """Choose the parallelism for examples, the first of which show whether files are remote.
 
     `threads` is the user's number of threads, which excludes processes, or 0.
     """
     if threads:
         return Parallelism(threads=threads)
-    examples = (element for element in elements if isinstance(element, Examples))
     files = (file for each in examples for file in files_of(each, _RECORDS_LOOKED_AT))
     remote = any(storage.is_remote(file.path) for file in files)
     return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)

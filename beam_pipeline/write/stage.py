@@ -304,7 +304,7 @@ class _WriteShard(beam.DoFn):
     def _encoded(self, shard: _Shard) -> Iterator[EncodedChunk]:
         """Yield the encoded rows of a shard in order."""
         assert self._encoder is not None
-        first = Examples.of(next(iter(shard.rows.parts)).slice(0, 1))
+        first = Examples.with_files(next(iter(shard.rows.parts)).slice(0, 1))
         parallelism = choose_parallelism([first], self._config.threads, self._job.processes)
         encode = EncodeChunk(self._encoder, parallelism.threads)
         chunks = _chunks(shard.rows, shard.first_number)

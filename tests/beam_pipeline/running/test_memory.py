@@ -39,6 +39,22 @@ with pyarrow.parquet.ParquetWriter(os.devnull, types, compression="zstd") as par
 """
 
 
+IMPORT = """
+import contextlib, gc, sys
+from beam_pipeline.cli import program
+found = []
+gc.callbacks.append(lambda phase, info: found.append(phase))
+sys.argv = ["beam-tfrecords", "--version"]
+with contextlib.suppress(SystemExit):
+    program.main()
+print(len(found) // 2)
+"""
+
+
+def test_a_command_imports_without_garbage_collections():
+    assert int(printed(IMPORT).splitlines()[-1]) < 150  # 324 before; parsers of options have some
+
+
 def grown_mib(environment: dict[str, str]) -> int:
     return int(printed(WRITE_INDEX, env=environment))
 

@@ -7,6 +7,7 @@ import time
 import pytest
 from inspecting import in_columns
 
+from beam_pipeline.batch import Examples
 from beam_pipeline.errors import UnavailableError
 from beam_pipeline.records import Array, Audio, FileRef, Image, RawFile, Record, Rejected
 from beam_pipeline.running import parallel
@@ -35,7 +36,8 @@ EXAMPLE = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
     ],
 )
 def test_who_does_the_work(elements, asked, expected):
-    found = parallel.choose_parallelism(in_columns(elements), threads=asked, processes=2)
+    examples = [each for each in in_columns(elements) if isinstance(each, Examples)]
+    found = parallel.choose_parallelism(examples, threads=asked, processes=2)
     assert (found.threads, found.processes) == expected
 
 
