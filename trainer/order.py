@@ -9,12 +9,17 @@ computed nor read. TensorFlow's seeds have no influence.
 For N records in blocks of B and windows of W, two records of one batch share a batch again in a
 later pass 1 + (B - 1) N / W² times as often as by chance; `block_size` keeps that at 1.5. The
 positions in two passes correlate by about √(B / N), which it keeps near 0.01.
+
+Shards of a store are copied before they are read, so there a pass permutes the shards and reads
+groups of them one after the other: then the above holds for the N records of a group.
 """
 
 import dataclasses
+import functools
+import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +30,26 @@ _FEWEST_IN_WINDOW = 16
 # A window is read before its first record is used, at the same time as the next one.
 _WINDOW_BYTES = (256 << 20, 512 << 20)
 _LARGEST_WINDOW = 1 << 16
+# All shards of a group are copied before its first record is used.
+_GROUP_SHARDS, _GROUP_BYTES = 16, 4 << 30
 _UINT64 = (1 << 64) - 1
+# The stream of random numbers for the order of the shards, as if of a last group.
+_OF_SHARDS = _UINT64
+
+
+def group_size(shard_bytes: Sequence[int]) -> int:
+    """Return the number of shards to copy and read together, for shards of these sizes.
+
+    16; fewer if they could exceed 4 GiB, and more if they were smaller than a window.
+    """
+    mean = sum(shard_bytes) // max(1, len(shard_bytes))
+    most = min(_GROUP_SHARDS, _GROUP_BYTES // max(1, *shard_bytes, 1))
+    return max(1, most, -(-_WINDOW_BYTES[0] // max(1, mean)))
+
+
+def num_groups(num_shards: int, group: int) -> int:
+    """Count the groups, of equally many shards up to `group`; 0 for all in one."""
+    return max(1, -(-num_shards // group)) if group else 1
 
 
 def window_size(num_records: int, num_bytes: int) -> int:
@@ -91,27 +115,34 @@ class Share:
 class Order:
     """Order of a split's records, pass after pass; passes count from 0.
 
+    Each pass permutes the shards and reads one group of them after the other; blocks and records
+    are permuted within their group. A window belongs to one group.
+
     Args:
         shard_lengths: Records by shard.
         seed: Seed of the order; None for the order in the files.
         window: Records per window; at most these are read before the first record of a run.
+        group: Shards per group; 0 for all.
     """
 
-    def __init__(self, shard_lengths: Sequence[int], *, seed: int | None, window: int) -> None:
-        lengths = np.asarray(shard_lengths, np.int64)
+    def __init__(
+        self, shard_lengths: Sequence[int], *, seed: int | None, window: int, group: int = 0
+    ) -> None:
+        self._lengths = lengths = np.asarray(shard_lengths, np.int64)
+        self._firsts = np.cumsum(lengths) - lengths
         self.num_records = int(lengths.sum())
         self._seed = seed
-        size = block_size(self.num_records, window)
-        in_shard = -(-lengths // size)  # blocks per shard
-        before = np.cumsum(in_shard) - in_shard
-        place = np.arange(in_shard.sum()) - np.repeat(before, in_shard)
-        self._starts = np.repeat(np.cumsum(lengths) - lengths, in_shard) + place * size
-        self._sizes = np.minimum(size, np.repeat(lengths, in_shard) - place * size)
-        self.num_windows = min(-(-self.num_records // window), len(self._starts))
-        self._edges = (
-            np.arange(self.num_windows + 1) * len(self._starts) // max(1, self.num_windows)
-        )
-        self._passes: dict[int, tuple[Any, Any]] = {}
+        self._edges = edges_of(len(lengths), num_groups(len(lengths), group))
+        groups = len(self._edges) - 1
+        self._size = block_size(-(-self.num_records // groups), window)
+        largest = int(np.sort(lengths)[-int(np.diff(self._edges).max()) :].sum())
+        num_blocks = int(-(-lengths // self._size).sum())
+        # The same in each group, so that windows have numbers whatever the order of the shards.
+        self.windows_per_group = min(-(-largest // window), num_blocks)
+        self.num_windows = groups * self.windows_per_group
+        # Windows are read ahead, even into the next pass.
+        self._shards_of = functools.lru_cache(2)(self._shuffled_shards)
+        self._blocks_of = functools.lru_cache(2)(self._shuffled_blocks)
 
     def window(self, pass_number: int, number: int) -> tuple[int, Any]:
         """Return window `number` of a pass: its first position in the pass, and its records' keys.
@@ -119,44 +150,89 @@ class Order:
         Returns:
             (position, int64 [records in the window, 2]); a key is (pass, record number).
         """
-        blocks, positions = self._pass(pass_number)
-        chosen = blocks[self._edges[number] : self._edges[number + 1]]
-        sizes = self._sizes[chosen]
+        group, place = divmod(number, self.windows_per_group)
+        blocks = self._blocks_of(pass_number, group)
+        chosen = blocks.order[blocks.edges[place] : blocks.edges[place + 1]].astype(np.int64)
+        at = np.searchsorted(blocks.before, chosen, side="right") - 1
+        shards = blocks.shards[at]
+        begins = (chosen - blocks.before[at]) * self._size
+        sizes = np.minimum(self._size, self._lengths[shards] - begins)
         ends = np.cumsum(sizes)
-        records = np.repeat(self._starts[chosen] - (ends - sizes), sizes) + np.arange(sizes.sum())
+        starts = self._firsts[shards] + begins
+        records = np.repeat(starts - (ends - sizes), sizes) + np.arange(sizes.sum())
         if self._seed is not None:
-            records = records[permutation(len(records), self._seed, pass_number, number + 1)]
-        return int(positions[number]), np.stack([np.full_like(records, pass_number), records], -1)
+            order = permutation(len(records), self._seed, pass_number, place + 1, group)
+            records = records[order]
+        keys = np.stack([np.full_like(records, pass_number), records], -1)
+        return int(blocks.positions[place]), keys
 
     def find(self, pass_number: int, position: int) -> int:
         """Return the number of the window that contains a position of a pass."""
-        _, positions = self._pass(pass_number)
-        return int(np.searchsorted(positions, position, side="right")) - 1
+        _, positions = self._shards_of(pass_number)
+        group = int(np.searchsorted(positions, position, side="right")) - 1
+        within = self._blocks_of(pass_number, group).positions
+        place = int(np.searchsorted(within, position, side="right")) - 1
+        return group * self.windows_per_group + place
 
-    def _pass(self, number: int) -> tuple[Any, Any]:
-        """Return the blocks of a pass in order, and the position of each window."""
-        known = self._passes.get(number)
-        if known is None:
-            count = len(self._starts)
-            blocks = (
-                np.arange(count)
-                if self._seed is None
-                else permutation(count, self._seed, number, 0)
-            )
-            positions = np.concatenate([[0], np.cumsum(self._sizes[blocks])])[self._edges[:-1]]
-            known = (blocks, positions)
-            # Windows are read ahead, even into the next pass.
-            self._passes = {**dict(list(self._passes.items())[-1:]), number: known}
-        return known
+    def shards(self, pass_number: int, number: int) -> Any:
+        """Return the shards of the group of window `number` of a pass: int64 [n]."""
+        order, _ = self._shards_of(pass_number)
+        group = number // self.windows_per_group
+        return order[self._edges[group] : self._edges[group + 1]]
+
+    def _shuffled_shards(self, pass_number: int) -> tuple[Any, Any]:
+        """Return the shards of a pass in order, and the position of each group."""
+        order = np.arange(len(self._lengths))
+        if self._seed is not None and len(self._edges) > 2:
+            order = permutation(len(order), self._seed, pass_number, 0, _OF_SHARDS)
+        ends = np.concatenate([[0], np.cumsum(self._lengths[order])])
+        return order, ends[self._edges[:-1]]
+
+    def _shuffled_blocks(self, pass_number: int, group: int) -> "_Blocks":
+        order, positions = self._shards_of(pass_number)
+        shards = order[self._edges[group] : self._edges[group + 1]]
+        lengths = self._lengths[shards]
+        ends = np.cumsum(-(-lengths // self._size))
+        num_blocks = int(ends[-1]) if len(ends) else 0
+        blocks = np.arange(num_blocks, dtype=np.uint32)
+        if self._seed is not None:
+            blocks = permutation(num_blocks, self._seed, pass_number, 0, group).astype(np.uint32)
+        edges = edges_of(num_blocks, self.windows_per_group)
+        missing = np.zeros(num_blocks, np.uint8)  # in the last block of a shard, to its full size
+        missing[ends[lengths > 0] - 1] = (-lengths % self._size)[lengths > 0]
+        short = [missing[blocks[slice(*each)]].sum() for each in itertools.pairwise(edges)]
+        sizes = np.diff(edges) * self._size - np.array(short, np.int64)
+        return _Blocks(
+            shards=shards,
+            before=np.concatenate([[0], ends]),
+            order=blocks,
+            edges=edges,
+            positions=positions[group] + np.cumsum(sizes) - sizes,
+        )
 
 
-def permutation(size: int, seed: int, key: int, stream: int) -> Any:
+class _Blocks(NamedTuple):
+    """Blocks of a group in one pass, cut into windows."""
+
+    shards: Any  # int64 [shards]
+    before: Any  # int64 [shards + 1]: number of each shard's first block, and their total
+    order: Any  # uint32 [blocks]: blocks as permuted
+    edges: Any  # int64 [windows + 1]: where each window begins in `order`
+    positions: Any  # int64 [windows]: position of each window in the pass
+
+
+def edges_of(count: int, parts: int) -> Any:
+    """Cut a number of things into parts that differ by one at most: int64 [parts + 1]."""
+    return np.arange(parts + 1) * count // max(1, parts)
+
+
+def permutation(size: int, seed: int, key: int, stream: int, group: int = 0) -> Any:
     """Draw a permutation that is the same on every machine and with every release of NumPy.
 
     NumPy keeps raw random numbers stable, unlike `Generator.permutation`.
     """
     numbers = np.random.Philox(
         key=np.array([seed & _UINT64, key], np.uint64),
-        counter=np.array([0, 0, 0, stream], np.uint64),
+        counter=np.array([0, 0, group, stream], np.uint64),
     )
     return np.argsort(numbers.random_raw(size), kind="stable")

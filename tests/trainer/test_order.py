@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from trainer.order import Order, Share, block_size, window_size
+from trainer.order import Order, Share, block_size, group_size, num_groups, window_size
 
 RECORDS, BATCH, PASSES = 51_200, 32, 6
 
@@ -87,6 +87,81 @@ def test_windows_are_bounded_in_bytes_and_records(records, mean_bytes, expected)
     assert window_size(records, records * mean_bytes) == expected
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        pytest.param([200 << 20] * 1000, 16, id="16 shards"),
+        pytest.param([100 << 20] * 9 + [1 << 30], 4, id="4 GiB"),
+        pytest.param([1 << 40] * 3, 1, id="one"),
+        pytest.param([4 << 20] * 1000, 64, id="as many bytes as a window"),
+    ],
+)
+def test_groups_are_bounded_in_bytes_and_shards(sizes, expected):
+    assert group_size(sizes) == expected
+
+
+@pytest.fixture(scope="module", params=[(64, 16), (33, 16), (7, 1)], ids=str)
+def grouped(request):
+    """An order in groups of shards, and its windows in several passes: [passes][windows]."""
+    num_shards, group = request.param
+    order = Order(shard_lengths(num_shards), seed=3, window=2048, group=group)
+    windows = [
+        [order.window(number, each) for each in range(order.num_windows)]
+        for number in range(PASSES)
+    ]
+    return num_shards, group, order, windows
+
+
+def test_a_pass_reads_each_shard_in_one_group(grouped):
+    num_shards, group, order, windows = grouped
+    shard_of = np.repeat(np.arange(num_shards), shard_lengths(num_shards))
+    orders = set()
+    for number, of_pass in enumerate(windows):
+        groups = [tuple(order.shards(number, each)) for each in range(order.num_windows)]
+        for shards, (_, keys) in zip(groups, of_pass, strict=True):
+            assert len(shards) <= group
+            assert set(shard_of[keys[:, 1]]) <= set(shards)
+            assert len(keys) <= 2048 + 64
+        read = [*itertools.chain(*dict.fromkeys(groups))]
+        assert sorted(read) == [*range(num_shards)]
+        orders.add(tuple(read))
+    assert len(orders) == PASSES
+
+
+def test_groups_give_every_record_once_and_its_position_finds_it(grouped):
+    _, _, order, windows = grouped
+    for number, of_pass in enumerate(windows):
+        records = np.concatenate([keys[:, 1] for _, keys in of_pass])
+        assert (np.sort(records) == np.arange(RECORDS)).all()
+        for position in (0, 1, 20_000, RECORDS - 1):
+            start, keys = of_pass[order.find(number, position)]
+            assert keys[position - start].tolist() == [number, records[position]]
+
+
+def test_a_pair_of_one_group_meets_again_at_most_half_again_as_often_as_by_chance():
+    order = Order([RECORDS // 32] * 32, seed=3, window=2048, group=8)
+    records = np.stack([one_pass(order, number) for number in range(PASSES)])
+    positions = np.argsort(records, axis=1)
+    of_group = RECORDS // num_groups(32, 8)
+    met = {BATCH: 0, of_group: 0}
+    for number in range(1, PASSES):
+        now = positions[number][records[number - 1]].reshape(-1, BATCH)
+        for size in met:
+            place = now // size
+            met[size] += (place[:, :, None] == place[:, None, :]).sum() - now.size
+
+    again, together = met.values()
+    assert again / together <= 1.5 * (BATCH - 1) / (of_group - 1)
+
+
+def test_one_group_of_all_shards_is_the_order_without_groups():
+    lengths = shard_lengths(16)
+    orders = [Order(lengths, seed=3, window=2048, group=group) for group in (0, 16)]
+    first, second = (one_pass(order, 1).tolist() for order in orders)
+
+    assert first == second
+
+
 def test_the_order_is_that_of_these_numbers_for_good():
     order = Order([5, 0, 4], seed=7, window=4)
 
@@ -95,6 +170,11 @@ def test_the_order_is_that_of_these_numbers_for_good():
         [6, 3, 1, 5, 4, 2, 8, 7, 0],
     ]
     assert one_pass(Order([5, 0, 4], seed=None, window=4), 1).tolist() == list(range(9))
+    order = Order([2, 3, 1, 2], seed=7, window=2, group=2)
+    assert [one_pass(order, number).tolist() for number in range(2)] == [
+        [0, 1, 5, 6, 3, 7, 4, 2],
+        [7, 1, 6, 0, 4, 3, 5, 2],
+    ]
 
 
 @pytest.mark.parametrize("position", [0, 1, 4999, 5000, 51_199])

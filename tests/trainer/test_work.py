@@ -23,14 +23,14 @@ def guard(monkeypatch):
 
 
 # Operations in all functions of a chain (for all formats, as none is declared, and all branches of
-# conditions), and those that call Python: per iteration, for the records of a window, for its runs,
-# and for windows that TensorFlow cannot read. 40 of all are per window or run, not per record.
+# conditions), and those that call Python: per iteration, for the plan of a window, and for windows
+# that TensorFlow cannot read. 36 of all are per window or run, not per record.
 @pytest.mark.parametrize(
     ("options", "operations", "in_python"),
     [
-        pytest.param({}, 74, 4, id="whole images, float32"),
-        pytest.param({"image_dtype": "uint8"}, 82, 4, id="whole images, uint8"),
-        pytest.param({"features": ["number"]}, 50, 4, id="only a number"),
+        pytest.param({}, 70, 3, id="whole images, float32"),
+        pytest.param({"image_dtype": "uint8"}, 78, 3, id="whole images, uint8"),
+        pytest.param({"features": ["number"]}, 46, 3, id="only a number"),
     ],
 )
 def test_operations(guard, dataset, options, operations, in_python):

@@ -260,6 +260,12 @@ class UnpackedFiles:
     def paths(self, numbers: Sequence[int]) -> list[str]:
         return [*map(self._path, numbers)]
 
+    def fits(self, num_bytes: int) -> bool:
+        return True
+
+    def fetch_ahead(self, numbers: Sequence[int]) -> None:
+        """Do nothing: unpacking takes the CPU that the records before need."""
+
     def renew(self, number: int) -> bool:
         self._paths.pop(number, None)
         return user_cache.find(_KIND, self.identity(number)) is None

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -133,7 +134,7 @@ class RemoteFiles:
     """Files on a store, as `store.pinned_files.Files`, read from complete copies in a cache.
 
     A range is read from the store if there is no copy and little of the file has been requested so
-    far, or if copies do not fit into the cache.
+    far, or if copies of all files do not fit into the cache.
     """
 
     is_remote = True
@@ -148,7 +149,7 @@ class RemoteFiles:
         self._files = files
         self._cache = cache
         self._explain = explain
-        self._fit_cache = sum(file.num_bytes for file in files) <= cache.max_bytes
+        self._fit_cache = self.fits(sum(file.num_bytes for file in files))
         self._wanted = [0] * len(files)  # requested bytes per file
         self._pool = ThreadPoolExecutor(_FETCHED_AT_ONCE, "fetch-shards")
 
@@ -190,9 +191,28 @@ class RemoteFiles:
         return self._cache.fetch(file)
 
     def paths(self, numbers: Sequence[int]) -> list[str]:
-        if not self._fit_cache:
-            return [""] * len(numbers)  # each window would evict the copies of the last one
-        return list(self._pool.map(self._fetched, numbers))
+        paths = {number: self._cache.find(self._files[number]) for number in numbers}
+        missing = [number for number, path in paths.items() if path is None]
+        paths |= zip(missing, self._pool.map(self._fetched, missing), strict=True)
+        return [str(path) for path in paths.values()]
+
+    def fits(self, num_bytes: int) -> bool:
+        return num_bytes <= self._cache.max_bytes
+
+    def fetch_ahead(self, numbers: Sequence[int]) -> None:
+        # Those that are there are marked as used before copies of others take their space.
+        ahead = iter([each for each in numbers if not self._cache.find(self._files[each])])
+        for _ in range(_FETCHED_AT_ONCE):
+            self._pool.submit(self._fetch_next, ahead)
+
+    def _fetch_next(self, numbers: Iterator[int]) -> None:
+        """Copy the next of these files, and then another; `paths` raises the errors.
+
+        One after the other, so that a process that ends waits for no more than those begun.
+        """
+        for number in itertools.islice(numbers, 1):
+            self._cache.fetch(self._files[number])
+            self._pool.submit(self._fetch_next, numbers)
 
     def _fetched(self, number: int) -> str:
         try:

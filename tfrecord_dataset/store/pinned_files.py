@@ -72,6 +72,12 @@ class Files(Protocol):
             DatasetChangedError, BeamTFRecordsError: As in `open`.
         """
 
+    def fits(self, num_bytes: int) -> bool:
+        """Whether so many bytes of the files have local paths at the same time."""
+
+    def fetch_ahead(self, numbers: Sequence[int]) -> None:
+        """Begin to prepare the paths of files, which are needed soon."""
+
     def renew(self, number: int) -> bool:
         """Whether a damaged copy of a file was found and deleted, so that a retry may succeed.
 
@@ -154,6 +160,12 @@ class LocalFiles:
 
     def paths(self, numbers: Sequence[int]) -> list[str]:
         return [*map(self._path, numbers)]
+
+    def fits(self, num_bytes: int) -> bool:
+        return True
+
+    def fetch_ahead(self, numbers: Sequence[int]) -> None:
+        """Do nothing: the files are local."""
 
     def _path(self, number: int) -> str:
         with self.open(number):

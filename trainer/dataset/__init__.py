@@ -161,6 +161,7 @@ class Dataset(Contents):
         shuffle: bool = False,
         seed: int | None = None,
         shuffle_buffer: int | None = None,
+        shuffle_shards: int | None = None,
         repeat: bool | int = False,
         first_record: int = 0,
         worker: int = 0,
@@ -225,6 +226,8 @@ class Dataset(Contents):
             seed: Makes the order the same in each run; random by default.
             shuffle_buffer: Records to permute in memory; by default as many as fit 256 MiB, up to
                 65,536. Twice as many are in memory.
+            shuffle_shards: Shards to permute together, 0 for all; by default all local ones, and
+                groups of up to 16 of a store's, of which two should fit into `cache_bytes`.
             repeat: True for endless, or the number of passes. Batches continue across the end
                 of a pass.
             first_record: Records to skip, counted over all passes; they are not read. If `repeat`
@@ -254,6 +257,7 @@ class Dataset(Contents):
             raise UnknownNameError("image_dtype", image_dtype, ("float32", "uint8"))
         batch_size = arguments.whole_number("batch_size", batch_size)
         window = arguments.whole_number("shuffle_buffer", shuffle_buffer)
+        group = arguments.whole_number("shuffle_shards", shuffle_shards, least=0)
         share = arguments.share(
             worker, num_workers, input_context, batch_size, drop_remainder=drop_remainder
         )
@@ -291,6 +295,7 @@ class Dataset(Contents):
                 shuffle=shuffle,
                 seed=seed,
                 window=window,
+                group=group,
                 numbers=self.parts.get(chosen.name),
                 passes=passes,
                 first_record=first_record,

@@ -19,7 +19,7 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import ShardFiles, Streams
 from trainer.errors import ConfigError
 from trainer.image_cache import KeptImages
-from trainer.order import Order, Share, window_size
+from trainer.order import Order, Share, group_size, num_groups, window_size
 
 # Measured: a run costs 250 us; an unwanted record 3 us, and 1 us per kilobyte.
 _RUN_COST_BYTES = 250_000
@@ -65,38 +65,52 @@ class WindowReader:
     """Reader of a split's windows in TensorFlow's threads.
 
     `read` returns the serialized records of numbers, int64 [n], as objects [n]. It is called for a
-    window that TensorFlow did not read completely, and raises the reason.
+    window that TensorFlow did not read completely, and raises the reason. If not `by_path`, it
+    reads all windows.
     """
 
-    def __init__(self, index: RecordIndex, read: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, index: RecordIndex, read: Callable[[Any], Any], *, by_path: bool = True
+    ) -> None:
         self._index = index
         self._files = index.shards.plain
         self._read = read
+        self._by_path = by_path
         mean_bytes = index.num_bytes // max(1, index.num_records)
         self._part_records = max(1, _PART_BYTES // max(1, mean_bytes))
 
-    def windows(self, keys: tf.data.Dataset) -> tf.data.Dataset:
-        """Read records and keys (`tf.string` [n], int64 [n, 2]) for windows' keys, int64 [n, 2].
+    def windows(
+        self, windows: tf.data.Dataset, keys_of: Callable[..., Any], *before: Any
+    ) -> tf.data.Dataset:
+        """Read records and keys (`tf.string` [n], int64 [n, 2]) for windows.
 
-        Each window comes in parts, which are copied on demand while the next window is read.
+        The keys of a window are `keys_of(*before, window)`, int64 [n, 2]. Once they are asked for,
+        the window two before has been read. Each window comes in parts, which are copied on demand
+        while the next window is read.
         """
-        plans = keys.map(self._plan, num_parallel_calls=1, deterministic=True)
-        return plans.flat_map(self._window).prefetch(1).flat_map(self._parts)
 
-    def _plan(self, keys: Any) -> tuple[Any, ...]:
-        # Not stateful: a deterministic run would make plans one by one instead of ahead.
-        paths, *numbers = tf.numpy_function(
-            self._planned, [keys[:, 1]], [tf.string, *[tf.int64] * 4], stateful=False
-        )
-        for tensor in (paths, *numbers):
-            tensor.set_shape([None])
-        return (paths, *numbers, keys)
+        def planned(*window: Any) -> tuple[Any, ...]:
+            keys = keys_of(*window)
+            return (*self._planned(keys[:, 1]), keys)
+
+        def plan(window: Any) -> tuple[Any, ...]:
+            # Not stateful: a deterministic run would make plans one by one instead of ahead.
+            *lists, keys = tf.numpy_function(
+                planned, [*before, window], [tf.string, *[tf.int64] * 5], stateful=False
+            )
+            for tensor in lists:
+                tensor.set_shape([None])
+            keys.set_shape([None, 2])
+            return (*lists, keys)
+
+        plans = windows.map(plan, num_parallel_calls=1, deterministic=True)
+        return plans.flat_map(self._window).prefetch(1).flat_map(self._parts)
 
     def _planned(self, numbers: Any) -> tuple[Any, ...]:
         runs = runs_of(self._index, numbers)
-        needed = np.unique(runs.shards).tolist()
+        needed = np.unique(runs.shards).tolist() if self._by_path else []
         paths = dict(zip(needed, map(str.encode, self._files.paths(needed)), strict=True))
-        by_run = np.array([paths[shard] for shard in runs.shards.tolist()], object)
+        by_run = np.array([paths.get(shard, b"") for shard in runs.shards.tolist()], object)
         return (by_run, runs.offsets, runs.counts, runs.num_bytes, runs.places)
 
     def _window(
@@ -169,7 +183,8 @@ class Reading:
 
     shuffle: bool = False  # False for the order in the files
     seed: int = 0
-    window: int | None = None  # records to permute together; None for `window_size`
+    window: int | None = None  # records to permute together; None for `shuffle_sizes`
+    group: int | None = None  # shards to read together, 0 for all; None for `shuffle_sizes`
     numbers: Any = None  # int64 [n], ascending: the only records to read; None for all
     passes: int | None = 1  # over the data; None for endless
     first_record: int = 0  # records already used, over all passes of the first iteration
@@ -267,6 +282,18 @@ def _count(num_records: int | None, reading: Reading) -> int | None:
     return total if reading.share is None else reading.share.num_held(total)
 
 
+def shuffle_sizes(index: RecordIndex) -> tuple[int, int]:
+    """Return the number of records per window, and of shards per group: 0 for all.
+
+    Only shards of a store are read in groups.
+    """
+    files, num_shards = index.shards.plain, len(index.shards)
+    group = group_size([*map(files.num_bytes, range(num_shards))]) if files.is_remote else 0
+    parts = num_groups(num_shards, group)
+    window = window_size(-(-index.num_records // parts), -(-index.num_bytes // parts))
+    return window, group if parts > 1 else 0
+
+
 class _Positions:
     """Choice of the records for each window of an iteration, from the first record of a run.
 
@@ -276,15 +303,22 @@ class _Positions:
     """
 
     def __init__(self, index: RecordIndex, reading: Reading) -> None:
-        window = reading.window or window_size(index.num_records, index.num_bytes)
+        window, group = shuffle_sizes(index)
+        window = reading.window or window
+        group = group if reading.group is None else reading.group
         if not reading.shuffle:  # only the size of a read matters
             window = max(1, window // _SMALLER)
         lengths = index.shard_lengths
         if reading.numbers is not None:
             lengths = np.bincount(index.locate(reading.numbers)[0], minlength=len(lengths))
         seed = reading.seed if reading.shuffle else None
-        self._order = Order(lengths, seed=seed, window=window)
+        self._order = Order(lengths, seed=seed, window=window, group=group)
         self._reading = reading
+        self._files = index.shards.plain
+        # Those of one group are copied while those of the one before are read.
+        held = 2 * -(-len(lengths) // num_groups(len(lengths), group))
+        sizes = [self._files.num_bytes(number) for number in range(len(lengths))]
+        self.fits = self._files.fits(sum(sorted(sizes)[-held:]))
         is_large = index.num_bytes > _LARGE_BYTES * index.num_records
         self._parts = _PARTS if is_large else _PARTS[[0, -1]]
         self._last_part = len(self._parts) - 2
@@ -315,8 +349,9 @@ class _Positions:
         `start` is the result of `begin`, and `count` the number of the read, from 0.
         """
         order, reading = self._order, self._reading
-        first_pass, first, _, skipped, total = start.tolist()
+        first_pass, first, end, skipped, total = start.tolist()
         number = first + max(0, int(count) - self._last_part)
+        self._fetch_ahead(first_pass, number, first + end - self._last_part)
         passes, number = divmod(number, order.num_windows)
         position, keys = order.window(first_pass + passes, number)
         since = passes * order.num_records + position - skipped
@@ -331,6 +366,23 @@ class _Positions:
             keys = keys[slice(*len(keys) * self._parts[count : count + 2] // self._parts[-1])]
         return keys
 
+    def _fetch_ahead(self, first_pass: int, number: int, end: int) -> None:
+        """Copy the next group's shards, once the group before this one has been read.
+
+        `number` and `end` are those of this window and of the last one, from the first pass.
+        """
+
+        def shards(window: int) -> list[int]:
+            passes, in_pass = divmod(window, self._order.num_windows)
+            of_group: list[int] = self._order.shards(first_pass + passes, in_pass).tolist()
+            return of_group
+
+        windows = self._order.windows_per_group
+        following = number - 1 + windows
+        if self.fits and number % windows == 1 and following < end:
+            self._files.paths(shards(number))  # marks these copies as used after all before
+            self._files.fetch_ahead(shards(following))
+
 
 def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) -> tf.data.Dataset:
     """Read records in order in batches, with keys: `tf.string` [n], int64 [n, 2]."""
@@ -340,7 +392,7 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
         )
     positions = _Positions(index, reading)
     reader = RecordReader(index)
-    windows = WindowReader(index, reader.read)
+    windows = WindowReader(index, reader.read, by_path=positions.fits)
 
     def read_kept(start: Any, count: Any) -> tuple[Any, Any]:
         assert images is not None
@@ -355,11 +407,7 @@ def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) ->
         if images is not None:  # most records are in memory
             return _read_ahead(read_kept, counts, start)
 
-        def keys(count: Any) -> Any:
-            read = tf.numpy_function(positions.keys, [start, count], tf.int64, stateful=False)
-            return tf.ensure_shape(read, [None, 2])
-
-        return windows.windows(counts.map(keys, num_parallel_calls=1, deterministic=True))
+        return windows.windows(counts, positions.keys, start)
 
     return tf.data.Dataset.from_tensors(tf.constant(0, tf.int64)).flat_map(iteration)
 

@@ -39,6 +39,7 @@ class RunConfig:
     window: int  # records per shuffling window
     class_weights: tuple[float, ...]  # empty if all are 1
     own: Mapping[str, str]  # names of the user's loss, optimizer and augmentation
+    group: int = 0  # shards that are shuffled together; 0 for all
     # How the build read rows of tables: fields of `RowOptions`.
     rows: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -62,8 +63,9 @@ def run_config(record: Mapping[str, Any]) -> RunConfig:
     if isinstance(options := stated.get("options"), dict):
         stated["options"] = {name: value for name, value in options.items() if name in _OPTIONS}
     config: RunConfig = typed(stated, RunConfig)
-    if config.window < 1:
-        raise ConfigError(f"window is {config.window}, not a whole number from 1")
+    for name, value, least in (("window", config.window, 1), ("group", config.group, 0)):
+        if value < least:
+            raise ConfigError(f"{name} is {value}, not a whole number from {least}")
     return config
 
 

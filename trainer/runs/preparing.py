@@ -14,9 +14,9 @@ from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, describe
+from trainer.input_pipeline.record_source import shuffle_sizes
 from trainer.options import parse_devices
 from trainer.options.train import TrainConfig, check_same, continued_config, new_config
-from trainer.order import window_size
 from trainer.parsing import Augment
 from trainer.progress import Progress
 from trainer.runs import choices
@@ -76,6 +76,7 @@ class Prepared(TrainingInput):
     steps_per_epoch: int
     data: Mapping[str, Any]  # identity of the training data
     window: int
+    group: int
     progress: Progress
 
     @functools.cached_property
@@ -137,12 +138,11 @@ def prepare(
     chosen_by = {validation_split: "--validation-split", split: "--target"}
     if previous and recorded:
         check_same(data, previous.data, config.output)
-        window, task = previous.window, recorded
+        (window, group), task = (previous.window, previous.group), recorded
         check_same_records(task, dataset.features, config)
         dataset = choices.with_targets(dataset, task, chosen_by, progress)
     else:
-        index = dataset.index(split)
-        window = window_size(index.num_records, index.num_bytes)
+        window, group = shuffle_sizes(dataset.index(split))
         columns, splits = choices.columns_of(dataset, split), (split, validation_split)
         task, config = choices.choose(config, dataset, split, columns, progress)
         dataset = choices.with_targets(dataset, task, chosen_by, progress)
@@ -177,6 +177,7 @@ def prepare(
         data=data,
         task=task,
         window=window,
+        group=group,
         changes=choices.batch_changes(config, task, dataset, split, previous),
         progress=progress,
     )
@@ -226,7 +227,8 @@ def build(prepared: Prepared) -> Plan:
             "records give a model whose layers have synchronized=True"
         )
     layers.seed_by_step(model, optimizer, config.seed)
-    own_input = {"augment": own.augment, "window": prepared.window, "cache": prepared.caches[0]}
+    shuffled = {"window": prepared.window, "group": prepared.group}
+    own_input = {**shuffled, "augment": own.augment, "cache": prepared.caches[0]}
     return Plan(
         task=task,
         model=model,

@@ -120,6 +120,7 @@ def _config_json(prepared: Prepared) -> dict[str, Any]:
         "options": prepared.config.to_json(),
         "data": prepared.data,
         "window": prepared.window,
+        "group": prepared.group,
         "task": task.name,
         "inputs": [each.name for each in task.inputs.values()],
         "target": task.target,

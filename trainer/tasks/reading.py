@@ -111,6 +111,7 @@ def training_batches(
     batch_size: int,
     seed: int,
     window: int | None = None,
+    group: int | None = None,
     first_record: int = 0,
     worker: int = 0,
     num_workers: int = 1,
@@ -125,6 +126,7 @@ def training_batches(
         batch_size: Global batch size.
         seed: Seed of the order and of augmentation.
         window: Number of records that are shuffled together.
+        group: Number of shards that are shuffled together.
         first_record: Number of records already used; a multiple of the batch size.
         worker, num_workers, cache: As for `Dataset.batches`.
         changes: Changes to the batches; None for none.
@@ -137,6 +139,7 @@ def training_batches(
         shuffle=True,
         seed=seed,
         shuffle_buffer=window,
+        shuffle_shards=group,
         repeat=True,
         first_record=first_record,
         worker=worker,

@@ -59,10 +59,13 @@ def test_without_seed_each_call_has_its_own_order(dataset):
 
 
 @pytest.mark.parametrize("first_record", first_quick([73, 49, 0, 1, 50]))
-def test_the_order_goes_on_from_any_record(dataset, first_record):
-    whole = shuffled(dataset, repeat=3)
+@pytest.mark.parametrize("shuffle_shards", [None, 2])
+def test_the_order_goes_on_from_any_record(dataset, first_record, shuffle_shards):
+    options = {"repeat": 3, "shuffle_shards": shuffle_shards, "shuffle_buffer": 8}
+    whole = shuffled(dataset, **options)
 
-    assert shuffled(dataset, repeat=3, first_record=first_record) == whole[first_record:]
+    assert shuffled(dataset, **options, first_record=first_record) == whole[first_record:]
+    assert [sorted(whole[50 * number :][:50]) for number in range(3)] == [[*range(50)]] * 3
 
 
 def test_iterating_again_gives_the_next_order(dataset):
@@ -131,9 +134,11 @@ def test_what_was_skipped_is_not_read(dataset, planned):
 
 
 @pytest.mark.parametrize("num_workers", first_quick([4, 2]))
-@pytest.mark.parametrize("shuffle", first_quick([True, False]))
-def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, shuffle):
-    arguments = {"batch_size": 12, "features": ["number"], "shuffle": shuffle, "seed": 3}
+@pytest.mark.parametrize(
+    "order", first_quick([{"shuffle": True, "shuffle_shards": 1}, {"shuffle": True}, {}])
+)
+def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, order):
+    arguments = {"batch_size": 12, "features": ["number"], "seed": 3, **order}
     arguments |= {"repeat": 2, "first_record": 7}
     whole = [batch["number"].numpy() for batch in dataset.batches("train", **arguments)]
 

@@ -56,7 +56,7 @@ def read_window(index, numbers):
     """Read the records of a window with these numbers."""
     keys = np.stack([np.zeros(len(numbers), np.int64), numbers], axis=1)
     reader = WindowReader(index, RecordReader(index).read)
-    parts = reader.windows(tf.data.Dataset.from_tensors(tf.constant(keys)))
+    parts = reader.windows(tf.data.Dataset.from_tensors(tf.constant(keys)), lambda keys: keys)
     return [record for records, _ in parts.as_numpy_iterator() for record in records]
 
 

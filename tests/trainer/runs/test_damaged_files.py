@@ -178,6 +178,7 @@ def test_a_config_may_be_edited(finished, tmp_path):
     [
         ({"class_weights": [1.0]}, "has 1 number as class_weights, but the task has "),
         ({"window": 0}, ": window is 0, not a whole number from 1; correct it or copy it back"),
+        ({"group": -1}, ": group is -1, not a whole number from 0; correct it or copy it back"),
     ],
 )
 def test_values_that_suit_no_training(run, command, capsys, changed, message):

@@ -94,7 +94,7 @@ def test_options_and_task_are_read_as_written(tmp_path):
 
     config = run.read_config()
     assert config.options == TrainConfig(data="D", output="R", pad={"a": 3})
-    assert config.window == 8
+    assert (config.window, config.group) == (8, 0)
     assert run.read_task() == (task, features)
     assert {file.name for file in run.path.iterdir()} == {"config.json", "task.json"}
 

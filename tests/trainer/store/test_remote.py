@@ -1,15 +1,21 @@
 """Datasets on a store, read through local copies."""
 
+import dataclasses
+import itertools
 import json
 import os
+from collections import Counter
 
 import numpy as np
 import pytest
 
 import trainer
+from tfrecord_dataset.format.metadata import FileEntry, index_file
+from tfrecord_dataset.json_file import sealed
 from trainer.commands import main
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
+from trainer.order import Order
 
 
 @pytest.fixture
@@ -62,6 +68,87 @@ def test_shards_are_copied_once_or_read_by_ranges(stored, colors, tmp_path):
     small = trainer.open(url, cache_dir=str(tmp_path / "small"), cache_bytes=1000)
     assert numbers(small, **order) == expected
     assert not list((tmp_path / "small").glob("*tiny-train*"))
+
+
+GROUP, NUM_SHARDS = 16, 40
+
+
+@pytest.fixture
+def many_shards(bucket, tmp_path, write_dataset, schema):
+    """URL of a dataset of 40 shards, a local copy, and the store."""
+    url, store = bucket
+    records = [{"number": number} for number in range(8 * NUM_SHARDS)]
+    local = write_dataset(
+        tmp_path / "many" / "1.0.0", [schema["number"]], {"train": records}, num_shards=NUM_SHARDS
+    )
+    (local / "idx").mkdir()
+    files = {}
+    index = trainer.open(local).index("train")
+    for shard, name in enumerate(index.shards.files.names):
+        rows = itertools.pairwise(index.bounds_of(shard).tolist())
+        lines = [f"{start} {end - start}\n" for start, end in rows]
+        file = local / index_file(os.path.basename(name))
+        file.write_text("".join(lines))
+        entry = FileEntry.of(file.read_bytes())
+        files[str(file.relative_to(local))] = dataclasses.asdict(entry)
+    facts = json.loads((local / "metadata.json").read_text())
+    del facts["checksum"]
+    (local / "metadata.json").write_text(sealed({**facts, "files": files}))
+    store.put_folder(f"{url}/many/1.0.0", local)
+    return f"{url}/many/1.0.0", local, store
+
+
+def in_groups(path, folder, **options):
+    """Open a dataset with a cache that has space for two groups; return its numbers in order."""
+    sizes = [split.num_bytes for split in trainer.open(path).splits.values()]
+    space = -(-sum(sizes) * 2 * GROUP // NUM_SHARDS)
+    dataset = trainer.open(path, cache_dir=str(folder), cache_bytes=space)
+    order = {"shuffle": True, "seed": 3, "shuffle_shards": GROUP, "shuffle_buffer": 30}
+    return numbers(dataset, **order, **options)
+
+
+def gets_of_shards(store):
+    """Return the number of reads by shard."""
+    gets = [place for operation, place in store.requests if operation == "get"]
+    return dict(Counter(place for place in gets if place.endswith(f"-of-{NUM_SHARDS:05}")))
+
+
+def test_each_byte_of_a_split_larger_than_the_cache_is_fetched_once_a_pass(many_shards, tmp_path):
+    url, local, store = many_shards
+    expected = in_groups(local, tmp_path / "unused", repeat=2)
+    trainer.open(url).index("train")
+    store.forget()
+
+    assert in_groups(url, tmp_path / "cache") == expected[: 8 * NUM_SHARDS]
+
+    fetched = gets_of_shards(store)
+    assert fetched.pop(min(fetched)) == 2  # also when the dataset was opened to see its size
+    assert fetched == dict.fromkeys(fetched, 1)
+    assert len(fetched) == NUM_SHARDS - 1
+    store.forget()
+    assert in_groups(url, tmp_path / "other", repeat=2) == expected
+    fetched = gets_of_shards(store)
+    assert fetched.pop(min(fetched)) <= 3
+    assert {*fetched.values()} == {1, 2}  # the last group may still be there
+
+
+def test_the_first_batch_of_a_run_needs_the_shards_of_one_group(many_shards, tmp_path):
+    url, local, store = many_shards
+    lengths = trainer.open(local).index("train").shard_lengths
+    order = Order(lengths, seed=3, window=30, group=GROUP)
+    first_record = 150
+    needed = order.shards(0, order.find(0, first_record))
+    assert len(needed) <= GROUP
+    for number in {*range(NUM_SHARDS)} - {*needed.tolist(), 0}:  # 0 shows the compression
+        name = f"{url}/tiny-train.tfrecord-{number:05}-of-{NUM_SHARDS:05}"
+        store.fail(name, 403, operation="get")
+    dataset = trainer.open(url, cache_dir=str(tmp_path / "cache"))
+    options = {"shuffle": True, "seed": 3, "shuffle_shards": GROUP, "shuffle_buffer": 30}
+    batches = dataset.batches("train", batch_size=8, first_record=first_record, **options)
+
+    batch = next(iter(batches))["number"].numpy().tolist()
+
+    assert batch == in_groups(local, tmp_path / "unused")[first_record : first_record + 8]
 
 
 @pytest.mark.parametrize("above", ["", "/..", "/../.."])
