@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.errors import ConfigError, DatasetDamagedError, UnknownNameError
+from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.format.feature import Feature, class_names, shape_text
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.records.identities import Hashes, hashes_of_rows, mixed
-from tfrecord_dataset.records.index import RecordIndex, read_index
+from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles, windows
 from tfrecord_dataset.shown_text import one_line
 
@@ -25,6 +25,7 @@ class Split:
         name: "train", "val", ….
         shards: The shard files.
         num_records: Number of records; None without metadata, then see `counted`.
+        shard_lengths: The same by shard.
         num_bytes: Size of all shards; None without metadata.
         sha256: Hex digests of the shards from metadata.json; empty without it.
         read_rows: Returns index/<shard>.parquet, one row per record; None without it.
@@ -34,6 +35,7 @@ class Split:
     name: str
     shards: ShardFiles = dataclasses.field(repr=False, compare=False)
     num_records: int | None = None
+    shard_lengths: tuple[int, ...] | None = None
     num_bytes: int | None = None
     sha256: tuple[str, ...] = ()
     read_rows: Callable[[int], bytes | None] = dataclasses.field(
@@ -55,8 +57,7 @@ class Split:
         """Positions of the records; frames of bare files are scanned once.
 
         Raises:
-            DatasetDamagedError: The shards do not match metadata.json or their .idx files.
-            DatasetChangedError: The shards were replaced.
+            DatasetDamagedError, DatasetChangedError: As in `RecordIndex`.
         """
         return self._index
 
@@ -82,11 +83,7 @@ class Split:
 
     @functools.cached_property
     def _index(self) -> RecordIndex:
-        try:
-            return read_index(self.shards, self.num_records)
-        except DatasetDamagedError:
-            self.check()
-            raise
+        return RecordIndex(self.shards, self.shard_lengths, self.check)
 
     @functools.cached_property
     def counted(self) -> int:

@@ -1,8 +1,8 @@
 """Byte ranges of a split's records by number."""
 
 import contextlib
-import dataclasses
 import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,56 +24,102 @@ _KIND = "index"
 _WORTH_CACHING = 10_000
 _FILES_AT_ONCE = 16
 _WALKED_AT_ONCE = 4
+# Before they are compact, positions take 24 bytes per record.
+_LOADED_AT_ONCE = 64
 # Checksums of records closer than a gap are read together, up to a block.
 _GAP_BYTES = 1 << 14
 _BLOCK_BYTES = 1 << 20
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RecordIndex:
-    """Positions of a split's records.
+    """Positions of a split's records; those of a shard are read when they are first needed.
+
+    Held are 4 bytes per record of these shards, or 8 in shards of 4 GiB or more.
+
+    Args:
+        shards: The files; offsets refer to their uncompressed bytes.
+        lengths: Number of records by shard from metadata.json; None to count them now.
+        check: Raises DatasetChangedError if the shards were replaced.
 
     Attributes:
-        shards: The files; offsets refer to their uncompressed bytes.
+        shards: The files.
+        shard_lengths: int64 [shards]: number of records by shard.
         first: int64 [shards + 1]: number of each shard's first record, and the total.
-        bounds: int64 [records + shards]: for each shard, the start of each record and the
-            end of the last one.
+
+    Raises:
+        DatasetDamagedError: A shard ends within a record, an .idx file does not match its
+            shard, or the number of records differs. Later calls raise it, too.
+        DatasetChangedError: A shard has changed.
     """
 
-    shards: ShardFiles
-    first: Any
-    bounds: Any
+    def __init__(
+        self,
+        shards: ShardFiles,
+        lengths: Sequence[int] | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.shards = shards
+        self._stated = lengths
+        self._check = check
+        self._bounds: dict[int, Any] = {}  # by shard
+        if lengths is None or shards.compression:  # such shards are unpacked several at once
+            self._load(range(len(shards)))
+            lengths = [len(self._bounds[shard]) - 1 for shard in range(len(shards))]
+        self.shard_lengths: Any = np.array(lengths, np.int64)
+        self.first: Any = np.concatenate([[0], np.cumsum(self.shard_lengths)])
 
     @property
     def num_records(self) -> int:
         """Number of records of all shards."""
         return int(self.first[-1])
 
-    @property
+    @functools.cached_property
     def num_bytes(self) -> int:
         """Uncompressed size of all shards."""
-        ends = self.first[1:] + np.arange(len(self.first) - 1)
-        return int(self.bounds[ends].sum())
+        return sum(map(self.shards.plain.num_bytes, range(len(self.shards))))
 
-    @property
-    def shard_lengths(self) -> Any:
-        """Number of records by shard: int64 [shards]."""
-        return np.diff(self.first)
+    def shard_of(self, numbers: Any) -> Any:
+        """Return the shard of each record: int64 [n]."""
+        return np.searchsorted(self.first, numbers, side="right") - 1
 
     def locate(self, numbers: Any) -> tuple[Any, Any, Any]:
         """Return shard, start and end in bytes of each record: three int64 [n]."""
-        shards = np.searchsorted(self.first, numbers, side="right") - 1
-        places = numbers + shards
-        return shards, self.bounds[places], self.bounds[places + 1]
-
-    def shards_of(self, numbers: Any) -> list[int]:
-        """Return the shards that have these records, ascending."""
-        shards: list[int] = np.unique(self.locate(numbers)[0]).tolist()
-        return shards
+        shards = self.shard_of(numbers)
+        order = np.argsort(shards, kind="stable")
+        needed, begins = np.unique(shards[order], return_index=True)
+        self._load(needed.tolist())
+        places = numbers - self.first[shards]
+        starts, ends = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.int64)
+        for shard, rows in zip(needed.tolist(), np.split(order, begins[1:]), strict=True):
+            starts[rows] = self._bounds[shard][places[rows]]
+            ends[rows] = self._bounds[shard][places[rows] + 1]
+        return shards, starts, ends
 
     def bounds_of(self, shard: int) -> Any:
         """Return the start of a shard's records and the end of the last one: int64 [n + 1]."""
-        return self.bounds[self.first[shard] + shard : self.first[shard + 1] + shard + 1]
+        self._load([shard])
+        return self._bounds[shard].astype(np.int64)
+
+    def _load(self, shards: Sequence[int]) -> None:
+        missing = [shard for shard in shards if shard not in self._bounds]
+        try:
+            for first in range(0, len(missing), _LOADED_AT_ONCE):
+                some = missing[first : first + _LOADED_AT_ONCE]
+                for shard, bounds_of_shard in zip(some, _read(self.shards, some), strict=True):
+                    self._check_length(shard, len(bounds_of_shard) - 1)
+                    dtype = np.uint32 if bounds_of_shard[-1] < 1 << 32 else np.int64
+                    self._bounds[shard] = bounds_of_shard.astype(dtype)
+        except DatasetDamagedError:
+            self._check()
+            raise
+
+    def _check_length(self, shard: int, length: int) -> None:
+        if self._stated is not None and self._stated[shard] != length:
+            raise DatasetDamagedError(
+                f"metadata.json states {self._stated[shard]} records in "
+                f"{self.shards.files.names[shard]}, but it holds {length}; build the dataset "
+                "again, or restore that file"
+            )
 
     def checksums(self, shard: int) -> Any:
         """Read the checksums in the frames of a shard's records: uint32 [n].
@@ -93,35 +139,16 @@ class RecordIndex:
 
     def describe(self, number: int) -> str:
         """Describe a record for messages: `record 17 of cells-train.tfrecord-00000-of-00008`."""
-        (shard,), _, _ = self.locate(np.array([number]))
+        shard = int(self.shard_of(number))
         return f"record {number - self.first[shard]} of {self.shards.files.names[shard]}"
 
 
-def read_index(shards: ShardFiles, num_records: int | None = None) -> RecordIndex:
-    """Index a split's shards from `idx/<shard>.idx`, or else from the frames themselves.
-
-    Raises:
-        DatasetDamagedError: A shard ends within a record, an .idx file does not match its
-            shard, or the number of records differs.
-        DatasetChangedError: A shard has changed.
-    """
-    numbers = range(len(shards))
+def _read(shards: ShardFiles, numbers: Sequence[int]) -> Iterator[Any]:
+    """Yield the bounds of some shards, from `idx/<shard>.idx` or else from the frames."""
     stated = run_in_threads(functools.partial(_stated_bounds, shards), numbers, _FILES_AT_ONCE)
-    walked = [number for number in numbers if stated[number] is None]
+    walked = [number for number, each in zip(numbers, stated, strict=True) if each is None]
     walked_bounds = iter(run_in_threads(functools.partial(bounds, shards), walked, _WALKED_AT_ONCE))
-    by_shard = [next(walked_bounds) if each is None else each for each in stated]
-    lengths = np.array([len(each) - 1 for each in by_shard], np.int64)
-    index = RecordIndex(
-        shards=shards,
-        first=np.concatenate([[0], np.cumsum(lengths)]),
-        bounds=np.concatenate([np.zeros(0, np.int64), *by_shard]),
-    )
-    if num_records is not None and index.num_records != num_records:
-        raise DatasetDamagedError(
-            f"metadata.json states {num_records} records, but the shards hold "
-            f"{index.num_records}; `beam-tfrecords verify` names the shards that changed"
-        )
-    return index
+    return (next(walked_bounds) if each is None else each for each in stated)
 
 
 def bounds(shards: ShardFiles, number: int) -> Any:

@@ -340,6 +340,7 @@ def _split(
         name=name,
         shards=ShardFiles(files, compression, read_index),
         num_records=sum(shard.num_records for shard in shards),
+        shard_lengths=tuple(shard.num_records for shard in shards),
         num_bytes=sum(shard.num_bytes for shard in shards),
         sha256=sha256,
         read_rows=read_rows,

@@ -42,7 +42,10 @@ class RecordReader:
         records, is_whole = self._read(numbers)
         if not is_whole.all():
             damaged = numbers[~is_whole]
-            renewed = [self._files.renew(shard) for shard in self._index.shards_of(damaged)]
+            renewed = [
+                self._files.renew(shard)
+                for shard in np.unique(self._index.shard_of(damaged)).tolist()
+            ]
             if any(renewed):
                 records[~is_whole], is_whole[~is_whole] = self._read(damaged)
         if not is_whole.all():
@@ -50,10 +53,10 @@ class RecordReader:
         return records
 
     def _damaged(self, number: int) -> DatasetDamagedError:
-        (shard,), _, _ = self._index.locate(np.array([number]))
+        shard = int(self._index.shard_of(number))
         with contextlib.suppress(DatasetDamagedError):  # succeeds if the headers are intact
-            if walk(self._index.shards, int(shard)) != self._index.bounds_of(shard).tolist():
-                return wrong_index(self._index.shards, int(shard), "its records are misplaced")
+            if walk(self._index.shards, shard) != self._index.bounds_of(shard).tolist():
+                return wrong_index(self._index.shards, shard, "its records are misplaced")
         return DatasetDamagedError(
             f"a shard is damaged: {self._index.describe(number)} has a wrong checksum; "
             "copy that file again, or build the dataset again; "

@@ -310,14 +310,14 @@ class _Positions:
             window = max(1, window // _SMALLER)
         lengths = index.shard_lengths
         if reading.numbers is not None:
-            lengths = np.bincount(index.locate(reading.numbers)[0], minlength=len(lengths))
+            lengths = np.bincount(index.shard_of(reading.numbers), minlength=len(lengths))
         seed = reading.seed if reading.shuffle else None
         self._order = Order(lengths, seed=seed, window=window, group=group)
         self._reading = reading
         self._files = index.shards.plain
         # Those of one group are copied while those of the one before are read.
         held = 2 * -(-len(lengths) // num_groups(len(lengths), group))
-        sizes = [self._files.num_bytes(number) for number in range(len(lengths))]
+        sizes = map(self._files.num_bytes, range(len(lengths)))
         self.fits = self._files.fits(sum(sorted(sizes)[-held:]))
         is_large = index.num_bytes > _LARGE_BYTES * index.num_records
         self._parts = _PARTS if is_large else _PARTS[[0, -1]]

@@ -18,7 +18,7 @@ from tfrecord_dataset.format import example, inflation
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed, masked_checksum
 from tfrecord_dataset.json_file import sealed
 from tfrecord_dataset.records import shard_files
-from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import windows
@@ -38,7 +38,7 @@ def in_order(file):
 
 
 def by_number(file):
-    index = read_index(open_shards([str(file)]))
+    index = RecordIndex(open_shards([str(file)]))
     return RecordReader(index).read(np.arange(index.num_records)).tolist()
 
 
@@ -138,7 +138,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, compression
         streamed = windows(shards.files, 0, compression)
         assert next(streamed)
     else:
-        reader = RecordReader(read_index(shards))
+        reader = RecordReader(RecordIndex(shards))
         assert all(reader.read(np.arange(10)))
 
     change(file)
@@ -172,7 +172,7 @@ LIES = {
         "of less than 16 or more than 210",
     ),
     "another border": ([(0, 36), (36, 34), *ROWS[2:]], "are misplaced"),
-    "two records for one": ([(0, 17), (17, 18), *ROWS[1:]], "states 6 records, but .* hold 7"),
+    "two records for one": ([(0, 17), (17, 18), *ROWS[1:]], "states 6 records in .* holds 7"),
     "words": ([("an", "index")], "it does not have an offset and a size per line"),
     "a fraction": ([*ROWS[:-1], (175, 35.5)], "it does not have an offset and a size per line"),
 }

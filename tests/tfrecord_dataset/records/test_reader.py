@@ -11,7 +11,7 @@ from tfrecord_dataset.format import example
 from tfrecord_dataset.format.frames import FRAME_BYTES, framed
 from tfrecord_dataset.records import index as record_index
 from tfrecord_dataset.records import shard_files
-from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.store.user_cache import cache_folder
@@ -59,7 +59,7 @@ def number_of(record):
 @pytest.mark.parametrize("compression", ["", "GZIP"])
 def test_any_records_in_any_order(shards, compression, gap, monkeypatch):
     monkeypatch.setattr("tfrecord_dataset.records.reader._GAP_BYTES", gap)
-    reader = RecordReader(read_index(open_shards(shards(compression))))
+    reader = RecordReader(RecordIndex(open_shards(shards(compression))))
     chosen = np.array([19, 1, 0, 11, 12, 3, 6])
 
     assert [number_of(record) for record in reader.read(chosen)] == chosen.tolist()
@@ -67,7 +67,7 @@ def test_any_records_in_any_order(shards, compression, gap, monkeypatch):
 
 
 def test_small_records_of_one_shard_are_read_at_once(shards, monkeypatch):
-    reader = RecordReader(read_index(open_shards(shards())))
+    reader = RecordReader(RecordIndex(open_shards(shards())))
     opened = []
     files = reader._files
     open_file = files.open
@@ -103,9 +103,9 @@ def test_a_cache_that_cannot_be_written_costs_time_only(shards, monkeypatch, tmp
 @pytest.mark.parametrize("place", ["payload", "length"])
 def test_a_damaged_record_is_named(shards, place):
     file = shards()[2]
-    index = read_index(open_shards([file]))
+    index = RecordIndex(open_shards([file]))
     reader = RecordReader(index)
-    change(file, int(index.bounds[5]) + {"payload": 14, "length": 0}[place])
+    change(file, int(index.bounds_of(0)[5]) + {"payload": 14, "length": 0}[place])
 
     reader.read(np.array([4, 6]))
     with pytest.raises(
@@ -119,7 +119,7 @@ def test_a_truncated_gzip_shard_is_named(shards):
     os.truncate(file, os.path.getsize(file) - 10)
 
     with pytest.raises(DatasetDamagedError, match=r"0\.tfrecord\.gz cannot be unpacked"):
-        read_index(open_shards([file]))
+        RecordIndex(open_shards([file]))
 
 
 @pytest.fixture

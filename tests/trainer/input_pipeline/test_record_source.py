@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
-from tfrecord_dataset.records.index import read_index
+from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
 from trainer.input_pipeline.record_source import WindowReader, runs_of
@@ -26,7 +26,7 @@ def index_of(tmp_path):
     def make(*shards):
         for number, sizes in enumerate(shards):
             write(tmp_path / f"{number}.tfrecord", sizes)
-        return read_index(open_shards(sorted(map(str, tmp_path.glob("*.tfrecord")))))
+        return RecordIndex(open_shards(sorted(map(str, tmp_path.glob("*.tfrecord")))))
 
     return make
 
@@ -75,7 +75,7 @@ def test_a_damaged_record_is_named_with_its_shard(index_of, tmp_path):
     data = bytearray((tmp_path / "1.tfrecord").read_bytes())
     data[-10] ^= 1
     (tmp_path / "1.tfrecord").write_bytes(data)
-    index = read_index(open_shards(sorted(map(str, tmp_path.glob("*.tfrecord")))))
+    index = RecordIndex(open_shards(sorted(map(str, tmp_path.glob("*.tfrecord")))))
 
     assert len(read_window(index, np.arange(7))) == 7
     with pytest.raises(tf.errors.OpError, match=r"record 3 of .*1\.tfrecord has a wrong checksum"):
