@@ -21,6 +21,8 @@ UNREADABLE = "\ufdd0"
 MAX_CHARACTERS = 8 << 20
 _BLOCK_BYTES = 1 << 20
 _LINES = 100
+# Characters of a line, on average, that is not read by Python's reader.
+_LONG_LINE = 1_000
 # Rows at a time: many lists at once are slow, since the garbage collector looks at each.
 _ROWS = 128
 # In a tie the first wins, since texts more often contain the others.
@@ -280,8 +282,9 @@ class _RowReader:
     def rows(self, block: str, *, is_last: bool) -> Iterator[Rows]:
         """Yield the rows that end in a block, `_ROWS` at a time."""
         text, self._rest, done = self._rest + block, "", 0
-        parsed = self.dialect.fields_of(io.StringIO(text, newline=""))
         is_readable = UNREADABLE not in text
+        parsed = self._long_lines(text) if is_readable else None
+        parsed = parsed or self.dialect.fields_of(io.StringIO(text, newline=""))
         while fields := self._single_lines(parsed, done) if is_readable else None:
             bare = self._bare(fields) if '"' in text else fields
             yield Rows(bare, range(self.line, self.line + len(fields)), ())
@@ -289,6 +292,21 @@ class _RowReader:
             done += len(fields)
         if fields is None:
             yield from self._checked(lines_of(text)[done:], is_last=is_last)
+
+    def _long_lines(self, text: str) -> "_Parsed | None":
+        """Split long lines at their quotes, in a tenth of the time of Python's reader.
+
+        None if lines are short, end in several ways, or some row needs that reader.
+        """
+        number = text.count("\n")
+        ending = "\r\n" if "\r" in text else "\n"
+        are_alike = text.count(ending) == number and text.count("\r") in (0, number)
+        if len(text) < _LONG_LINE * (number + 1) or self.dialect.skips_spaces or not are_alike:
+            return None
+        lines = text.removesuffix(ending).split(ending)
+        rows = [_split(line, self.dialect) for line in lines]
+        known = [row for row in rows if row is not None]
+        return _Parsed(known) if len(known) == len(rows) else None
 
     def _single_lines(self, parsed: Any, done: int) -> list[list[str]] | None:
         """Return the next rows; None if one is faulty or has several lines."""
@@ -383,6 +401,40 @@ class _RowReader:
             if is_readable
             else f"not {self.dialect.encoding}; set encoding if the file has another"
         )
+
+
+class _Parsed:
+    """Rows of a line each, as Python's reader yields them."""
+
+    def __init__(self, rows: Iterable[list[str]]) -> None:
+        self._rows, self.line_num = iter(rows), 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        row = next(self._rows)
+        self.line_num += 1
+        return row
+
+
+def _split(line: str, dialect: Dialect) -> list[str] | None:
+    """Split a line into fields; None unless each of its quotes encloses a field or is doubled."""
+    bare, *quoted = line.split('"') if dialect.has_quotes else [line]
+    fields = bare.split(dialect.delimiter) if line else []
+    parts: list[str] = []  # of the field between quotes
+    for inside, after in zip(quoted[::2], quoted[1::2], strict=False):
+        parts.append(inside)
+        if after:
+            enclosed, *following = after.split(dialect.delimiter)
+            if fields[-1] or enclosed:
+                return None
+            fields[-1:] = ['"'.join(parts), *following]
+            parts = []
+    if len(quoted) % 2 or (parts and fields[-1]):
+        return None
+    fields[-1:] = ['"'.join(parts)] if parts else fields[-1:]
+    return fields
 
 
 def _shown(text: str) -> str:

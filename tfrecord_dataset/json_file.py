@@ -99,10 +99,6 @@ def _too_deep() -> JsonError:
     return JsonError(f"its objects and lists nest deeper than {MAX_DEPTH}")
 
 
-# Most values of a file are of these, which need no conversion.
-_PLAIN = frozenset({str, int, float, bool})
-
-
 def typed(value: Any, expected: Any, place: str = "") -> Any:
     """Convert a JSON value to a type: a list to a tuple, an object to a dataclass.
 
@@ -116,10 +112,12 @@ def typed(value: Any, expected: Any, place: str = "") -> Any:
         JsonError: The value has another type, a missing or unknown field, or a number that is not
             finite or not an int64.
     """
-    if expected is Any or (expected in _PLAIN and _is_plain(value, expected)):
+    if expected is Any or (type(expected) is type and _is_plain(value, expected)):
         return value
+    if type(expected) is types.UnionType:  # most, as statistics of features have unions
+        return _one_of(value, expected.__args__, place)
     origin = typing.get_origin(expected)
-    if origin in (types.UnionType, typing.Union):
+    if origin is typing.Union:
         return _one_of(value, typing.get_args(expected), place)
     if isinstance(value, dict) and dataclasses.is_dataclass(expected):
         return _dataclass(value, expected, place)
@@ -150,8 +148,10 @@ def _list(value: list[Any], expected: Any, place: str) -> Any:
 
 
 def _one_of(value: Any, kinds: Sequence[Any], place: str) -> Any:
-    if not isinstance(value, list | dict) and any(_is_plain(value, kind) for kind in kinds):
-        return value
+    if type(value) not in (list, dict):
+        for kind in kinds:
+            if _is_plain(value, kind):
+                return value
     fitting = [kind for kind in kinds if _fits_outside(value, kind)]
     if len(fitting) == 1:  # its inner values may be wrong
         return typed(value, fitting[0], place)

@@ -117,7 +117,9 @@ def from_bytes(batches: Iterable[bytes], schema: pa.Schema = SCHEMA) -> pa.Table
 
 def concatenated(tables: Iterable[pa.Table]) -> pa.Table:
     """Concatenate tables; a column that a table lacks is null in its rows."""
-    return pa.concat_tables(tables, promote_options="default").combine_chunks()
+    first, *others = tables
+    table = pa.concat_tables([first, *others], promote_options="default") if others else first
+    return table.combine_chunks()
 
 
 def parts(

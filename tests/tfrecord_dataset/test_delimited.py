@@ -11,11 +11,12 @@ from tfrecord_dataset import delimited
 from tfrecord_dataset.delimited import Dialect, LongLineError, lines_of, read_rows, text_blocks
 
 
-def rows_of(text, *, width=None, block=1 << 20):
+def rows_of(text, *, width=None, block=1 << 20, long_line=delimited._LONG_LINE):
     """Return (line, fields or the reason of the fault) of each row that is not empty."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "_BLOCK_BYTES", block)
+        patch.setattr(delimited, "_LONG_LINE", long_line)
         for part in read_rows(text_blocks(io.BytesIO(text.encode())), Dialect(), width):
             for rows in part:
                 assert len(rows.fields) == len(rows.lines)
@@ -44,13 +45,19 @@ TEXTS = st.text(st.sampled_from('a",\n\r\x0b\x85\u2028'), max_size=40)
 
 
 @hypothesis.settings(max_examples=300, deadline=None)
-@hypothesis.given(TEXTS, st.sampled_from([None, 1, 2, 3]), st.sampled_from([1, 3, 1 << 20]))
-@hypothesis.example('a,"\n' * 30, None, 3)
-@hypothesis.example('"a\n' + '",",\n' * 5, 2, 1)
-def test_rows_are_those_of_pythons_strict_reader(text, width, block):
+@hypothesis.given(
+    TEXTS,
+    st.sampled_from([None, 1, 2, 3]),
+    st.sampled_from([1, 3, 1 << 20]),
+    st.sampled_from([0, 1 << 20]),
+)
+@hypothesis.example('a,"\n' * 30, None, 3, 0)
+@hypothesis.example('"a\n' + '",",\n' * 5, 2, 1, 1 << 20)
+@hypothesis.example('a,"b""",\r\n"""",",",""\r\n', 3, 1 << 20, 0)
+def test_rows_are_those_of_pythons_strict_reader(text, width, block, long_line):
     rows = [
         (line, None if isinstance(row, str) else row)
-        for line, row in rows_of(text, width=width, block=block)
+        for line, row in rows_of(text, width=width, block=block, long_line=long_line)
     ]
     assert rows == one_by_one(text, width)
 
@@ -106,6 +113,12 @@ def test_an_unclosed_quote_costs_its_line_among_900_000(monkeypatch):
             count += len(rows.lines)
             faults += rows.faults
     assert (count, faults) == (900_000, [(450_001, "a quote opens that is not closed: '3,\"open'")])
+
+
+def test_long_texts_are_split_without_pythons_reader(monkeypatch):
+    monkeypatch.delattr(Dialect, "fields_of")
+    text = "a, b\u2028 " * 2_000
+    assert rows_of(f'1,"{text}",x\n' * 90) == [(line, ["1", text, "x"]) for line in range(1, 91)]
 
 
 def test_no_line_is_read_a_third_time(monkeypatch):
