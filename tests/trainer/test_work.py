@@ -43,11 +43,12 @@ def test_operations(guard, dataset, options, operations, in_python):
 
 
 def test_stages(guard, dataset):
-    """Per window: read, parse; per record: decode; per batch: batch, prefetch."""
+    """Per window: read, parse; per record: decode; per batch: batch, several at once, prefetch."""
     batches = dataset.batches("train", batch_size=BATCH_SIZE, image_size=16, shuffle=True)
 
     assert guard.stages(batches).count("ParallelMapDatasetV2") == 2
     assert len(guard.stages(batches)) <= 10
+    assert "ParallelBatchDataset" in guard.stages(batches)
 
 
 def test_a_byte_of_a_shard_is_read_once_and_by_no_python(dataset, monkeypatch):

@@ -15,6 +15,8 @@ from trainer.tensors import check
 
 Padding = int | float | str | bytes
 
+_BATCHES_AT_ONCE = 4
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Batching:
@@ -160,7 +162,9 @@ def batch(records: tf.data.Dataset, batching: Batching) -> tf.data.Dataset:
     """Batch the elements of `measure`: padded outputs [b, …], and lengths [b]."""
     options = {"batch_size": batching.size, "drop_remainder": batching.drop_remainder}
     if all(spec.shape.is_fully_defined() for spec in tf.nest.flatten(records.element_spec)):
-        return records.batch(**options)  # half again as fast as `padded_batch`
+        # Half again as fast as `padded_batch`, and several at once: a copy takes 60 us of a thread
+        # for 224 x 224 floats.
+        return records.batch(**options, num_parallel_calls=_BATCHES_AT_ONCE, deterministic=True)
     fill = tf.nest.map_structure(lambda spec: tf.zeros([], spec.dtype), records.element_spec)
     outputs, lengths = fill
     stated = {name: batching.padding.get(name, zero) for name, zero in outputs.items()}
