@@ -1,7 +1,7 @@
 """Parse a COCO file once, as a stream, into the parts of its images.
 
-A part is what one item of the file says of an image; parts wait until many of a bucket can be sent
-together. File-level facts (categories, whether the JSON is complete) are known at the end.
+A part is what one item of the file says of an image. File-level facts (categories, whether the JSON
+is complete) are known at the end.
 """
 
 import contextlib
@@ -30,6 +30,7 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
 )
 from beam_pipeline.sources.annotations.item_files import Images, base_of
 from beam_pipeline.sources.annotations.shapes import as_object, stated_size
+from beam_pipeline.sources.gather import Entry
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.paths import parent, stem, upload_notes
 from beam_pipeline.sources.rejects import malformed, not_kept
@@ -38,9 +39,10 @@ from tfrecord_dataset.image_size import ImageSize
 # LVIS: classes absent from an image, and classes that are not labelled exhaustively.
 ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
 NAME = "name"
-# Parts that wait for others of their bucket: about 32 MB.
+# Items whose parts wait for others of their images: about 32 MB.
 _AT_ONCE = 1 << 15
-# Members of annotations that become columns, then all known ones; other names are noted.
+FEWEST_NUMBERS = 6  # in a polygon: three corners
+# Members of annotations that are kept in order, then all known ones; other names are noted.
 _MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
 _KEPT = frozenset({*_MEMBERS, "image_id", "num_keypoints", "segmentation"})
 # An annotation with any of these members is an object.
@@ -51,8 +53,14 @@ _OF_IMAGE = frozenset(
     | {*ID_LISTS}
 )
 _UNSAID: tuple[Any, ...] = (None, "", [], {})
-_NO_RINGS = (b"", b"")
 _ID = re.compile(r"0|-?[1-9]\d{,18}")
+
+Packed = tuple[bytes, bytes]
+"""Polygons: the coordinates and the lengths of their rings, as in `Outlines`."""
+NO_RINGS: Packed = (b"", b"")
+Row = tuple[Any, ...]
+"""An object: its `_MEMBERS`, names of members that are not kept, packed polygons, and any other
+segmentation; plain, since millions are shuffled."""
 
 
 @fast_pickle
@@ -82,28 +90,16 @@ class Said(NamedTuple):
     Attributes:
         kind: CAPTIONS for a caption, PANOPTIC for a panoptic map, NAME for the image's name in a
             captions file that is read along with another file.
-        file: The file.
-        item: The item's place in the file: "annotation 7".
+        source: The item, for messages: "a.json: annotation 7".
         value: The caption, the map's (file_name, segments_info), or the name.
     """
 
     kind: str
-    file: str
-    item: str
+    source: str
     value: Any
 
 
-Row = tuple[Any, ...]
-"""An annotation of an object, as the fields of `Columns`; plain, since millions are shuffled."""
 Part = ImageItem | Said | Row
-
-
-class Block(NamedTuple):
-    """Parts of one bucket's images, the `number`-th of a file, by "<file>\\0<image id>"."""
-
-    file: str
-    number: int
-    parts: list[tuple[str, list[Part]]]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -111,7 +107,6 @@ class FileFacts:
     """File-level facts.
 
     Attributes:
-        file: The file.
         shows: Its content as `CocoFile.shows`; from its annotations if its name is not enough.
         maps: The folder of its panoptic maps; "" for none.
         names: Category names, by id.
@@ -140,8 +135,17 @@ class FileFacts:
         if points and isinstance(points, list):
             self.keypoints[number] = tuple(map(str, points))
 
-    def find_maps(self) -> None:
-        """Find the folder of panoptic maps; raise RecordError if there is none."""
+    def end(self, num_images: int) -> None:
+        """Complete the facts at the end of the file; raise RecordError if it is unusable."""
+        if self.shows == UNKNOWN:
+            is_of_a_test = (self.file.split or "").startswith("test")
+            self.shows = NOTHING if is_of_a_test else BOXES
+        if not num_images:
+            raise malformed('has no "images": not a COCO instances file, or an empty one')
+        if self.shows == PANOPTIC:
+            self._find_maps()
+
+    def _find_maps(self) -> None:
         if len(self.names) > IGNORED:
             raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
         name, path = stem(self.file.relative), self.file.path
@@ -171,58 +175,45 @@ class Reader:
         self._file = file
         self._images = Images(file)
         self._times = Counter[int]()  # by hash: millions of names would fill the memory
-        self._numbers = Counter[str]()  # of items, by member
-        self._parts = defaultdict[str, list[Part]](list)
 
-    def parts(self) -> Iterator[Mapping[str, list[Part]]]:
-        """Yield the parts by "<file>\\0<image id>", those of many items at once."""
-        adding = {"images": self._add_image, "annotations": self._add_annotation}
+    def entries(self) -> Iterator[Entry]:
+        """Yield the parts of images by "<file>\\0<image id>", those of many items at once."""
+        adding = {"images": self._image, "annotations": self._annotation}
+        file, numbers, parts = (
+            self._file.relative,
+            Counter[str](),
+            defaultdict[str, list[Part]](list),
+        )
+        of = self._file.captions_of or file
         try:
             for place, (member, name, value) in enumerate(walk(self._file.path), start=1):
                 if add := adding.get(member):
-                    add(self._numbers[member], value)
-                    self._numbers[member] += 1
+                    try:
+                        image_id, part = add(numbers[member], value)
+                        parts[f"{of}\0{plain_id(image_id)}"].append(part)
+                    except RecordError as error:
+                        source = f"{file}: {member[:-1]} number {numbers[member]}"
+                        self.elements.append(Rejected.of(source, error))
+                    numbers[member] += 1
                 elif member == "categories" and not name:
                     self.facts.add_category(value)
                 if not place % _AT_ONCE:
-                    yield self._taken()
-            yield self._taken()
-            self._end()
+                    yield from (Entry(key, (file, place), some) for key, some in parts.items())
+                    parts.clear()
+            yield from (Entry(key, (file, place + 1), some) for key, some in parts.items())
+            self.facts.end(numbers["images"])
         except RecordError as error:
             self.facts.is_damaged = True
-            self.elements = [Rejected.of(self._file.relative, error)]
+            self.elements = [Rejected.of(file, error)]
         self.elements += self.facts.declared()
 
-    def _taken(self) -> Mapping[str, list[Part]]:
-        taken, self._parts = self._parts, defaultdict(list)
-        return taken
-
-    def _end(self) -> None:
-        if self.facts.shows == UNKNOWN:
-            is_of_a_test = (self._file.split or "").startswith("test")
-            self.facts.shows = NOTHING if is_of_a_test else BOXES
-        if not self._numbers["images"]:
-            raise malformed('has no "images": not a COCO instances file, or an empty one')
-        if self.facts.shows == PANOPTIC:
-            self.facts.find_maps()
-
-    def _of_image(self, image_id: Any) -> list[Part]:
-        file = self._file.captions_of or self._file.relative
-        return self._parts[f"{file}\0{plain_id(image_id)}"]
-
-    def _reject(self, item: str, error: RecordError) -> None:
-        self.elements.append(Rejected.of(f"{self._file.relative}: {item}", error))
-
-    def _add_image(self, number: int, image: Any) -> None:
+    def _image(self, number: int, image: Any) -> tuple[Any, Part]:
         stated, file = as_object(image), self._file
         image_id, name = stated.get("id"), _file_name(stated)
         if not isinstance(image_id, int | float | str) or image_id == "":
-            self._reject(f"image number {number}", _unnamed(image))
-            return
-        parts = self._of_image(image_id)
+            raise _unnamed(image)
         if file.captions_of:
-            parts.append(Said(NAME, file.relative, f"image {plain_id(image_id)}", name))
-            return
+            return image_id, Said(NAME, f"{file.relative}: image {plain_id(image_id)}", name)
         key = path = ""
         lists: dict[str, tuple[int, ...]] = {}
         fault: RecordError | None = None
@@ -238,7 +229,8 @@ class Reader:
         source_id = _source_id(image_id) if file.keeps_ids else ""
         notes = not_kept(f"image {each}" for each in _other_names(stated, _OF_IMAGE))
         notes += upload_notes(name, key)
-        parts.append(ImageItem(self._unique(key), path, size, source_id, notes, lists, fault))
+        item = ImageItem(self._unique(key), path, size, source_id, notes, lists, fault)
+        return image_id, item
 
     def _unique(self, key: str) -> str:
         """Make a key unique: append the image's number among those with the same key."""
@@ -246,43 +238,38 @@ class Reader:
         times = self._times[hash(key)]
         return key if times == 1 else f"{key}#{times}"
 
-    def _add_annotation(self, number: int, annotation: Any) -> None:
-        facts = self.facts
+    def _annotation(self, number: int, annotation: Any) -> tuple[Any, Part]:
         image_id = annotation.get("image_id") if type(annotation) is dict else None
         if image_id is None:
-            fault = malformed(f"has no image_id: {str(annotation)[:200]}")
-            self._reject(f"annotation number {number}", fault)
-            return
-        if facts.shows == UNKNOWN:
-            facts.shows = _shown(annotation)
-        if facts.shows == CAPTIONS:
-            part = (f"annotation {annotation.get('id')}", annotation.get("caption"))
-        elif facts.shows == PANOPTIC:
-            map_of_image = annotation.get("file_name"), annotation.get("segments_info")
-            part = (f"image {plain_id(image_id)}", map_of_image)
-        else:
-            annotation.setdefault("id", f"number {number}")
-            self._of_image(image_id).append(row_of(annotation))
-            return
-        self._of_image(image_id).append(Said(facts.shows, self._file.relative, *part))
+            raise malformed(f"has no image_id: {str(annotation)[:200]}")
+        if self.facts.shows == UNKNOWN:
+            self.facts.shows = _shown(annotation)
+        file, shows = self._file.relative, self.facts.shows
+        if shows == CAPTIONS:
+            source = f"{file}: annotation {annotation.get('id')}"
+            return image_id, Said(shows, source, annotation.get("caption"))
+        if shows == PANOPTIC:
+            value = annotation.get("file_name"), annotation.get("segments_info")
+            return image_id, Said(shows, f"{file}: image {plain_id(image_id)}", value)
+        annotation.setdefault("id", f"number {number}")
+        return image_id, row_of(annotation)
 
 
 def row_of(item: Mapping[str, Any]) -> Row:
     """Make a row of an annotation as parsed from its file."""
-    segmentation = item.get("segmentation")
-    rings = _packed_rings(segmentation) if segmentation else _NO_RINGS
-    segment = segmentation if rings is None else None
-    others = _other_names(item, _KEPT)
-    return (*map(item.get, _MEMBERS), others, rings or _NO_RINGS, segment)
+    segment = item.get("segmentation")
+    rings = NO_RINGS
+    with contextlib.suppress(TypeError, OverflowError):  # reported once its image is known
+        if segment and all(len(each) >= FEWEST_NUMBERS and not len(each) % 2 for each in segment):
+            rings, segment = packed_rings(segment), None
+    return (*map(item.get, _MEMBERS), _other_names(item, _KEPT), rings, segment)
 
 
-def _packed_rings(segmentation: Any) -> tuple[bytes, bytes] | None:
-    """Pack polygons into their coordinates and ring lengths; None for other segmentations."""
-    with contextlib.suppress(TypeError, OverflowError):
-        if type(segmentation) is list and {*map(type, segmentation)} == {list}:
-            lengths = array("i", map(len, segmentation)).tobytes()
-            return packed_ring(itertools.chain(*segmentation)), lengths
-    return None
+def packed_rings(rings: Any) -> Packed:
+    """Pack polygons; TypeError or OverflowError if they are not lists of numbers."""
+    if type(rings) is not list or {*map(type, rings)} != {list}:
+        raise TypeError(rings)
+    return packed_ring(itertools.chain(*rings)), array("i", map(len, rings)).tobytes()
 
 
 def _other_names(item: Mapping[str, Any], kept: Set[str]) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
 """Stream COCO's files once, and join what they say of each image."""
 
 import dataclasses
-import operator
-from collections import defaultdict
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
@@ -11,18 +10,20 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element
-from beam_pipeline.running.buckets import Buckets, gather
+from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.running.gathering import Share, least_buckets
 from beam_pipeline.running.pickling import pack
-from beam_pipeline.running.spill import NOT_SPILLED, Spill, spill_of
+from beam_pipeline.running.spill import Spill, spill_of
 from beam_pipeline.sources.annotations.coco.coco_files import CocoFile, claim_coco, coco_files
-from beam_pipeline.sources.annotations.coco.coco_items import Block, FileFacts, Part, Reader
+from beam_pipeline.sources.annotations.coco.coco_items import FileFacts, Reader
 from beam_pipeline.sources.annotations.coco.coco_records import elements_of
+from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.layout import Claim, Layout
 
 # One worker holds a bucket, which takes several times this size in memory.
 _BUCKET_BYTES = 8 << 20
 _MAX_BUCKETS = 1024
+_OF_FILES = ""  # the key of facts and elements of whole files
 
 
 @dataclasses.dataclass
@@ -53,41 +54,29 @@ class ReadCoco(beam.PTransform):
         )
 
 
-def read_file(
-    file: CocoFile, buckets: Buckets, spill: Spill = NOT_SPILLED
-) -> Iterator[tuple[int, bytes]]:
+def read_file(file: CocoFile, buckets: Buckets, spill: Spill) -> Iterator[tuple[int, bytes]]:
     """Yield the parts of a file's images, each in the bucket of its image; its facts in all."""
     reader = Reader(file)
-    for number, parts in enumerate(reader.parts()):
-        by_bucket = defaultdict[int, list[tuple[str, list[Part]]]](list)
-        for key, own in parts.items():
-            by_bucket[buckets.bucket(key)].append((key, own))
-        for bucket, some in by_bucket.items():
-            yield bucket, spill.put(pack([Block(file.relative, number, some)]))
-    yield 0, spill.put(pack(reader.elements))
-    facts = spill.put(pack([reader.facts]))
-    yield from ((bucket, facts) for bucket in range(buckets.number))
+    for bucket, batch in in_batches(reader.entries(), buckets):
+        yield bucket, spill.put(batch)
+    facts = Entry(_OF_FILES, (file.relative, 0), reader.facts)
+    once = [Entry(_OF_FILES, (file.relative, 1), each) for each in reader.elements]
+    yield from ((bucket, spill.put(pack([facts]))) for bucket in range(1, buckets.number))
+    yield 0, spill.put(pack([facts, *once]))
 
 
-def join_bucket(
-    group: tuple[int, Iterable[bytes]], spill: Spill = NOT_SPILLED
-) -> Iterator[Element]:
+def join_bucket(group: tuple[int, Iterable[bytes]], spill: Spill) -> Iterator[Element]:
     """Yield the elements of the images in one bucket."""
     facts: dict[str, FileFacts] = {}
-    blocks: list[Block] = []
-    for value in gather(spill.all(group[1])):
-        if isinstance(value, Block):
-            blocks.append(value)
-        elif isinstance(value, FileFacts):
-            facts[value.file.relative] = value
-        else:
-            yield value
-    parts = defaultdict[str, list[Part]](list)
-    for block in sorted(blocks, key=operator.itemgetter(0, 1)):
-        for key, some in block.parts:
-            parts[key] += some
-    for key, own in parts.items():
-        yield from elements_of(key, own, facts)
+    for key, values in gathered(spill.all(group[1])):
+        if key != _OF_FILES:
+            yield from elements_of(key, [*itertools.chain.from_iterable(values)], facts)
+            continue
+        for value in values:
+            if isinstance(value, FileFacts):
+                facts[value.file.relative] = value
+            else:
+                yield value
 
 
 def _read(claim: Claim, config: BuildConfig, scratch: str) -> ReadCoco:
