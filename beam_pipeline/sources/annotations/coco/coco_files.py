@@ -22,7 +22,6 @@ from beam_pipeline.sources.layout import Claim, Rank
 from beam_pipeline.sources.paths import folder, name_of, stem, suffix, uncompressed
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_name
-from tfrecord_dataset.store.urls import unsigned
 
 # Content of files, by feature name; "" for test files, which have no annotations.
 BOXES, CLASSES, CAPTIONS, PANOPTIC, NOTHING = "boxes", "label", "captions", "segmentation", ""
@@ -80,14 +79,10 @@ class CocoFile(AnnotationFile):
 
 def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
     """Claim JSON files with COCO's keys in annotations/, the root or one folder below it."""
-    is_named = config.layout == "coco"
-    if tree.is_folder:
-        reads = _chosen(tree, is_named)
-    else:
-        is_json = tree.is_file and suffix(uncompressed(unsigned(tree.input))) == "json"
-        reads = [*tree.files()] if is_json and (is_named or is_coco(tree.input)) else []
+    found = _json_files(tree)
+    reads = _chosen(tree, found, is_named=config.layout == "coco")
     if not reads:
-        return _claim_of_videos(tree)
+        return _claim_of_videos(tree, found)
     files = coco_files(tree.input, reads, config)
     what = ", ".join(map(_described, (file for file in files if not file.captions_of)))
     return Claim(
@@ -99,9 +94,51 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
     )
 
 
-def _claim_of_videos(tree: Tree) -> Claim | None:
+def _json_files(tree: Tree) -> list[str]:
+    """JSON files in `annotations/` if it exists, else in the root or one folder below it."""
+    paths = tree.files_with("json") if tree.is_folder else tree.files() if tree.is_file else ()
+    found = [each for each in paths if each.count("/") < 2 and suffix(uncompressed(each)) == "json"]
+    return [each for each in found if folder(each).lower() == "annotations"] or found
+
+
+def _chosen(tree: Tree, found: Sequence[str], *, is_named: bool) -> list[str]:
+    """Files of the first kind, plus captions if present for all of their images."""
+    kinds = {kind: [each for each in found if _kind(each) == kind] for kind in _SHOWS}
+    for kind, files in kinds.items():
+        if not is_named or (kind == _OTHER and tree.is_folder):
+            files = [each for each in files[:_FILES_LOOKED_INTO] if is_coco(tree.path(each))]
+        if not files:
+            continue
+        splits = {file: (split_of_name(file) or "").lower() for file in files}
+        if {"train", "val"} <= {*splits.values()}:
+            files = [file for file in files if splits[file] != "trainval"]
+        captions = {_image_set(each): each for each in kinds["captions"]}
+        sets = [*map(_image_set, files)]
+        if kind in ("instances", "person_keypoints") and captions.keys() >= {*sets}:
+            files += [captions[each] for each in sets]
+        return files
+    return []
+
+
+def _kind(relative: str) -> str:
+    """Kind of a file by its name, one of `_SHOWS`."""
+    name = name_of(relative)
+    return next((show for show in _SHOWS if show != _OTHER and name.startswith(show)), _OTHER)
+
+
+def _image_set(relative: str) -> str:
+    """Name of a file's image set: "train2017"."""
+    return _IMAGE_SET.sub("", stem(relative))
+
+
+def _described(file: CocoFile) -> str:
+    with_captions = f" with {file.captions}" if file.captions else ""
+    return file.relative + (f" ({file.split})" if file.split else "") + with_captions
+
+
+def _claim_of_videos(tree: Tree, found: Sequence[str]) -> Claim | None:
     """Claim video annotations, which are not read, lest folders of frames be read as classes."""
-    path = next(filter(lambda each: _is_of_videos(tree.path(each)), _json_files(tree)), "")
+    path = next((each for each in found if _is_of_videos(tree.path(each))), "")
     if not path or not tree.files_of("image"):
         return None
     facts = {
@@ -123,11 +160,6 @@ def _start(path: str) -> bytes:
 def _is_of_videos(path: str) -> bool:
     start = _start(path)
     return b'"videos"' in start and _VIDEOS.search(start) and not _IMAGES.search(start)
-
-
-def _described(file: CocoFile) -> str:
-    with_captions = f" with {file.captions}" if file.captions else ""
-    return file.relative + (f" ({file.split})" if file.split else "") + with_captions
 
 
 def is_coco(path: str) -> bool:
@@ -152,55 +184,12 @@ def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[Coc
         )
         for root, relative in below_base(path, reads)
     ]
-    others = [file for file in files if file.shows != CAPTIONS]
-    captions = {_image_set(file.relative): file for file in files if file not in others}
-    owned = []
-    if others and captions:
-        paired = [(other, captions.get(_image_set(other.relative))) for other in others]
-        files = [replace(each, captions=of.relative if of else "") for each, of in paired]
-        owned = [replace(of, captions_of=each.relative) for each, of in paired if of]
-    keeps_ids = len({file.split for file in files}) == len(files)
-    return [*(replace(file, keeps_ids=keeps_ids) for file in files), *owned]
-
-
-def _chosen(tree: Tree, is_named: bool) -> list[str]:
-    """Files of the first kind, plus captions if present for all of their images."""
-    candidates = _json_files(tree)
-    kinds = {kind: [each for each in candidates if _kind(each) == kind] for kind in _SHOWS}
-    for kind, found in kinds.items():
-        files = found
-        if not is_named or kind == _OTHER:
-            files = [each for each in found[:_FILES_LOOKED_INTO] if is_coco(tree.path(each))]
-        if not files:
-            continue
-        files = _without_unions(files)
-        captions = {_image_set(each): each for each in kinds["captions"]}
-        sets = [*map(_image_set, files)]
-        if kind in ("instances", "person_keypoints") and captions.keys() >= {*sets}:
-            files += [captions[each] for each in sets]
-        return files
-    return []
-
-
-def _json_files(tree: Tree) -> list[str]:
-    """JSON files in `annotations/` if it exists, else in the root or one folder below it."""
-    found = [path for path in tree.files_with("json") if path.count("/") < 2]
-    return [path for path in found if folder(path).lower() == "annotations"] or found
-
-
-def _kind(relative: str) -> str:
-    """Kind of a file by its name, one of `_SHOWS`."""
-    name = name_of(relative)
-    return next((show for show in _SHOWS if show != _OTHER and name.startswith(show)), _OTHER)
-
-
-def _without_unions(files: list[str]) -> list[str]:
-    splits = [(split_of_name(file) or "").lower() for file in files]
-    is_union = {"train", "val"} <= {*splits}
-    pairs = zip(files, splits, strict=True)
-    return [file for file, split in pairs if not (is_union and split == "trainval")]
-
-
-def _image_set(relative: str) -> str:
-    """Name of a file's image set: "train2017"."""
-    return _IMAGE_SET.sub("", stem(relative))
+    own = [file for file in files if file.shows != CAPTIONS] or files
+    captions = {_image_set(file.relative): file for file in files if file not in own}
+    keeps_ids = len({file.split for file in own}) == len(own)
+    found = []
+    for file in own:
+        of = captions.get(_image_set(file.relative))
+        found.append(replace(file, captions=of.relative if of else "", keeps_ids=keeps_ids))
+        found += [replace(of, captions_of=file.relative)] if of else []
+    return found
