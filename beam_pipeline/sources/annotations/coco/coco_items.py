@@ -39,8 +39,9 @@ from tfrecord_dataset.image_size import ImageSize
 # LVIS: classes absent from an image, and classes that are not labelled exhaustively.
 ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
 NAME = "name"
-# Items whose parts wait for others of their images: about 32 MB.
+# Items whose parts wait for others of their images, and about the size of one.
 _AT_ONCE = 1 << 15
+_PART_BYTES = 1 << 10
 FEWEST_NUMBERS = 6  # in a polygon: three corners
 # Members of annotations that are kept in order, then all known ones; other names are noted.
 _MEMBERS = ("id", "category_id", "bbox", "area", "iscrowd", "keypoints")
@@ -175,37 +176,46 @@ class Reader:
         self._file = file
         self._images = Images(file)
         self._times = Counter[int]()  # by hash: millions of names would fill the memory
+        self._numbers = Counter[str]()  # of items, by member
+        self._parts = defaultdict[str, list[Part]](list)
+        self._parsers = {"images": self._image, "annotations": self._annotation}
 
     def entries(self) -> Iterator[Entry]:
         """Yield the parts of images by "<file>\\0<image id>", those of many items at once."""
-        adding = {"images": self._image, "annotations": self._annotation}
-        file, numbers, parts = (
-            self._file.relative,
-            Counter[str](),
-            defaultdict[str, list[Part]](list),
-        )
-        of = self._file.captions_of or file
+        place = 0
         try:
-            for place, (member, name, value) in enumerate(walk(self._file.path), start=1):
-                if add := adding.get(member):
-                    try:
-                        image_id, part = add(numbers[member], value)
-                        parts[f"{of}\0{plain_id(image_id)}"].append(part)
-                    except RecordError as error:
-                        source = f"{file}: {member[:-1]} number {numbers[member]}"
-                        self.elements.append(Rejected.of(source, error))
-                    numbers[member] += 1
-                elif member == "categories" and not name:
-                    self.facts.add_category(value)
+            for place, item in enumerate(walk(self._file.path), start=1):
+                self._add(*item)
                 if not place % _AT_ONCE:
-                    yield from (Entry(key, (file, place), some) for key, some in parts.items())
-                    parts.clear()
-            yield from (Entry(key, (file, place + 1), some) for key, some in parts.items())
-            self.facts.end(numbers["images"])
+                    yield from self._taken(place)
+            yield from self._taken(place + 1)
+            self.facts.end(self._numbers["images"])
         except RecordError as error:
             self.facts.is_damaged = True
-            self.elements = [Rejected.of(file, error)]
+            self.elements = [Rejected.of(self._file.relative, error)]
         self.elements += self.facts.declared()
+
+    def _taken(self, place: int) -> Iterator[Entry]:
+        parts, self._parts = self._parts, defaultdict(list)
+        for key, some in parts.items():
+            yield Entry(key, (self._file.relative, place), some, _PART_BYTES * len(some))
+
+    def _add(self, member: str, name: str, value: Any) -> None:
+        """Add an item of a list, or note why it has no image."""
+        if member == "categories" and not name:
+            self.facts.add_category(value)
+        if not (parse := self._parsers.get(member)):
+            return
+        number, file = self._numbers[member], self._file
+        self._numbers[member] += 1
+        try:
+            image_id, part = parse(number, value)
+        except RecordError as error:
+            source = f"{file.relative}: {member[:-1]} number {number}"
+            self.elements.append(Rejected.of(source, error))
+        else:
+            of = file.captions_of or file.relative
+            self._parts[f"{of}\0{plain_id(image_id)}"].append(part)
 
     def _image(self, number: int, image: Any) -> tuple[Any, Part]:
         stated, file = as_object(image), self._file
