@@ -132,7 +132,7 @@ def _features(
         if name in facts.id_lists:
             ids = image.lists.get(name, ())
             features[name] = array_of([*ids], (len(ids),), "int64")
-    left = [name for row in rows for name in row[-3]]
+    left = [name for *_, others, _, _ in rows for name in others]
     return features, (notes + not_kept(left) if left else notes)
 
 
@@ -231,7 +231,7 @@ def _class_of_image(image: ImageItem, rows: Sequence[Row], facts: FileFacts) -> 
     if not rows:
         detail = "no annotation states its class, as those of others do"
         raise RecordError("no annotation", detail)
-    if any(row[2] or row[-2] != NO_RINGS or row[-1] for row in rows):
+    if any(box or rings != NO_RINGS or segment for _, _, box, *_, rings, segment in rows):
         raise malformed("has a box, unlike the file's first annotation, which only has a class")
     labels = {*_parsed(image, rows, lambda row: _label_of(row[1], facts))}
     if labels == {None}:
