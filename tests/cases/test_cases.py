@@ -223,8 +223,8 @@ def test_every_refused_tree_and_every_open_layout_has_a_recipe():
 def test_neither_buckets_nor_the_order_of_the_listing_matter(read, name, monkeypatch):
     list_names = storage.list_names
 
-    def backwards(path):
-        return ((folder, names[::-1]) for folder, names in [*list_names(path)][::-1])
+    def backwards(*arguments):
+        return ((folder, names[::-1]) for folder, names in [*list_names(*arguments)][::-1])
 
     monkeypatch.setattr(storage, "list_names", backwards)
     monkeypatch.setattr(side_files, "buckets_of_names", lambda *_: Buckets(256))
