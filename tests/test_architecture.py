@@ -30,7 +30,7 @@ LAYERS = {
     "tfrecord_dataset.format": """
         split_names value_forms inflation
         feature example frames
-        feature_keys
+        example_columns feature_keys
         declaration
         inference
         metadata

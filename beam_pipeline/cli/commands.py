@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     own, beams = split_arguments(arguments)
-    is_job = own[:1] in (["build"], ["plan"])
+    is_job = own[:1] in (["build"], ["plan"], ["verify"])
     options = PipelineOptions(beams)
     use_options(options)  # for the files that other options name
     command = read_command(own, names_of_beam() if is_job else ())
@@ -202,7 +202,7 @@ def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
 
 def _verify(config: VerifyOptions, options: PipelineOptions, *, to_json: bool = False) -> None:
     info = open_dataset(config.dataset)
-    problems = list(verify(info))
+    problems = verify(info, options)
     if to_json:
         print(results.verification_json(info, problems))
     for problem in problems:

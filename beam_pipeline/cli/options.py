@@ -130,7 +130,8 @@ COMMANDS = {
     "verify": Described(
         options=VerifyOptions,
         summary="read a dataset back and check it",
-        description="Checks the counts, checksums, hashes and every Example of a dataset.",
+        description="Checks the counts, checksums, hashes and every Example of a dataset. Apache "
+        "Beam's own options, such as --runner, are passed on to Beam.",
         has_json=True,
     ),
     "show": Described(

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 
@@ -26,15 +27,17 @@ from beam_pipeline.records import FileRef
 from beam_pipeline.running.progress import Meter
 from beam_pipeline.schema.conformance import mismatches, schema_specs
 from tfrecord_dataset.format.example import lists
+from tfrecord_dataset.format.example_columns import SingleValues
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import Lists
-from tfrecord_dataset.format.frames import payload_of
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, list_specs
+from tfrecord_dataset.format.frames import FOOTER_BYTES, HEADER_BYTES, payload_of, unframed
 from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
 from tfrecord_dataset.json_file import MAX_BYTES
 
 # The first damaged records of a shard are named, all are counted.
 _RECORDS_NAMED = 20
-_BUFFER_BYTES = 1 << 20
+_BUFFER_BYTES = _CHUNK_BYTES = 1 << 20
+_PLAIN = ("scalar", "class_label", "text")  # kinds whose values are checked together
 _RESTORE = "restore it from a copy, or make the dataset again"
 # (offset, length) of the frames of a shard.
 _Spans = Iterable[tuple[int, int]]
@@ -76,6 +79,29 @@ class ExampleChecker:
         # Keys in features.json, which every Example by this project has.
         written = (feature for feature in schema if not feature.bare)
         self._keys = frozenset(key for each in written for key in tfds.leaves(each))
+        self._single_kinds = _single_kinds(schema)
+
+    def fit(self, frames: Sequence[bytes]) -> list[bool]:
+        """Return whether each record is intact and fits; False if it needs a closer look."""
+        if not self._single_kinds:
+            return [False] * len(frames)
+        content = b"".join(frames)
+        ends = np.cumsum([*map(len, frames)])
+        starts = np.concatenate([[0], ends[:-1]])
+        _, are_intact = unframed(content, starts, ends)
+        values = SingleValues(
+            content, starts + HEADER_BYTES, ends - FOOTER_BYTES, self._single_kinds
+        )
+        if any(
+            kind.problem(feature, self._merged(feature, values)) for feature, kind in self._kinds
+        ):
+            return [False] * len(frames)
+        return [*(are_intact & values.are_such).tolist()]
+
+    def _merged(self, feature: Feature, values: SingleValues) -> Lists:
+        """Return a list that has a problem if a record's has."""
+        kind, each = self._single_kinds[feature.key], values.of(feature.key)
+        return {feature.key: (kind, [b"\n".join(each)] if kind == "bytes" else [*set(each)])}
 
     def causes(self, example: Lists) -> Iterator[str]:
         """Yield the reasons why an Example does not fit the schema."""
@@ -89,6 +115,14 @@ class ExampleChecker:
         for feature, kind in self._kinds:
             if feature.key in example:
                 yield from kind.differences(feature, example)
+
+
+def _single_kinds(schema: Sequence[Feature]) -> dict[str, str]:
+    """Return the kind of list by key if each key has one value, a number or text; else {}."""
+    specs = {key: spec for feature in schema for key, spec in list_specs(feature).items()}
+    are_single = all(spec == ListSpec(spec.kind) for spec in specs.values())
+    are_plain = all(feature.kind in _PLAIN for feature in schema)
+    return {key: spec.kind for key, spec in specs.items()} if are_single and are_plain else {}
 
 
 def read_examples(info: Dataset, split: str) -> Iterator[dict[str, Any]]:
@@ -227,14 +261,16 @@ class _ShardReader:
 
     def _read_records(self, stream: io.BufferedReader) -> None:
         name = self._shard.file.rpartition("/")[2]
-        for offset, frame in tfrecord.read_open(stream, self._info.compressed, name):
-            if causes := self._causes(frame):
-                self._num_damaged += 1
-                if self._num_damaged <= _RECORDS_NAMED:
-                    where = f"record {len(self.spans)}, at byte {offset}"
-                    self._add(f"{where}: {'; '.join(causes)}")
-            self.spans.append((offset, len(frame)))
-            self._meter.add(1)
+        for chunk in _chunks(tfrecord.read_open(stream, self._info.compressed, name)):
+            fit = self._checker.fit([frame for _, frame in chunk])
+            for (offset, frame), fits in zip(chunk, fit, strict=True):
+                if not fits and (causes := self._causes(frame)):
+                    self._num_damaged += 1
+                    if self._num_damaged <= _RECORDS_NAMED:
+                        where = f"record {len(self.spans)}, at byte {offset}"
+                        self._add(f"{where}: {'; '.join(causes)}")
+                self.spans.append((offset, len(frame)))
+            self._meter.add(len(chunk))
 
     def _causes(self, frame: bytes) -> list[str]:
         """Return what is wrong with a record."""
@@ -247,6 +283,22 @@ class _ShardReader:
 
     def _add(self, cause: str) -> None:
         self.problems.append(problem(self._shard.file, cause))
+
+
+def _chunks(frames: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Yield (offset, frame) in lists, the last before an error."""
+    chunk, num_bytes = list[tuple[int, bytes]](), 0
+    try:
+        for offset, frame in frames:
+            chunk.append((offset, frame))
+            num_bytes += len(frame)
+            if num_bytes >= _CHUNK_BYTES:
+                yield chunk
+                chunk, num_bytes = [], 0
+    except RecordError:
+        yield chunk
+        raise
+    yield chunk
 
 
 def _rows_cause(schema: Sequence[Feature], data: bytes, spans: _Spans) -> str:

@@ -20,12 +20,14 @@ from beam_pipeline.dataset.shards import (
     stated_bytes,
     verify_shard,
 )
+from beam_pipeline.dataset.verify_job import shard_problems
 from beam_pipeline.describe import croissant, description, index, metadata, tfds
 from beam_pipeline.describe.tfds import TfdsInfo
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.parallel import map_shards
+from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.sources.tfrecord.record_files import has_record_name, kind_of_file
 from tfrecord_dataset.format.metadata import ShardEntry
 from tfrecord_dataset.json_file import check_seal, parse_object
@@ -42,7 +44,9 @@ _DESCRIPTION = re.compile(
 )
 
 
-def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
+def verify(
+    dataset: Dataset | str | os.PathLike[str], options: PipelineOptions | None = None
+) -> list[str]:
     """Check a dataset; return a line for each problem, none if it is intact.
 
     A line names the file, the record if any, the cause, and the remedy.
@@ -57,18 +61,16 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
 
     Args:
         dataset: An opened dataset, or the argument of `open`.
+        options: Beam's options, whose runner checks the shards; the default is this process.
 
     Raises:
         ConfigError, DatasetDamagedError: As in `open`.
         DatasetChangedError: Another build has replaced it during the check.
+        BeamTFRecordsError: The job failed.
     """
     info = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
-    paths = [storage.join(info.path, shard.file) for shard in _shards(info)]
-    with watched(PipelineOptions([])) as local:
-        verify_one = functools.partial(verify_shard, progress_dir=local.progress_dir)
-        of_shards = map_shards(verify_one, list(one_by_one(info)), paths, local.processes)
     problems = [
-        *itertools.chain.from_iterable(of_shards),
+        *_shard_problems(info, options or PipelineOptions([])),
         *(problem(metadata.FILE, each) for each in info.problems),
         *(
             problem(metadata.FILE, f"it states no hash of {path}")
@@ -81,6 +83,16 @@ def verify(dataset: Dataset | str | os.PathLike[str]) -> list[str]:
     if problems:
         check_unchanged(info)
     return problems
+
+
+def _shard_problems(info: Dataset, options: PipelineOptions) -> list[str]:
+    if choose_runner(options) is None:
+        return shard_problems(info, options)
+    paths = [storage.join(info.path, shard.file) for shard in _shards(info)]
+    with watched(options) as local:
+        verify_one = functools.partial(verify_shard, progress_dir=local.progress_dir)
+        of_shards = map_shards(verify_one, list(one_by_one(info)), paths, local.processes)
+    return [*itertools.chain.from_iterable(of_shards)]
 
 
 def _shards(info: Dataset) -> Iterator[ShardEntry]:

@@ -151,8 +151,9 @@ class Ragged(Sequence[Any]):
         return values
 
 
-# The tag of each list kind in a Feature.
-_TAGS = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
+TAGS = {"bytes": b"\n", "float32": b"\x12", "int64": b"\x1a"}
+"""The tag of each kind of list in a Feature."""
+
 _64_BITS = (1 << 64) - 1
 
 
@@ -187,14 +188,14 @@ def encode_columns(
         RecordError: "value out of range" for an int beyond 64 bits.
     """
     parts: list[Sequence[bytes]] = []
-    for key in _in_order(tuple(columns)):
+    for key in in_order(tuple(columns)):
         parts += _entries(key, columns[key], (kinds or {}).get(key))
     examples = map(b"".join, zip(*parts, strict=True))
     return [b"".join((_tagged(b"\n", len(example)), example)) for example in examples]
 
 
 @functools.lru_cache(256)
-def _in_order(keys: tuple[str, ...]) -> list[str]:
+def in_order(keys: tuple[str, ...]) -> list[str]:
     """Sort keys in protobuf's order: by bytes, but a prefix of another key comes after it."""
     return sorted(keys, key=lambda key: key.encode() + b"\xff")
 
@@ -296,7 +297,7 @@ def _before_value(key: str, dtype: str, num_bytes: int) -> bytes:
 @functools.lru_cache(4096)
 def _before_list(key: str, dtype: str, num_bytes: int) -> bytes:
     """Encode an entry up to its list."""
-    inside = _tagged(_TAGS[dtype], num_bytes)
+    inside = _tagged(TAGS[dtype], num_bytes)
     return _before_feature(key, len(inside) + num_bytes) + inside
 
 

@@ -202,8 +202,8 @@ class Launch:
         else:
             what = f"failed: {_last_reason(str(error), failures)}"
         return BeamTFRecordsError(
-            f"the job {self._name} {what}; run the same command again to continue with the "
-            "finished shards"
+            f"the job {self._name} {what}; run the same command again, which continues a build "
+            "with its finished shards"
         )
 
 
@@ -232,8 +232,8 @@ def _in_thread(call: Callable[[], Any]) -> "concurrent.futures.Future[Any]":
 
 def _unreachable(name: str) -> UnavailableError:
     return UnavailableError(
-        f"the cluster of the job {name} does not answer; once it does, run the same command again "
-        "to continue with the finished shards"
+        f"the cluster of the job {name} does not answer; once it does, run the same command "
+        "again, which continues a build with its finished shards"
     )
 
 

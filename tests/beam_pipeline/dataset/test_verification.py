@@ -23,6 +23,7 @@ from file_bytes import parquet_bytes
 import beam_pipeline
 from beam_pipeline import pipeline
 from beam_pipeline.cli import commands
+from beam_pipeline.dataset import shards
 from beam_pipeline.dataset.shards import read_frames
 from beam_pipeline.errors import ConfigError, DatasetDamagedError
 from beam_pipeline.records import (
@@ -37,6 +38,7 @@ from beam_pipeline.records import (
     Record,
     Rejected,
 )
+from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.json_file import sealed
 
@@ -532,3 +534,29 @@ def test_damage_on_a_store(whole, found, bucket):
     named = ("README.md", ROWS, SHARD, "zoo-train.tfrecord-00000-of-00009: metadata.json does not")
     assert all(any(name in line for line in lines) for name in named), lines
     assert all(any(name in line for name in named) for line in lines), lines
+
+
+def test_rows_of_a_table_are_checked_together(tmp_path, monkeypatch):
+    """Records are looked at one by one only next to one with a problem."""
+    table = tmp_path / "rows.csv"
+    rows = "".join(f"{n % 90},{n / 7},c{n % 3},note {n}\n" for n in range(3000))
+    table.write_text(f"age,weight,label,note\n{rows}")
+    info = beam_pipeline.build(input=str(table), output=str(tmp_path), name="rows")
+    parsed = []
+    parse = shards.parse_example
+    monkeypatch.setattr(shards, "parse_example", lambda data: parsed.append(data) or parse(data))
+    monkeypatch.setattr(shards, "_CHUNK_BYTES", 10_000)
+    assert beam_pipeline.verify(info) == []
+    assert parsed == []
+    shard = Path(info.path, info.splits["train"][0].file)
+    shard.write_bytes(shard.read_bytes().replace(b"note 1234", b"note 1235"))
+    [damaged, *_] = beam_pipeline.verify(info)
+    assert "damaged record: the payload's checksum is wrong" in damaged
+    assert parsed == [], "the checksum is wrong, and its neighbours are fine"
+    payload = encode(
+        {"age": [1], "weight": [2.0], "label/label": [9], "label/text": [b""], "note": [b""]}
+    )
+    shard.write_bytes(shard.read_bytes() + framed(payload))
+    problems = beam_pipeline.verify(info)
+    assert any("holds the class 9, where 0 to 2 was expected" in each for each in problems)
+    assert 0 < len(parsed) < 300
