@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from flink_cluster import ROOT
 
 import beam_pipeline
@@ -11,16 +12,20 @@ pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.parametrize(
-    ("is_table", "shards"),
+    ("kind", "shards"),
     [
-        pytest.param(False, 8, id="images with boxes, in three splits"),
-        pytest.param(True, 32, id="a table"),
+        pytest.param("images", 8, id="images with boxes, in three splits"),
+        pytest.param("table", 32, id="a table"),
+        pytest.param("large table", 32, id="a table in parts"),
     ],
 )
 def test_equal_bytes_spread_over_slots(
-    cluster, launch, people, tmp_path, digests, built_by, is_table, shards
+    cluster, launch, people, tmp_path, digests, built_by, kind, shards
 ):
-    source = people if is_table else ROOT / "examples/data/blood"
+    source = ROOT / "examples/data/blood" if kind == "images" else people
+    if kind == "large table":
+        people.write_text("".join(f"{row}\n" for row in people.read_text().splitlines() * 40))
+        assert people.stat().st_size > 8 << 20
     launcher = launch(source, tmp_path / "there", "--name=data", f"--num-shards={shards}")
     here = beam_pipeline.build(
         input=str(source), output=str(tmp_path / "here"), name="data", num_shards=shards
@@ -31,10 +36,16 @@ def test_equal_bytes_spread_over_slots(
     assert built_by(tmp_path / "there") == digests(here.path)
 
     job = cluster.jobs()[0]
-    written = cluster.records_by_slot(job, "WriteShard")
-    assert len(written) == 4, "as many slots as the cluster has"
-    assert sum(count > 0 for count in written) >= 3, written
+    for stage in ("WriteShard", *(["SurveyTables"] if kind == "large table" else [])):
+        read = cluster.records_by_slot(job, stage)
+        assert len(read) == 4, "as many slots as the cluster has"
+        assert sum(count > 0 for count in read) >= (3 if stage == "WriteShard" else 2), read
     assert cluster.failures(job) == []
+    options = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
+    assert beam_pipeline.verify(tmp_path / "there/data/1.0.0", PipelineOptions(options)) == []
+    verified = cluster.records_by_slot(cluster.jobs()[0], "VerifyShards")
+    assert sum(verified) == len([*tmp_path.glob("there/data/1.0.0/*.tfrecord-*")])
+    assert sum(count > 0 for count in verified) == 4, verified
     shutil.rmtree(tmp_path / "there")
 
 
