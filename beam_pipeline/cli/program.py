@@ -24,7 +24,7 @@ def main() -> int:
 
     try:
         with quiet(), beam_import.without_pandas(), memory.importing():
-            if _builds_here(sys.argv[1:]):
+            if _works_here(sys.argv[1:]):
                 parallel.import_work()
                 # Before the import of Beam, which may start threads and is not needed there.
                 parallel.start_processes(parallel.usable_cpus())
@@ -34,10 +34,10 @@ def main() -> int:
         parallel.end_processes()
 
 
-def _builds_here(arguments: list[str]) -> bool:
-    """Whether the arguments seem to request a build in this process."""
+def _works_here(arguments: list[str]) -> bool:
+    """Whether the arguments seem to request a build or its check in this process."""
     others = ("-h", "--help", "--runner", "--threads")
-    return arguments[:1] in (["build"], ["plan"]) and not any(
+    return arguments[:1] in (["build"], ["plan"], ["verify"]) and not any(
         argument.startswith(others) for argument in arguments
     )
 

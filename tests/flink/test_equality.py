@@ -1,9 +1,11 @@
 """A cluster builds byte for byte what this machine builds."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from flink_cluster import ROOT
 
 import beam_pipeline
@@ -41,8 +43,9 @@ def test_equal_bytes_spread_over_slots(
         assert len(read) == 4, "as many slots as the cluster has"
         assert sum(count > 0 for count in read) >= (3 if stage == "WriteShard" else 2), read
     assert cluster.failures(job) == []
-    options = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
-    assert beam_pipeline.verify(tmp_path / "there/data/1.0.0", PipelineOptions(options)) == []
+    verify = [sys.executable, "-m", "beam_pipeline", "verify", tmp_path / "there/data/1.0.0"]
+    on_flink = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
+    subprocess.run([*verify, *on_flink], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     verified = cluster.records_by_slot(cluster.jobs()[0], "VerifyShards")
     assert sum(verified) == len([*tmp_path.glob("there/data/1.0.0/*.tfrecord-*")])
     assert sum(count > 0 for count in verified) == 4, verified

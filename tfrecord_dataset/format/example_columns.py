@@ -56,8 +56,7 @@ class SingleValues:
         name = key.encode()
         length = self._enter(b"\n") - self._at
         self.are_such &= length == len(name)
-        for byte in name:
-            self._read(byte)
+        self._read(name)
         self._enter(b"\x12", end)
         self._enter(TAGS[kind], end)
         self._enter(b"\n", end)
@@ -70,13 +69,14 @@ class SingleValues:
         self._spans[key] = start, end
         self._at = end
 
-    def _read(self, byte: int) -> None:
-        self.are_such &= self._bytes[self._inside(self._at)] == byte
-        self._at = self._at + 1
+    def _read(self, expected: bytes) -> None:
+        places = self._inside(self._at[:, None] + np.arange(len(expected)))
+        self.are_such &= (self._bytes[places] == np.frombuffer(expected, np.uint8)).all(axis=1)
+        self._at = self._at + len(expected)
 
     def _enter(self, tag: bytes, end: _Places | None = None) -> _Places:
         """Pass a field's tag and length; return where it ends, which is at `end` if given."""
-        self._read(tag[0])
+        self._read(tag)
         lengths, self._at = self._varints(self._at)
         self.are_such &= lengths <= len(self._content)
         stated = self._at + lengths.view(np.int64)

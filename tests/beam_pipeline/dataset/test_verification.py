@@ -545,7 +545,7 @@ def test_rows_of_a_table_are_checked_together(tmp_path, monkeypatch):
     parsed = []
     parse = shards.parse_example
     monkeypatch.setattr(shards, "parse_example", lambda data: parsed.append(data) or parse(data))
-    monkeypatch.setattr(shards, "_CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(shards, "_CHUNK_BYTES", 100_000)
     assert beam_pipeline.verify(info) == []
     assert parsed == []
     shard = Path(info.path, info.splits["train"][0].file)
@@ -559,4 +559,4 @@ def test_rows_of_a_table_are_checked_together(tmp_path, monkeypatch):
     shard.write_bytes(shard.read_bytes() + framed(payload))
     problems = beam_pipeline.verify(info)
     assert any("holds the class 9, where 0 to 2 was expected" in each for each in problems)
-    assert 0 < len(parsed) < 300
+    assert 0 < len(parsed) < 1000
