@@ -303,8 +303,8 @@ class _RowReader:
         are_alike = text.count(ending) == number and text.count("\r") in (0, number)
         if len(text) < _LONG_LINE * (number + 1) or self.dialect.skips_spaces or not are_alike:
             return None
-        lines = text.removesuffix(ending).split(ending)
-        rows = [_split(line, self.dialect) for line in lines]
+        lines = text.split(ending)
+        rows = [_split(line, self.dialect) for line in (lines if lines[-1] else lines[:-1])]
         known = [row for row in rows if row is not None]
         return _Parsed(known) if len(known) == len(rows) else None
 
