@@ -25,6 +25,8 @@ from trainer.order import Order, Share, group_size, num_groups, window_size
 _RUN_COST_BYTES = 250_000
 _RECORD_COST_BYTES = 3_000
 _RUN_BYTES = 1 << 20
+# So many runs whose cost is twice that of their records are read by Python, in half of the time.
+_MANY_RUNS = 256
 # TensorFlow's read-ahead after a run.
 _SPARE_BYTES = 1 << 12
 _PART_BYTES = 1 << 20
@@ -61,12 +63,17 @@ def runs_of(index: RecordIndex, numbers: Any) -> Runs:
     return Runs(shards[first], starts[first], counts, ends[last] - starts[first], in_all[places])
 
 
+# A plan with one record of no file: the window is read by number.
+_ZERO = np.zeros(1, np.int64)
+_BY_NUMBER = (np.array([b""], object), _ZERO, _ZERO + 1, _ZERO, _ZERO)
+
+
 class WindowReader:
     """Reader of a split's windows in TensorFlow's threads.
 
-    `read` returns the serialized records of numbers, int64 [n], as objects [n]. It is called for a
-    window that TensorFlow did not read completely, and raises the reason. If not `by_path`, it
-    reads all windows.
+    `read` returns the serialized records of numbers, int64 [n], as objects [n]. It is called for
+    windows of many short runs, or for all if not `by_path`; and for a window that TensorFlow did
+    not read completely, to raise the reason.
     """
 
     def __init__(
@@ -76,8 +83,8 @@ class WindowReader:
         self._files = index.shards.plain
         self._read = read
         self._by_path = by_path
-        mean_bytes = index.num_bytes // max(1, index.num_records)
-        self._part_records = max(1, _PART_BYTES // max(1, mean_bytes))
+        self._mean_bytes = max(1, index.num_bytes // max(1, index.num_records))
+        self._part_records = max(1, _PART_BYTES // self._mean_bytes)
 
     def windows(
         self, windows: tf.data.Dataset, keys_of: Callable[..., Any], *before: Any
@@ -107,10 +114,15 @@ class WindowReader:
         return plans.flat_map(self._window).prefetch(1).flat_map(self._parts)
 
     def _planned(self, numbers: Any) -> tuple[Any, ...]:
+        if not self._by_path:
+            return _BY_NUMBER
         runs = runs_of(self._index, numbers)
-        needed = np.unique(runs.shards).tolist() if self._by_path else []
+        needed = np.unique(runs.shards).tolist()
         paths = dict(zip(needed, map(str.encode, self._files.paths(needed)), strict=True))
-        by_run = np.array([paths.get(shard, b"") for shard in runs.shards.tolist()], object)
+        count, cost = len(runs.counts), runs.num_bytes.sum() + len(runs.counts) * _RUN_COST_BYTES
+        if count > _MANY_RUNS and cost > 2 * self._mean_bytes * len(numbers):
+            return _BY_NUMBER
+        by_run = np.array([paths[shard] for shard in runs.shards.tolist()], object)
         return (by_run, runs.offsets, runs.counts, runs.num_bytes, runs.places)
 
     def _window(
@@ -132,13 +144,13 @@ class WindowReader:
             whole, order = tf.cond(
                 tf.equal(tf.size(records, tf.int64), total + 1),
                 lambda: (records, places),
-                lambda: (self._read_again(keys), tf.range(tf.shape(keys, tf.int64)[0])),
+                lambda: (self._read_by_number(keys), tf.range(tf.shape(keys, tf.int64)[0])),
             )
             return tf.ensure_shape(whole, [None]), tf.ensure_shape(order, [None]), keys
 
         return records.concatenate(end).batch(total + 1).map(checked)
 
-    def _read_again(self, keys: Any) -> Any:
+    def _read_by_number(self, keys: Any) -> Any:
         return tf.numpy_function(self._read, [keys[:, 1]], tf.string, stateful=False)
 
     def _parts(self, records: Any, places: Any, keys: Any) -> tf.data.Dataset:

@@ -1,5 +1,7 @@
 """Windows are read in runs of neighbours; unreadable records are named."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,6 +11,7 @@ from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.opening import open_shards
 from tfrecord_dataset.records.reader import RecordReader
+from trainer.input_pipeline import record_source
 from trainer.input_pipeline.record_source import WindowReader, runs_of
 
 SMALL, LARGE = 10, 300_000  # bytes of a record
@@ -52,10 +55,10 @@ def test_runs(index_of, shards, numbers, expected):
     assert list(zip(runs.shards.tolist(), runs.counts.tolist(), strict=True)) == expected
 
 
-def read_window(index, numbers):
+def read_window(index, numbers, read=None):
     """Read the records of a window with these numbers."""
     keys = np.stack([np.zeros(len(numbers), np.int64), numbers], axis=1)
-    reader = WindowReader(index, RecordReader(index).read)
+    reader = WindowReader(index, read or RecordReader(index).read)
     parts = reader.windows(tf.data.Dataset.from_tensors(tf.constant(keys)), lambda keys: keys)
     return [record for records, _ in parts.as_numpy_iterator() for record in records]
 
@@ -89,6 +92,20 @@ def test_a_shard_that_takes_the_name_of_an_open_one_is_not_read(index_of, tmp_pa
     (tmp_path / "other").replace(tmp_path / "0.tfrecord")
 
     assert read_window(index, np.arange(4)) == before
+
+
+@pytest.mark.parametrize(("most", "reads"), [(99, 1), (100, 0)])
+def test_many_short_runs_are_read_by_number(index_of, monkeypatch, most, reads):
+    index = index_of([SMALL] * 200, [SMALL] * 200)
+    numbers = np.random.default_rng(0).permutation(np.arange(0, 400, 4))
+    monkeypatch.setattr(record_source, "_RECORD_COST_BYTES", 1 << 20)  # each is a run
+    monkeypatch.setattr(record_source, "_MANY_RUNS", most)
+    read = mock.Mock(wraps=RecordReader(index).read)
+
+    found = read_window(index, numbers, read)
+
+    assert read.call_count == reads
+    assert found == RecordReader(index).read(numbers).tolist()
 
 
 def test_a_shard_that_tensorflow_cannot_open_is_read_by_its_ranges(index_of, monkeypatch):
