@@ -31,6 +31,7 @@ from beam_pipeline.running.gathering import yields_buckets
 from beam_pipeline.running.runner import Job, local_runner
 from beam_pipeline.sources import paths
 from beam_pipeline.sources.inputs import detect, source_of
+from beam_pipeline.sources.tables import parts
 from beam_pipeline.write import encoding
 from beam_pipeline.write import stage as write
 from beam_pipeline.write.stage import ShardSink
@@ -209,12 +210,15 @@ def shuffles_and_stages(pipeline):
     [
         ("found/class-folders", (4, 10)),
         ("csv/table", (5, 13)),
+        ("csv/table, in parts", (6, 14)),
         ("zoo/coco-2017", (6, 13)),
         ("voc/devkit", (6, 15)),
     ],
 )
-def test_shuffles_and_stages_of_a_whole_build(tmp_path, case, expected):
+def test_shuffles_and_stages_of_a_whole_build(tmp_path, monkeypatch, case, expected):
     """They make up the fixed time of a small build on Flink."""
+    case, _, in_parts = case.partition(", ")
+    monkeypatch.setattr(parts, "LEAST_BYTES", 1 if in_parts else parts.LEAST_BYTES)
     make(CASES / case / "input", tmp_path / "in")
     settings = config(tmp_path / "in", tmp_path / "out")
     claim = detect(settings)
