@@ -23,6 +23,7 @@ from beam_pipeline.dataset.opening import Dataset, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
 from beam_pipeline.files import storage
+from beam_pipeline.files.kept import keeping
 from beam_pipeline.inspect.stage import InspectedInput, InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
@@ -196,9 +197,10 @@ def build(
         exclusive(config) as claim,
         collecting_rarely(),
         watched(options, spill_folder(config)) as job,
+        keeping(spill_folder(config) or job.progress_dir) as kept,
     ):
         restore_dataset(config)
-        write = WriteDataset(config, dataclasses.replace(job, claim=claim))
+        write = WriteDataset(config, dataclasses.replace(job, claim=claim, kept=kept))
         try:
             with explained(), job_pipeline(runner, options, job) as pipeline:
                 pipeline | "Read" >> source | "WriteDataset" >> write

@@ -13,10 +13,16 @@ from typing import Any, NamedTuple
 from beam_pipeline.batch import Examples, RecordBatch
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.kept import NOTHING_KEPT, Kept
 from beam_pipeline.inspect.checks import Other, Problem, inspect_elements
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Rejected
-from beam_pipeline.running.parallel import files_of, map_threads
+from beam_pipeline.running.parallel import (
+    MOST_RECORDS_AT_ONCE,
+    Turns,
+    files_of,
+    map_threads,
+)
 from beam_pipeline.running.pickling import Constant, Parcel, unpack
 from beam_pipeline.running.record_limits import (
     bounded_memory,
@@ -52,10 +58,11 @@ Pack = Callable[[Iterable[Examples | Other]], PackedBatch]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
-    """Options for inspecting batches and packing them again."""
+    """Options for inspecting batches and packing them again; what is read is kept."""
 
     rules: Rules
     pack: Pack
+    kept: Kept = NOTHING_KEPT
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,9 +73,10 @@ class InspectBatch(Work[bytes, PackedBatch]):
     threads: int
 
     def __call__(self, batch: bytes) -> PackedBatch:
-        elements, read = _with_reader(batch)
-        seconds = self.settings.value.rules.max_seconds * self.threads
-        with bounded_memory(read, self.threads) as bounded, ending_after(seconds) as start_time:
+        elements, read = self._with_reader(batch)
+        at_once = min(self.threads, MOST_RECORDS_AT_ONCE)
+        seconds = self.settings.value.rules.max_seconds * at_once
+        with bounded_memory(read, at_once) as bounded, ending_after(seconds) as start_time:
 
             def check(function: Check, record: Any) -> Problem:
                 start_time()
@@ -88,7 +96,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
             is_slow = time.thread_time() - before > rules.max_seconds
             return too_slow(rules.max_seconds) if is_slow else problem
 
-        return self.settings.value.pack(self._inspected(*_with_reader(batch), check))
+        return self.settings.value.pack(self._inspected(*self._with_reader(batch), check))
 
     def _inspected(
         self,
@@ -96,10 +104,20 @@ class InspectBatch(Work[bytes, PackedBatch]):
         read: storage.ReadFile,
         check: Callable[[Check, Any], Problem],
     ) -> Iterator[Examples | Other]:
-        def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
-            return map_threads(functools.partial(check, function), records, self.threads)
+        turns = Turns(self.threads)
 
-        return inspect_elements(elements, self.settings.value.rules, read, each)
+        def each(function: Check, records: Iterable[Any]) -> Iterator[Problem]:
+            work = turns.working(functools.partial(check, function))
+            return map_threads(work, records, self.threads)
+
+        return inspect_elements(elements, self.settings.value.rules, turns.waiting(read), each)
+
+    def _with_reader(self, batch: bytes) -> tuple[list[Examples | Other], storage.ReadFile]:
+        """Return (elements of a batch, function that reads their files)."""
+        elements = unpacked(batch)
+        examples = (each for each in elements if isinstance(each, Examples))
+        reader = storage.Reader(itertools.chain.from_iterable(map(files_of, examples)))
+        return elements, self.settings.value.kept.keeping(reader.read)
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:
         rules, pack = self.settings.value.rules, self.settings.value.pack
@@ -109,13 +127,6 @@ class InspectBatch(Work[bytes, PackedBatch]):
             _rejected(element, outcome, rules) if isinstance(outcome, Death) else outcome
             for element, outcome in zip(elements, outcomes, strict=True)
         )
-
-
-def _with_reader(batch: bytes) -> tuple[list[Examples | Other], storage.ReadFile]:
-    """Return (elements of a batch, function that reads their files)."""
-    elements = unpacked(batch)
-    examples = (each for each in elements if isinstance(each, Examples))
-    return elements, storage.Reader(itertools.chain.from_iterable(map(files_of, examples))).read
 
 
 def unpacked(batch: bytes) -> list[Examples | Other]:

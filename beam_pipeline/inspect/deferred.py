@@ -38,21 +38,23 @@ def read_deferred(
     return values, deferred
 
 
-def whole(key: str, features: Mapping[str, Value]) -> dict[str, Value]:
+def whole(
+    key: str, features: Mapping[str, Value], read: storage.ReadFile = storage.read_bytes
+) -> dict[str, Value]:
     """Return the features of an inspected example with the values of its byte ranges.
 
     Raises:
         SourceChangedError: A range has changed since Inspect.
     """
     try:
-        values, deferred = read_deferred(features)
+        values, deferred = read_deferred(features, read)
     except RecordError as error:
         raise changed(key, str(error)) from error
-    for name, read in deferred.items():
+    for name, now in deferred.items():
         stated = features[name]
         assert isinstance(stated, Deferred)
-        if read.file.sha256 != stated.file.sha256:
-            raise changed(key, hash_change(stated.file, read.file.sha256))
+        if now.file.sha256 != stated.file.sha256:
+            raise changed(key, hash_change(stated.file, now.file.sha256))
         value = values[name]
         if isinstance(value, Array):
             values[name] = measure(value)[0]

@@ -79,7 +79,7 @@ class _InspectBatch(beam.DoFn):
     LOOKS = "looks"
 
     def __init__(self, settings: InspectMedia):
-        self._settings = Constant.of(Settings(settings.rules, settings.pack))
+        self._settings = Constant.of(Settings(settings.rules, settings.pack, settings.job.kept))
         self._threads = settings.threads
         self._job = settings.job
 

@@ -7,9 +7,10 @@ No Beam here: worker processes import this module.
 """
 
 import importlib
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import loky
 
@@ -23,7 +24,10 @@ from beam_pipeline.running.worker_processes import Ahead, WorkerPool
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_THREADS_FOR_REMOTE_FILES = 16
+# Requests of a process that wait at the same time, and records that it works on meanwhile, which
+# take memory.
+_READS_AT_ONCE = 64
+MOST_RECORDS_AT_ONCE = 16
 _RECORDS_LOOKED_AT = 8
 # Shards of fewer bytes are read faster without processes.
 _FEW_BYTES = 8 << 20
@@ -42,7 +46,7 @@ def usable_cpus() -> int:
 
 
 class Parallelism(NamedTuple):
-    """Concurrent records in a process, and worker processes (0 for none) of a stage."""
+    """Records that a process reads at the same time, and worker processes (0 for none)."""
 
     threads: int = 1
     processes: int = 0
@@ -57,7 +61,7 @@ def choose_parallelism(examples: Iterable[Examples], threads: int, processes: in
         return Parallelism(threads=threads)
     files = (file for each in examples for file in files_of(each, _RECORDS_LOOKED_AT))
     remote = any(storage.is_remote(file.path) for file in files)
-    return Parallelism(threads=_THREADS_FOR_REMOTE_FILES if remote else 1, processes=processes)
+    return Parallelism(threads=_READS_AT_ONCE if remote else 1, processes=processes)
 
 
 def files_of(examples: Examples, most: int | None = None) -> Iterator[FileRef]:
@@ -78,12 +82,45 @@ def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int)
         yield from Ahead[_R](pool, 2 * threads).map(function, items)
 
 
+class Turns:
+    """Of many threads few work at the same time; one that waits for a read lets another work."""
+
+    def __init__(self, threads: int):
+        self._are_taken = threads > MOST_RECORDS_AT_ONCE
+        self._free = threading.Semaphore(MOST_RECORDS_AT_ONCE)
+
+    def working(self, function: Callable[[_T], _R]) -> Callable[[_T], _R]:
+        """Return a function that works in turns."""
+        if not self._are_taken:
+            return function
+
+        def work(item: _T) -> _R:
+            with self._free:
+                return function(item)
+
+        return work
+
+    def waiting(self, read: storage.ReadFile) -> storage.ReadFile:
+        """Return a function that reads, for a thread that works in turns."""
+        if not self._are_taken:
+            return read
+
+        def wait(*arguments: Any) -> bytes:
+            self._free.release()
+            try:
+                return read(*arguments)
+            finally:
+                self._free.acquire()
+
+        return wait
+
+
 def map_shards(
     function: Callable[[_T], _R], shards: Sequence[_T], paths: Sequence[str], processes: int
 ) -> list[_R]:
     """Call a function with every shard of a dataset, in order; in processes if large and local."""
     if any(map(storage.is_remote, paths)):
-        return list(map_threads(function, shards, _THREADS_FOR_REMOTE_FILES))
+        return list(map_threads(function, shards, MOST_RECORDS_AT_ONCE))
     if sum(size or 0 for size in storage.sizes(paths)) < _FEW_BYTES:
         return list(map(function, shards))
     are_own = started_processes() is None

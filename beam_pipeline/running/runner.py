@@ -20,6 +20,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner, worker_ha
 from apache_beam.runners.runner import PipelineRunner
 
 from beam_pipeline.errors import ConfigError
+from beam_pipeline.files.kept import NOTHING_KEPT, Kept
 from beam_pipeline.running.parallel import usable_cpus
 from beam_pipeline.running.spill import NOT_SPILLED, Spill
 
@@ -34,6 +35,7 @@ class Job:
         processes: Number of worker processes that stages may start.
         problem_file: File for an error that a retry cannot fix; empty if stages raise it.
         spill: Location of tables and rejects between the stages.
+        kept: Copies of what Inspect reads of a store.
         claim: Version of the build's claim on a store's folder (`write/claim.py`); empty for none.
     """
 
@@ -42,6 +44,7 @@ class Job:
     processes: int = 0
     problem_file: str = ""
     spill: Spill = NOT_SPILLED
+    kept: Kept = NOTHING_KEPT
     claim: str = ""
 
     @property

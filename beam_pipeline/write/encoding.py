@@ -20,10 +20,11 @@ from beam_pipeline.batch import Examples, by_row, from_stream
 from beam_pipeline.describe import index
 from beam_pipeline.errors import BeamTFRecordsError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.files.kept import NOTHING_KEPT, Kept
 from beam_pipeline.inspect.deferred import changed, hash_change, whole
 from beam_pipeline.kinds.kind import Rules, Stored
 from beam_pipeline.records import FileRef, Value, file_of
-from beam_pipeline.running.parallel import map_threads
+from beam_pipeline.running.parallel import MOST_RECORDS_AT_ONCE, Turns, map_threads
 from beam_pipeline.running.pickling import Constant
 from beam_pipeline.running.record_limits import ending_after
 from beam_pipeline.running.worker_processes import Death, Work, run_isolated
@@ -88,7 +89,12 @@ class Encoder:
             key: spec.kind for feature in self.schema for key, spec in list_specs(feature).items()
         }
 
-    def read(self, examples: Examples, each: Each = map) -> tuple[Examples, Sequence[Read]]:
+    def read(
+        self,
+        examples: Examples,
+        each: Each = map,
+        read: storage.ReadFile = storage.read_bytes,
+    ) -> tuple[Examples, Sequence[Read]]:
         """Read the files of examples again, and return the examples with all their values.
 
         Raises:
@@ -103,19 +109,21 @@ class Encoder:
             return examples, [_NOTHING] * len(examples)
         rows = by_row(in_files, len(examples))
         stated = zip(examples.fields["key"], examples.field("example"), rows, strict=True)
-        read = list(each(self._read, stated))
-        others = {name: [row.values.get(name) for row in read] for name in in_files}
-        return dataclasses.replace(examples, features={**examples.features, **others}), read
+        content = list(each(functools.partial(self._read, read), stated))
+        others = {name: [row.values.get(name) for row in content] for name in in_files}
+        return dataclasses.replace(examples, features={**examples.features, **others}), content
 
-    def _read(self, stated: tuple[str, FileRef | None, Mapping[str, Value]]) -> Read:
+    def _read(
+        self, read: storage.ReadFile, stated: tuple[str, FileRef | None, Mapping[str, Value]]
+    ) -> Read:
         key, example, features = stated
         if example:
-            return Read(features, {}, payload_of(_read_again(key, example)))
-        values = whole(key, features)
+            return Read(features, {}, payload_of(_read_again(key, example, read)))
+        values = whole(key, features, read)
         return Read(
             values,
             {
-                name: kinds.of(value).payload(value, _read_again(key, file), self.rules)
+                name: kinds.of(value).payload(value, _read_again(key, file, read), self.rules)
                 for name, value in values.items()
                 if (file := file_of(value))
             },
@@ -161,10 +169,11 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
 
     encoder: Constant[Encoder]
     threads: int
+    kept: Kept = NOTHING_KEPT
 
     def __call__(self, chunk: Chunk) -> EncodedChunk:
         seconds = _TIMES_INSPECTION * self.encoder.value.rules.max_seconds
-        with ending_after(seconds * self.threads) as start_time:
+        with ending_after(seconds * min(self.threads, MOST_RECORDS_AT_ONCE)) as start_time:
             return self._encoded(chunk, start_time)
 
     def here(self, chunk: Chunk) -> EncodedChunk:
@@ -188,15 +197,16 @@ class EncodeChunk(Work[Chunk, EncodedChunk]):
 
     def _encoded(self, chunk: Chunk, start_time: Callable[[], None]) -> EncodedChunk:
         encoder, table = self.encoder.value, from_stream(chunk.table)
+        turns = Turns(self.threads)
 
         def each(function: Callable[[Any], Read], items: Iterable[Any]) -> Iterator[Read]:
             def timed(item: Any) -> Read:
                 start_time()
                 return function(item)
 
-            return map_threads(timed, items, self.threads)
+            return map_threads(turns.working(timed), items, self.threads)
 
-        examples, read = encoder.read(Examples.of(table), each)
+        examples, read = encoder.read(Examples.of(table), each, turns.waiting(self.kept.read))
         encoded = encoder.encode(examples, read, columns.source_ids(table, chunk.first_number))
         frames = list(map(framed, encoded))
         return EncodedChunk(
@@ -220,9 +230,9 @@ def _undone(chunk: Chunk, death: Death) -> str:
     return f"record {key} cannot be encoded: {cause or death}; leave it out, or repair it"
 
 
-def _read_again(key: str, file: FileRef) -> bytes:
+def _read_again(key: str, file: FileRef, read: storage.ReadFile) -> bytes:
     try:
-        data = storage.read_bytes(file)
+        data = read(file)
     except RecordError as error:
         raise changed(key, f"{file.path} is now a {error}") from error
     sha256 = hashlib.sha256(data).hexdigest()

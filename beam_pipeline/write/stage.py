@@ -306,7 +306,7 @@ class _WriteShard(beam.DoFn):
         assert self._encoder is not None
         first = Examples.with_files(next(iter(shard.rows.parts)).slice(0, 1))
         parallelism = choose_parallelism([first], self._config.threads, self._job.processes)
-        encode = EncodeChunk(self._encoder, parallelism.threads)
+        encode = EncodeChunk(self._encoder, parallelism.threads, self._job.kept)
         chunks = _chunks(shard.rows, shard.first_number)
         if parallelism.processes and shard.rows.num_rows > RECORDS_WITHOUT_PROCESSES:
             return start_processes(parallelism.processes).ahead().map(encode, chunks)

@@ -62,16 +62,16 @@ def records(images):
 @pytest.mark.parametrize(
     ("layout", "a_record"),
     [
-        # Each image is read twice, to inspect and to write it.
-        pytest.param(folders, 2, id="folders"),
-        # Inspected in ranges of many records; written in random order.
-        pytest.param(tar, 1, id="tar"),
-        pytest.param(lambda images: {"a.tfrecord": records(images)}, 1, id="TFRecords"),
+        pytest.param(folders, 1, id="folders"),
+        # Inspected in ranges of many records.
+        pytest.param(tar, 0, id="tar"),
+        pytest.param(lambda images: {"a.tfrecord": records(images)}, 0, id="TFRecords"),
         # Unpacked once, then like the others.
-        pytest.param(lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 1, id="gz"),
+        pytest.param(lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 0, id="gz"),
     ],
 )
 def test_requests_a_record(bucket, images, layout, a_record):
+    """What was inspected waits on this machine until it is written."""
     url, store = bucket
     for name, data in layout(images).items():
         store.put(f"{url}/in/{name}", data)
@@ -118,7 +118,7 @@ def test_shards_of_a_build_that_lost_the_folder_are_deleted(bucket, write_image,
 
 @pytest.mark.slow
 def test_the_waits_of_reads_overlap(bucket, images):
-    """At least seven reads are in flight on average."""
+    """So do most of the 64 that a process has in flight."""
     url, store = bucket
     for name, data in folders(images).items():
         store.put(f"{url}/in/{name}", data)
@@ -132,8 +132,8 @@ def test_the_waits_of_reads_overlap(bucket, images):
         return count(operation)
 
     store.counted = counted
-    build(f"{url}/in", f"{url}/out", name="x", num_shards=2, threads=16)
-    assert sum(busy) / len(busy) >= 7
+    build(f"{url}/in", f"{url}/out", name="x", num_shards=2)
+    assert sum(busy) / len(busy) >= 20
 
 
 @pytest.fixture

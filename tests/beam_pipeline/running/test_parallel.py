@@ -25,10 +25,10 @@ EXAMPLE = Record(key="a", features={}, example=FileRef(path="s3://bucket/a"))
     ("elements", "asked", "expected"),
     [
         *(
-            pytest.param([REJECT, record("gs://bucket/a", kind)], 0, (16, 2), id=kind.__name__)
+            pytest.param([REJECT, record("gs://bucket/a", kind)], 0, (64, 2), id=kind.__name__)
             for kind in (Image, Audio, Array, RawFile)
         ),
-        pytest.param([EXAMPLE], 0, (16, 2), id="remote Examples"),
+        pytest.param([EXAMPLE], 0, (64, 2), id="remote Examples"),
         pytest.param([record("/a.jpg")], 0, (1, 2), id="local files go only to processes"),
         pytest.param([record("/a.jpg")], 3, (3, 0), id="as asked for"),
         pytest.param([record("gs://bucket/a.jpg")], 3, (3, 0), id="as asked for, remote"),
