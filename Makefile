@@ -8,7 +8,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 READY := .venv/ready
 
-.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format docs pictures dist constraints clean
+.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full scale scale-large test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format docs pictures dist constraints clean
 
 setup: $(INSTALLED)
 
@@ -54,7 +54,7 @@ test-slow: $(READY)
 nightly: $(READY)
 	$(PYTEST) --hypothesis-profile=thorough -m 'nightly and $(PLAIN)'
 	$(MAKE) test-readers test-flink test-runners test-dataflow test-docker
-	$(MAKE) fuzz storm storm-flink mutations
+	$(MAKE) fuzz storm storm-flink mutations scale-large
 
 # Lines and branches that the quick tests run, worker processes and commands included: a table in
 # the terminal, pages in htmlcov/. SLOW=1 measures the slow tests, too, which takes hours.
@@ -92,6 +92,14 @@ bench: $(READY)
 # With more records, the slow peers, and five rounds.
 bench-full: $(READY)
 	$(BIN)/python benchmarks/bench.py --full --rounds 5
+
+# How the costs of a build grow with files, rows, classes and the like: the table of docs/scaling.md.
+scale: $(READY)
+	$(BIN)/python benchmarks/growth.py
+
+# 100,000 class folders, and a million keys of a store: an hour or more.
+scale-large: $(READY)
+	$(BIN)/python benchmarks/growth.py --large
 
 # Needs GPUs, and fails without one.
 test-gpu: $(READY)

@@ -55,8 +55,8 @@ class FakeStore:
     Attributes:
         endpoint: The server's URL.
         objects: "bucket/key" → bytes.
-        computed: Bucket → number of its further keys, and the key of each number, in order. Each
-            is an object of one byte, which is listed and not read.
+        computed: Bucket → number of its further keys, and the key of each number, in order. The
+            content of each is its key.
         calls: Number of requests by operation: get, head, list, put, delete, delete_many, and for
             multipart uploads start, part, finish, abort. Requests with a fault are included.
         requests: (operation, "bucket/key") of each request, in order.
@@ -243,6 +243,14 @@ class FakeStore:
         time.sleep(max(0.0, end - time.monotonic()))
         self._server = self._serve(self.port)
 
+    def content(self, place: str) -> bytes | None:
+        """Return an object, stored or computed."""
+        bucket, _, key = place.partition("/")
+        count, key_of = self.computed.get(bucket, (0, str))
+        number = bisect.bisect_left(range(count), key, key=key_of)
+        is_computed = number < count and key_of(number) == key
+        return self.objects.get(place, key.encode() if is_computed else None)
+
     @contextlib.contextmanager
     def counted(self, operation: str) -> Iterator[None]:
         """Count a request."""
@@ -377,7 +385,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._answer(200, f"<{name}>{content}</{name}>".encode())
 
     def _object(self, store: FakeStore) -> bytes | None:
-        data = store.objects.get(self.place)
+        data = store.content(self.place)
         if data is None:
             self._answer(404, _error("NoSuchKey", "The specified key does not exist."))
         return data
@@ -439,7 +447,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         folders, keys, token = self._page(store, after)
         entries = []
         for key in keys:
-            data = store.objects.get(f"{self.bucket}/{key}", b"1")
+            data = store.content(f"{self.bucket}/{key}") or b""
             entries.append(
                 f"<Contents><Key>{_escape(key)}</Key><LastModified>{store.date:%FT%TZ}"
                 f"</LastModified><ETag>{_tag(data)}</ETag><Size>{len(data)}</Size></Contents>"
@@ -459,7 +467,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         folders, keys, token = self._page(store, after)
         entries = [f"<BlobPrefix><Name>{_escape(name)}</Name></BlobPrefix>" for name in folders]
         for key in keys:
-            data = store.objects.get(f"{self.bucket}/{key}", b"1")
+            data = store.content(f"{self.bucket}/{key}") or b""
             entries.append(
                 f"<Blob><Name>{_escape(key)}</Name><Properties><Last-Modified>{_http_date(store)}"
                 f"</Last-Modified><Etag>{_tag(data)}</Etag><Content-Length>{len(data)}"

@@ -4,19 +4,20 @@ import functools
 import itertools
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.sources.paths import joined, media_kind, stem, without_upload_prefix
+from beam_pipeline.sources.tables.stored_paths import StoredPaths
 from beam_pipeline.sources.tree import NOTHING, Ignored
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 # Files of one name that are compared if none of them is in the folder that is named.
 _MOST_ALIKE = 1000
 _LOG = logging.getLogger(__name__)
-# Files of a folder that names are looked up in, at 1,000 per request of a store.
-_MOST_FILES = 2_000_000
+# What the numbers of `StoredPaths` have room for; a store lists them with 10^5 requests.
+_MOST_FILES = 100_000_000
 _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
 
 
@@ -34,22 +35,7 @@ class FileIndex:
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self._keys: dict[str, str | list[str]] = {}  # by stem; nearly all have one file
-        self._folders: set[str] = set()
-        homes = set()
-        for key in keys:
-            name = stem(composed(key))
-            match self._keys.get(name):
-                case None:
-                    self._keys[name] = key
-                case str(other):
-                    self._keys[name] = [other, key]
-                case others:
-                    others.append(key)
-            homes.add(key.rpartition("/")[0])
-        for home in homes:
-            self._folders.update(home.split("/"))
-        self._is_one_folder = len(homes) == 1
+        self._paths = StoredPaths(keys)
 
     @classmethod
     def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
@@ -65,17 +51,7 @@ class FileIndex:
         _index_of.cache_clear()
 
     def __len__(self) -> int:
-        return len(self._keys)
-
-    @functools.cached_property
-    def _in_folders(self) -> Mapping[str, Sequence[str]]:
-        """Files that share their stem, by last folder and name: "cat/1.jpg"."""
-        files: dict[str, list[str]] = {}
-        for keys in self._keys.values():
-            for key in keys if isinstance(keys, list) else ():
-                home, _, base = key.rpartition("/")
-                files.setdefault(f"{home.rpartition('/')[2]}/{composed(base)}", []).append(key)
-        return files
+        return self._paths.number
 
     def find(self, name: str, split: str = "") -> str | None:
         """Return the file that a name matches; None unless there is exactly one."""
@@ -91,16 +67,17 @@ class FileIndex:
         """
         wanted = _normal(name)
         base = wanted.rpartition("/")[2]
-        candidates = self._keys.get(stem(base) if media_kind(base) else base, [])
-        keys = [candidates] if isinstance(candidates, str) else candidates
+        # Looks up one of possibly thousands of folders with a file of this name.
+        tail = "/".join(wanted.split("/")[-2:])
+        same: Sequence[str] = [*self._paths.with_tail(tail)] if "/" in tail else []
+        alike = self._paths.with_stem(stem(base) if media_kind(base) else base)
+        keys = same or [*itertools.islice(alike, _MOST_ALIKE + 1)]
         if not keys and media_kind(base) and (bare := without_upload_prefix(wanted)):
             return self.matches(bare, split)
-        # Looks up one of possibly thousands of folders with a file of this name.
-        same = self._in_folders.get("/".join(wanted.split("/")[-2:]), ())
-        if not same and len(keys) > _MOST_ALIKE:
+        if len(keys) > _MOST_ALIKE and not same:
             return keys
         same = same or [key for key in keys if composed(key).rpartition("/")[2] == base]
-        must_share = bool(not same and media_kind(base) and not self._is_one_folder)
+        must_share = bool(not same and media_kind(base) and not self._paths.is_one_folder)
         nearest = self._nearest(same or keys, wanted.split("/")[:-1], int(must_share))
         in_split = [key for key in nearest if split and split in _splits_of(key)]
         return in_split if len(in_split) == 1 else nearest
@@ -109,7 +86,7 @@ class FileIndex:
         """Return the files that share the most folders; none if `folders` exist elsewhere."""
         shared = [_num_shared(key.split("/")[:-1], folders) for key in keys]
         most = max(shared, default=0)
-        if most < least or (folders and not most and folders[-1] in self._folders):
+        if most < least or (folders and not most and folders[-1] in self._paths.folders):
             return []
         splits = set(filter(is_split, folders))
         nearest = [key for key, number in zip(keys, shared, strict=True) if number == most]
@@ -120,19 +97,30 @@ class FileIndex:
 
 @functools.lru_cache(maxsize=4)
 def _index_of(root: str, ignored: Ignored) -> FileIndex:
-    keys, number = list[str](), 0
-    for folder, names in storage.list_names(root) if storage.is_directory(root) else ():
-        number += len(names)
-        if number > _MOST_FILES:
-            _LOG.warning(
-                "%s has over %s files, so names are not looked up in it; pass --image-root FOLDER, "
-                "the folder of the named files",
-                *(root, f"{_MOST_FILES:,}"),
-            )
-            return FileIndex(())
-        paths = (joined(folder, name) for name in names)
-        keys += (key for key in paths if media_kind(key) and not ignored(key))
-    return FileIndex(keys)
+    def keys() -> Iterator[str]:
+        number = 0
+        for folder, names in storage.list_names(root):
+            number += len(names)
+            if number > _MOST_FILES:
+                raise _TooManyError
+            paths = (joined(folder, name) for name in names)
+            yield from (key for key in paths if media_kind(key) and not ignored(key))
+
+    if not storage.is_directory(root):
+        return FileIndex(())
+    try:
+        return FileIndex(keys())
+    except _TooManyError:
+        _LOG.warning(
+            "%s has over %s files, so names are not looked up in it; pass --image-root FOLDER, the "
+            "folder of the named files",
+            *(root, f"{_MOST_FILES:,}"),
+        )
+        return FileIndex(())
+
+
+class _TooManyError(Exception):
+    """A folder has more files than an index can hold."""
 
 
 def _normal(name: str) -> str:

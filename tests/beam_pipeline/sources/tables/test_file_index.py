@@ -1,9 +1,10 @@
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from cases.reading import records_of
 
-from beam_pipeline.sources.tables import file_index
+from beam_pipeline.sources.tables import file_index, stored_paths
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import Ignored
 
@@ -35,8 +36,21 @@ KEYS = (
         pytest.param("", "", None, id="nothing"),
     ],
 )
-def test_find(name, split, expected):
+@pytest.mark.parametrize("bytes_in_memory", [1 << 20, 1])
+def test_find(name, split, expected, bytes_in_memory, monkeypatch):
+    monkeypatch.setattr(stored_paths, "_BYTES_IN_MEMORY", bytes_in_memory)
     assert FileIndex(KEYS).find(name, split) == expected
+
+
+def test_of_many_files_no_name_is_in_memory():
+    """With 10^8 files an index has 1.6 GB of numbers and the text of the paths on disk."""
+    tracemalloc.start()
+    index = FileIndex(f"images/{number % 100}/{number:07}.jpg" for number in range(100_000))
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert index.find("0012345") == "images/45/0012345.jpg"
+    assert held < 300_000
+    assert peak < 5 << 20  # what waits to be written
 
 
 def test_files_of_a_folder_without_what_is_ignored(make_tree):
