@@ -103,12 +103,20 @@ def page_of(url: str, wanted: KeyRange) -> tuple[list[str], str]:
     """List the first keys of a range below a URL, with one request.
 
     Returns the keys without folder markers, and the last listed key, "" if it ends the range.
+
+    Raises:
+        ConfigError: The store does not list keys after a given one.
     """
     with requests.bucket(url) as (store, key):
         refuse_http(store, url)
         pages = obstore.list(store, key, offset=wanted.after or None, chunk_size=KEYS_A_REQUEST)
         listed: Sequence[Any] = next(iter(pages), [])
     is_end = len(listed) < KEYS_A_REQUEST
+    if not is_end and listed[-1]["path"] <= wanted.after:
+        raise ConfigError(
+            f"{url}: the store lists keys from the first one again, not from a given one (it lacks "
+            "start-after); copy the data to a folder, or to another store"
+        )
     if not is_end and listed[-1]["size"] == 0:  # the next key shows whether it is a marker
         listed = listed[:-1]
     keys = [key for key in without_markers(listed) if not wanted.end or key <= wanted.end]

@@ -5,7 +5,9 @@ import itertools
 import random
 
 import pytest
+from fake_store import Handler
 
+from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store import key_ranges, objects
 from tfrecord_dataset.store.listing import KeyRange, paths_in
 
@@ -93,6 +95,14 @@ def test_each_key_is_listed_once(bucket, monkeypatch, scheme):
         ranges = [part for part in parts if isinstance(part, KeyRange)]
         rest = list(objects.list_names(f"{url}/in", ranges))
         assert sorted(paths_in([*files, *rest])) == kept
+
+
+def test_a_store_that_begins_each_listing_at_its_first_key_is_refused(computed, monkeypatch):
+    url, _ = computed("flat", 5000)
+    page = Handler._page
+    monkeypatch.setattr(Handler, "_page", lambda self, store, after: page(self, store, ""))
+    with pytest.raises(ConfigError, match=r"lacks start-after.*copy the data"):
+        list(objects.list_names(url))
 
 
 def test_the_ranges_of_workers_are_even(computed):
