@@ -16,8 +16,8 @@ from trainer.options.train import TrainConfig, option
 from trainer.options.train_arguments import TrainArguments
 from trainer.parsing import Augment
 from trainer.predicting import predicted_rows
+from trainer.runs.folds import train as run_train
 from trainer.runs.preparing import LossFn, OptimizerFn, OwnParts
-from trainer.runs.train import train as run_train
 from trainer.runs.trained import Run, open_run
 from trainer.runs.trained import evaluate as run_evaluate
 from trainer.tasks.models import path_of

@@ -133,7 +133,7 @@ class Described:
 
 COMMANDS = {
     "train": Described(
-        function="trainer.runs.train:train",
+        function="trainer.runs.folds:train",
         options=TrainConfig,
         summary="train a model on a dataset",
         description="Trains a model. RUN holds model.keras (the best), last.keras, report.html, "

@@ -71,8 +71,10 @@ class Dataset(Contents):
         default_factory=dict, repr=False, compare=False
     )
 
-    def hold_out(self, split: str, share: float, name: str) -> "Dataset":
+    def hold_out(self, split: str, share: float, name: str, fold: int = 0) -> "Dataset":
         """Return the dataset with a share of a split as a new split, chosen by record hashes.
+
+        Folds from 0 are disjoint.
 
         Raises:
             ConfigError: All records are in one group, or the index has no groups.
@@ -85,7 +87,7 @@ class Dataset(Contents):
                 "its index does not contain them; choose another split with --validation-split, or "
                 "none"
             )
-        held_out = draw(identities, share)
+        held_out = draw(identities, share, fold)
         rest = np.delete(np.arange(len(identities)), held_out)
         return dataclasses.replace(
             self,
@@ -398,7 +400,7 @@ class Dataset(Contents):
         return read()
 
 
-def draw(identities: Any, share: float) -> Any:
+def draw(identities: Any, share: float, fold: int = 0) -> Any:
     """Return the numbers of the records to hold out, ascending, int64 [n], close to `share`.
 
     Equal identities stay together. The choice depends only on the identities: if records are added,
@@ -407,18 +409,30 @@ def draw(identities: Any, share: float) -> Any:
     Args:
         identities: Hash of each record's group or content, uint64 [records].
         share: Share of the records, between 0 and 1.
+        fold: Which share by ascending hashes; all folds together have each record once.
 
     Raises:
-        ConfigError: All records are in one group.
+        ConfigError: All records are in one group, or there are fewer groups than folds.
     """
-    count = share * len(identities)
-    edge = np.partition(identities, int(count))[int(count)] if len(identities) else 0
+    chosen = _first(identities, share * (fold + 1)) & ~_first(identities, share * fold)
+    if not chosen.any():
+        raise ConfigError(
+            f"--folds needs a group of records for each fold, and fold {fold + 1} has none; give "
+            "fewer"
+        )
+    return np.flatnonzero(chosen).astype(np.int64)
+
+
+def _first(identities: Any, share: float) -> Any:
+    """Return whether each record is in the share with the least identities, bool [records]."""
+    count = round(share * len(identities), 6)  # three thirds are all
+    if not 0 < count < len(identities):
+        return np.full(len(identities), count > 0)
+    edge = np.partition(identities, int(count))[int(count)]
     parts = [identities < edge, identities <= edge]
-    sizes = [np.count_nonzero(part) for part in parts]
-    by_distance = sorted((abs(size - count), number) for number, size in enumerate(sizes))
-    for _, number in by_distance:
-        if 0 < sizes[number] < len(identities):
-            return np.flatnonzero(parts[number]).astype(np.int64)
+    for part in sorted(parts, key=lambda part: abs(np.count_nonzero(part) - count)):
+        if 0 < np.count_nonzero(part) < len(identities):
+            return part
     raise ConfigError(
         "--validation-share cannot divide the train split, as its records are one group; "
         "choose another split with --validation-split, or none"

@@ -43,6 +43,19 @@ class TrainConfig(InputConfig):
             may_change=True,
         ),
     ] = None
+    folds: Annotated[
+        int | None,
+        RunOption(
+            "train N models, each validated on another N-th of the train split, and a model that "
+            "averages them (classes and numbers)",
+            least=2,
+            most=100,
+        ),
+    ] = None
+    fold: Annotated[
+        int | None,
+        RunOption("train only this model of --folds, from 1 (default: all)", least=1, is_rare=True),
+    ] = None
     model: Annotated[
         str,
         RunOption(
@@ -216,6 +229,12 @@ class TrainConfig(InputConfig):
             yield "--head-epochs is for pretrained weights; name them with --weights"
         if self.validation_split is not None and self.validation_share:
             yield "--validation-split and --validation-share both choose the records; give one"
+        if self.folds and (
+            self.validation_split or self.validation_share not in (None, 0, 1 / self.folds)
+        ):
+            yield "--folds chooses what validates; leave out --validation-split and -share"
+        if self.fold is not None and self.fold > (self.folds or 0):
+            yield f"--fold {self.fold} is not one of --folds {self.folds or 0}; give a smaller one"
         if self.resume and self.overwrite:
             yield "--resume continues a run, but --overwrite replaces it; choose one"
 

@@ -28,6 +28,8 @@ class TrainArguments(TypedDict, total=False):
     resume: bool
     overwrite: bool
     validation_split: str | None
+    folds: int | None
+    fold: int | None
     model_fn: str | None
     weights: str | None
     head_epochs: int | None

@@ -89,7 +89,9 @@ def hold_out(
         ConfigError: A split of that name exists, or all records are in one group.
     """
     share, usual = config.validation_share, {*_VALIDATION_NAMES} & dataset.splits.keys()
-    if share is None:
+    if config.folds:
+        share = 1 / config.folds
+    elif share is None:
         share = 0.0 if config.validation_split or usual else _VALIDATION_SHARE
         if share and (count := dataset.num_records(split)) < _FEWEST_TO_DIVIDE:
             progress.say(f"no validation: {count} records are too few; --validation-share decides")
@@ -100,18 +102,26 @@ def hold_out(
     if not share:
         return dataset, config
     if _HELD_OUT in dataset.splits:
+        option = "--folds" if config.folds else "--validation-share"
         raise ConfigError(
-            f"--validation-share: {dataset.path} has a split {_HELD_OUT!r}; leave the option out"
+            f"{option}: {dataset.path} has a split {_HELD_OUT!r}; leave the option out"
         )
-    dataset = dataset.hold_out(split, share, _HELD_OUT)
+    dataset = _with_held_out(dataset, split, config)
     by = f" of {dataset.group_by!r}" if dataset.group_by else ""
     held = dataset.num_records(_HELD_OUT)
     of_all = held / (held + dataset.num_records(split))
     progress.say(
         f"validation: {100 * of_all:.0f} % of {split}, {counted(held, 'record')}, by their "
-        f"hashes{by} (--validation-share)"
+        f"hashes{by} ({'--folds' if config.folds else '--validation-share'})"
     )
     return dataset, config
+
+
+def _with_held_out(dataset: Dataset, split: str, config: TrainConfig) -> Dataset:
+    """Return the dataset with the share of a split, or the fold, that validates."""
+    return dataset.hold_out(
+        split, config.validation_share or 0.0, _HELD_OUT, (config.fold or 1) - 1
+    )
 
 
 def _shares_of_few(dataset: Dataset) -> Iterator[float]:
@@ -150,7 +160,7 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
     elif name is None and can_be_drawn and describe_data(dataset, train) == run.data:
         name = _HELD_OUT
     if share and can_be_drawn and name == _HELD_OUT:
-        dataset = dataset.hold_out(train, share, _HELD_OUT)
+        dataset = _with_held_out(dataset, train, run.options)
     if name is None and len(dataset.splits) > 1:
         others = [split for split in dataset.splits if split != train] or [train]
         raise ConfigError(
@@ -166,7 +176,7 @@ def training_part(dataset: Dataset, run: RunConfig) -> tuple[Dataset, str] | Non
     if train not in dataset.splits or describe_data(dataset, train) != run.data:
         return None
     if share and _HELD_OUT not in dataset.splits:
-        dataset = dataset.hold_out(train, share, _HELD_OUT)
+        dataset = _with_held_out(dataset, train, run.options)
     return dataset, train
 
 

@@ -132,6 +132,7 @@ def prepare(
     if dataset is None:
         dataset = choices.open_given(config, features)
     split = choices.train_split(dataset, config.train_split)
+    whole = dataset
     dataset, config = choices.hold_out(dataset, config, split, progress)
     validation_split = choices.validation_split(dataset, config)
     data = choices.describe_data(dataset, split)
@@ -143,10 +144,12 @@ def prepare(
         dataset = choices.with_targets(dataset, task, chosen_by, progress)
     else:
         window, group = shuffle_sizes(dataset.index(split))
-        columns, splits = choices.columns_of(dataset, split), (split, validation_split)
-        task, config = choices.choose(config, dataset, split, columns, progress)
+        whole = whole if config.folds else dataset  # the inputs of all folds' models are equal
+        columns, splits = choices.columns_of(whole, split), (split, validation_split)
+        task, config = choices.choose(config, whole, split, columns, progress)
         dataset = choices.with_targets(dataset, task, chosen_by, progress)
-        task = with_statistics(task, dataset, split, progress.say)
+        known = _of_all_folds(whole, task, split) if config.folds else dataset
+        task = with_statistics(task, known, split, progress.say)
         counts = _say_of_data(task, dataset, splits, columns, progress, own_model=bool(own.model))
         config = choices.with_plan(
             config,
@@ -181,6 +184,12 @@ def prepare(
         changes=choices.batch_changes(config, task, dataset, split, previous),
         progress=progress,
     )
+
+
+def _of_all_folds(whole: Dataset, task: Task, split: str) -> Dataset:
+    """Return the dataset whose statistics the models of all folds have."""
+    task.goal.check(task.goal.is_averaged, "--folds needs classes or numbers")
+    return choices.with_targets(whole, task, {split: "--target"}, Progress(quiet=True))
 
 
 def _say_of_data(

@@ -39,6 +39,26 @@ def test_groups_stay_together():
     assert {*groups[numbers]}.isdisjoint({*np.delete(groups, numbers)})
 
 
+@pytest.mark.parametrize("size", [1, 7])
+@pytest.mark.parametrize("folds", [2, 3, 10])
+def test_folds_have_each_record_once(folds, size):
+    groups = hashes([str(number // size) for number in range(1000)])
+    drawn = [draw(groups, 1 / folds, fold) for fold in range(folds)]
+
+    assert sorted(np.concatenate(drawn)) == [*range(1000)]
+    assert all(abs(len(numbers) - 1000 / folds) <= size for numbers in drawn)
+    seen = [{*groups[numbers]} for numbers in drawn]
+    assert sum(map(len, seen)) == len(set.union(*seen))
+    assert (drawn[0] == draw(groups, 1 / folds)).all()
+
+
+def test_more_folds_than_groups():
+    groups = hashes([*"aaabbb"])
+    assert sorted(map(len, (draw(groups, 1 / 2, fold) for fold in (0, 1)))) == [3, 3]
+    with pytest.raises(ConfigError, match="--folds needs a group of records for each fold"):
+        [draw(groups, 1 / 3, fold) for fold in range(3)]
+
+
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
 def test_each_side_has_a_group(share):
     groups = hashes(["a", *"bbbbbbbb"])

@@ -17,6 +17,7 @@ from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 from trainer.tasks.targets.target import PerExample, Target, have_sides, of_classes
 from trainer.tensors import checked
 
+_LEAST_PROBABILITY = 1e-30  # has a logarithm in float32
 # A classification without images is named after the first of these kinds of input.
 _LEADERS = ("audio", "sequence", "text", "array")
 
@@ -48,6 +49,10 @@ def is_exact(target: Any, outputs: Any) -> Any:
     return tf.cast(tf.reduce_all(tf.equal(target > 0.5, outputs > 0), axis=-1), tf.float32)
 
 
+def _logarithm(probabilities: Any) -> Any:
+    return keras.ops.log(keras.ops.maximum(probabilities, _LEAST_PROBABILITY))
+
+
 class _Classes(Target):
     """Classes with one logit each, which can be smoothed."""
 
@@ -55,6 +60,7 @@ class _Classes(Target):
 
     learns: ClassVar[str] = "classification"
     takes_shares: ClassVar[bool] = True
+    is_averaged: ClassVar[bool] = True
 
     def default_augment(self, inputs: Sequence[Input]) -> str:
         """Flip colour images, unless classes are characters, or differ by left and right."""
@@ -157,6 +163,9 @@ class OneClass(_Classes):
             return keras.losses.categorical_crossentropy(target, outputs, from_logits=True)
         return keras.losses.sparse_categorical_crossentropy(target, outputs, from_logits=True)
 
+    def averaged(self, outputs: Sequence[Any]) -> Any:
+        return _logarithm(keras.layers.Average()([keras.ops.softmax(each) for each in outputs]))
+
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.nn.softmax(outputs)}
 
@@ -216,6 +225,13 @@ class ManyClasses(_Classes):
     def loss(self, target: Any, outputs: Any) -> Any:
         """Binary cross entropy, averaged over the classes."""
         return keras.losses.binary_crossentropy(target, outputs, from_logits=True)
+
+    def averaged(self, outputs: Sequence[Any]) -> Any:
+        mean = keras.layers.Average()([keras.ops.sigmoid(each) for each in outputs])
+        shares = keras.ops.maximum(mean, _LEAST_PROBABILITY)
+        return keras.ops.log(shares) - keras.ops.log(
+            keras.ops.maximum(1 - mean, _LEAST_PROBABILITY)
+        )
 
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.sigmoid(outputs)}

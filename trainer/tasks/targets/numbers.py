@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -41,6 +41,7 @@ class NumberTarget(Target):
     )
     best_by: ClassVar[str] = "mae"
     may_be_nan: ClassVar[bool] = True
+    is_averaged: ClassVar[bool] = True
 
     name: str
     size: int = 1
@@ -84,6 +85,9 @@ class NumberTarget(Target):
         """Apply a linear layer for mean 0 and variance 1, and scale to the target's unit."""
         x = keras.layers.Dense(self.size, dtype="float32", name="standardized")(x)
         return restore_unit(x, self.mean, self.variance)
+
+    def averaged(self, outputs: Sequence[Any]) -> Any:
+        return keras.layers.Average()(list(outputs))
 
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"values": outputs}

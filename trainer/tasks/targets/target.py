@@ -61,6 +61,7 @@ class Target(Part):
         excludes_classes: Whether one class at a place excludes the others. If so, `--class-weights`
             is supported (see `weighted`), and at least two classes are needed.
         takes_shares: Whether classes can be smoothed: see `shares`.
+        is_averaged: Whether outputs of several models can be averaged: see `averaged`.
         makes_maps: Whether predictions are maps.
         needs_image: Whether results need the encoded image of the record.
         least_score: Metric with the score from which predictions are shown; None without scores.
@@ -84,6 +85,7 @@ class Target(Part):
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
+    is_averaged: ClassVar[bool] = False
     makes_maps: ClassVar[bool] = False
     needs_image: ClassVar[bool] = False
     policies: ClassVar[Mapping[str, Augmentation]] = POLICIES
@@ -177,6 +179,10 @@ class Target(Part):
 
     def head(self, x: Any) -> Any:
         """Apply the last layers of `model`, from one vector per record to float32 outputs."""
+        raise NotImplementedError
+
+    def averaged(self, outputs: Sequence[Any]) -> Any:
+        """Return the mean of the outputs of several models, if it `is_averaged`: Keras tensors."""
         raise NotImplementedError
 
     @abc.abstractmethod

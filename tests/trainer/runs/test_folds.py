@@ -1,0 +1,90 @@
+"""`train --folds`: a run for each fold, and a run that averages them."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+import trainer
+from trainer.commands import main
+
+SHORT = ("--epochs", "2", "--batch-size", "8", "--seed", "1", "--devices", "cpu", "--quiet")
+
+
+@pytest.fixture
+def train(start, tmp_path, directory_of):
+    """A function (kind, more options) to (exit code, result, stderr); the run is in tmp_path."""
+
+    def run(kind, *more):
+        where = ("--data", directory_of(kind), "--output", tmp_path / "run")
+        code, out, err = start("train", *map(str, where), *SHORT, *more)
+        return code, json.loads(out or "{}"), err
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "more", "key"),
+    [
+        pytest.param("text", (), "probabilities", id="a class, of words"),
+        pytest.param("several labels", (), "probabilities", id="any number of classes"),
+        pytest.param("table", ("--task", "regression", "--target", "age"), "prediction", id="age"),
+    ],
+)
+def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, directory_of, tmp_path):
+    code, result, said = train(kind, "--folds", "3", *more)
+
+    assert code == 0, said
+    runs = [tmp_path / "run", *(tmp_path / f"run/fold-{fold}" for fold in (1, 2, 3))]
+    whole, *folds = [*map(trainer.open_run, map(str, runs))]
+    losses = [run.metrics["val_loss"] for run in folds]
+    assert result["val_loss"] == pytest.approx(np.mean(losses)) == whole.metrics["val_loss"]
+    assert result["val_loss_std"] == pytest.approx(np.std(losses, ddof=1)) != 0
+
+    def predicted(run):
+        rows = trainer.predict(run, directory_of(kind), split="test")
+        return np.array(
+            [[*row[key].values()] if key == "probabilities" else row[key] for row in rows]
+        )
+
+    means = np.mean([predicted(run) for run in folds], axis=0)
+    np.testing.assert_allclose(predicted(whole), means, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(predicted(folds[0]), means, rtol=1e-2)
+    keras.models.load_model(tmp_path / "run/model.keras", compile=False)  # without this package
+
+    before = (tmp_path / "run/fold-2/model.keras").read_bytes()
+    assert train(kind, "--folds", "3", *more)[1] == result
+    assert (tmp_path / "run/fold-2/model.keras").read_bytes() == before
+
+
+@pytest.mark.slow
+def test_one_fold_alone_is_that_of_all(train, directory_of, tmp_path):
+    assert train("table", "--folds", "3", "--fold", "2")[0] == 0
+    alone = trainer.open_run(str(tmp_path / "run"))
+    (tmp_path / "run").rename(tmp_path / "alone")
+    train("table", "--folds", "3")
+    assert alone.metrics == trainer.open_run(str(tmp_path / "run/fold-2")).metrics
+
+    found = trainer.evaluate(
+        str(tmp_path / "run/fold-2"), directory_of("table"), split="validation"
+    )
+    assert found["loss"] == pytest.approx(alone.metrics["val_loss"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "more", "reason"),
+    [
+        ("boxes", "--folds 2", "--folds needs classes or numbers, but the target 'boxes'"),
+        ("table", "--folds 2 --validation-share 0.1", "leave out --validation-split and -share"),
+        ("table", "--folds 2 --fold 3", "--fold 3 is not one of --folds 2"),
+        ("table", "--fold 1", "--fold 1 is not one of --folds 0"),
+    ],
+)
+def test_what_cannot_be_folded(kind, more, reason, train, tmp_path):
+    code, _, said = train(kind, *more.split())
+    assert code == 2
+    assert reason in said
+    assert main(["predict", "x", "--run", str(tmp_path / "run"), "--quiet"]) == 2
