@@ -4,17 +4,16 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from tfrecord_dataset.shown_text import counted, number_text
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.tasks.baselines import PREFIX
-from trainer.tasks.figures import interval
 
 Row = Mapping[str, float]
 
 # Metrics to show if the loss is the criterion; the first in a row is used.
 _LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
-_SHARES = ("accuracy", "exact")  # of all records
 # Negligible difference, relative to a loss or to the range of a metric.
 _LITTLE = 0.01
 # Epochs, and multiples of a loss's noise, that exceed chance.
@@ -95,10 +94,16 @@ def saved_place(history: Sequence[Row], best: Best) -> int:
     return best.place(history) if "val_loss" in history[-1] else len(history) - 1
 
 
-def verdict(history: Sequence[Row], best: Best, epochs: int, num_validated: int = 0) -> str:
+def verdict(
+    history: Sequence[Row],
+    best: Best,
+    epochs: int,
+    num_validated: int = 0,
+    intervals: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+) -> str:
     """Summarise the training in one sentence about the model that is saved.
 
-    An accuracy has its 95 % interval, if the number of validated records is given.
+    The metric has its 95 % interval among `intervals`, of so many validated records.
     """
     place = saved_place(history, best)
     row, last = history[place], history[-1]
@@ -106,9 +111,9 @@ def verdict(history: Sequence[Row], best: Best, epochs: int, num_validated: int 
     value, at = number_text(value_of(row, name)), f"epoch {row['epoch']:.0f} of {epochs}"
     if "val_loss" not in row:
         return f"{name} {value} on the training data at {at}, without validation"
-    if num_validated and name in _SHARES:
-        low, high = interval(value_of(row, name), num_validated)
-        value += f" ({low:.2f} to {high:.2f}, of {counted(num_validated, 'record')})"
+    if name in intervals:
+        low, high = map(number_text, intervals[name])
+        value += f" ({low} to {high}, of {counted(num_validated, 'record')})"
     by = "" if name == best.metric else f" by the {best.metric}"
     text = f"{name} {value} on validation, best{by} at {at}"
     if row is not last:

@@ -28,7 +28,7 @@ from trainer.runs.directory import Row
 from trainer.runs.preparing import Prepared
 from trainer.tasks import Task, boosted_trees
 from trainer.tasks.baselines import Baseline
-from trainer.tasks.figures import Accumulator, Example, Overlay, lowest_recalls
+from trainer.tasks.figures import Accumulator, Example, Overlay, intervals, lowest_recalls
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.targets.results import results_of
@@ -108,7 +108,8 @@ class RunPage:
             compared = "; ".join(filter(None, [compared, self._trees]))
         split = self._prepared.validation_split
         count = self._prepared.dataset.num_records(split) if split else 0
-        return verdict(history, best, config.epochs or 0, count), compared
+        known = intervals(self._figures)
+        return verdict(history, best, config.epochs or 0, count, known), compared
 
     @functools.cached_property
     def _trees(self) -> str:

@@ -30,7 +30,7 @@ from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, boosted_trees, models
 from trainer.tasks.choice import shorten
-from trainer.tasks.figures import interval, lowest_recalls
+from trainer.tasks.figures import intervals, lowest_recalls
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
 from trainer.tasks.targets.results import results_of
@@ -241,6 +241,6 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
         page = html_of_predictions(title, about, as_text(result), sections)
         Path(config.report).write_text(page, encoding="utf-8")
     details = {name: each for one in accumulators for name, each in one.details().items()}
-    if "accuracy" in result:
-        details["accuracy_interval"] = interval(result["accuracy"], num_records)
+    of_metrics = intervals(accumulators).items()
+    details |= {f"{name}_interval": ends for name, ends in of_metrics}
     return {**result, **details, "num_records": num_records}

@@ -54,6 +54,10 @@ class Accumulator(abc.ABC):
         """Return metrics by name over all records so far; none if only the report needs it."""
         return {}
 
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Return 95 % intervals of metrics by name, for those that are computed."""
+        return {}
+
     def figures(self) -> dict[str, Any]:
         """Return the values for the report's template by section; call after `result`."""
         return {}
@@ -201,6 +205,27 @@ class ClassFigures(Accumulator):
             means[THRESHOLD] = best_threshold(self._members[1], self._others[1])
         return means
 
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Return those of accuracy, macro F1 and balanced accuracy, of one class per record."""
+        size = len(self._classes)
+        if not self._pairs or size > _MOST_CONFUSED:
+            return {}
+        counts = np.zeros((size, size))
+        for pair, count in self._pairs.items():
+            counts[divmod(pair, size)] = count
+        shares = counts.ravel() / self.seen
+        drawn = np.random.default_rng(0).multinomial(self.seen, shares, _DRAWS)
+        drawn = drawn.reshape(-1, size, size)  # [draws, class, predicted class]
+        true = drawn.sum(axis=2)
+        right, chosen = np.diagonal(drawn, axis1=1, axis2=2), drawn.sum(axis=1)
+        with np.errstate(invalid="ignore"):  # a class that was not drawn has no value
+            f1, recall = 2 * right / (true + chosen), right / true
+        return {
+            "accuracy": interval(float(counts.trace() / self.seen), self.seen),
+            "macro_f1": middle(np.nanmean(f1, axis=1)),
+            "balanced_accuracy": middle(np.nanmean(recall, axis=1)),
+        }
+
     def details(self) -> dict[str, Any]:
         """Return `recall` by class; None for a class without records."""
         return {"recall": {row["name"]: row["recall"] for row in self._rows()}}
@@ -281,6 +306,11 @@ def lowest_recalls(accumulators: Iterable[Accumulator]) -> Iterator[str]:
             yield "lowest recall: " + ", ".join(f"{name} {n:.2f}" for n, name in lowest)
 
 
+def intervals(accumulators: Iterable[Accumulator]) -> dict[str, tuple[float, float]]:
+    """Return the 95 % intervals of all metrics that have one."""
+    return {name: ends for each in accumulators for name, ends in each.intervals().items()}
+
+
 _DEVIATIONS = 1.96  # of a normal distribution, for 95 %
 
 
@@ -290,6 +320,15 @@ def interval(share: float, count: int) -> tuple[float, float]:
     middle = (share + square / 2) / (1 + square)
     spread = math.sqrt(share * (1 - share) * square + square**2 / 4) / (1 + square)
     return middle - spread, middle + spread
+
+
+_DRAWS = 1_000  # of a bootstrap
+
+
+def middle(values: Any) -> tuple[float, float]:
+    """Return the middle 95 % of a bootstrap's values."""
+    low, high = np.quantile(values, [0.025, 0.975]).tolist()
+    return low, high
 
 
 def _mean(values: Sequence[float | None]) -> float:
@@ -343,6 +382,17 @@ class NumberFigures(Accumulator):
             if np.isfinite(badness):
                 self._worst.add(badness, number, one, other)
         self.seen += len(true)
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Return those of the errors of a single column, by a bootstrap of the sampled records."""
+        if self._sums.shape[1] != 1 or not self._points:
+            return {}
+        errors = np.diff(np.array(self._points)[..., 0], axis=1)[:, 0]
+        drawn = np.random.default_rng(0).choice(errors, (_DRAWS, len(errors)))
+        return {
+            "mae": middle(np.abs(drawn).mean(axis=1)),
+            "rmse": middle(np.sqrt((drawn**2).mean(axis=1))),
+        }
 
     def _fits(self) -> list[dict[str, Any]]:
         """Return the errors of each column; `r2` is None if its values are equal."""

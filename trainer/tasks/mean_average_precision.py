@@ -11,7 +11,7 @@ import numpy as np
 from tfrecord_dataset import extras
 from trainer.errors import ConfigError
 from trainer.tasks.detection import in_image
-from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst
+from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst, middle
 
 # As shares of the image's area: 32² and 96² pixels of COCO's usual 640 x 480.
 _SMALL, _LARGE = 32**2 / (640 * 480), 96**2 / (640 * 480)
@@ -19,6 +19,7 @@ _SIZES = {"small": (0.0, _SMALL), "medium": (_SMALL, _LARGE), "large": (_LARGE, 
 _MOST_DETECTIONS = 100  # per image
 _MOST_CURVES = 8  # with more classes, one curve covers all
 MIN_SCORE = "min_score"
+_DRAWS = 200  # of images, in a bootstrap
 _NAMES = ("mAP", "mAP50", "mAP75", "F1", MIN_SCORE)
 _OVERLAPS_OF_NAMES = [0, 5]  # indices of IoU 0.5 and 0.75 in pycocotools
 
@@ -105,6 +106,37 @@ class MeanAveragePrecision(Accumulator):
             best = int(np.argmax(self._f1))
             score, following = np.append(self._scores, 0.0)[best : best + 2]
             self._best = float(self._f1[best]), float((score + following) / 2)
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Return that of mAP50, by a bootstrap of the images; none without boxes."""
+        if self._evaluation is None:
+            return {}
+        labels = sorted({each["category_id"] for each in self._evaluated_images})
+        random, count = np.random.default_rng(0), len(self._images)
+        drawn = (
+            np.bincount(random.integers(0, count, count), minlength=count) for _ in range(_DRAWS)
+        )
+        precisions = [[self._precision(label, times) for label in labels] for times in drawn]
+        return {"mAP50": middle(np.nanmean(precisions, axis=1))}
+
+    def _precision(self, label: int, times: Any) -> float:
+        """Return the average precision of a class at an IoU of 0.5, if images occur many times.
+
+        It is the area under the curve, which COCO samples at 101 points; NaN without objects.
+        """
+        images = [each for each in self._evaluated_images if each["category_id"] == label]
+        weights = [times[each["image_id"] - 1] for each in images]
+        num_objects = np.dot(weights, [*map(_num_objects, images)])
+        counted = [np.equal(each["dtIgnore"][0], 0) for each in images]
+        scores = np.concatenate([each["dtScores"] for each in images])
+        order = np.argsort(-scores, kind="stable")
+        each_weight = np.concatenate(
+            [weight * kept for weight, kept in zip(weights, counted, strict=True)]
+        )[order]
+        hits = np.concatenate([each["dtMatches"][0] > 0 for each in images])[order] * each_weight
+        precision = np.cumsum(hits) / np.maximum(np.cumsum(each_weight), 1)
+        highest = np.maximum.accumulate(precision[::-1])[::-1]
+        return float(np.dot(highest, hits) / num_objects) if num_objects else math.nan
 
     def figures(self) -> dict[str, Any]:
         """`boxes`: "rows" by class, "sizes", "curves", "f1", "best"; none without boxes."""

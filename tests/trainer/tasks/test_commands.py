@@ -58,9 +58,10 @@ def test_each_task(kind, more, task, metrics, guess, directory_of, train, evalua
     assert {name for name in result if not name.startswith("val_")} == metrics
     evaluated = evaluate(data)
     ranked = {"auc", "macro_f1", "recall"} if "accuracy" in metrics or "f1" in metrics else set()
-    of_one = {"balanced_accuracy", "accuracy_interval", "threshold"}
+    of_one = {"balanced_accuracy", "threshold"}
+    of_one |= {f"{name}_interval" for name in ("accuracy", "macro_f1", "balanced_accuracy")}
     ranked |= of_one if "accuracy" in metrics else set()
-    ranked |= {"rmse", "r2"} if "mae" in metrics else set()
+    ranked |= {"rmse", "r2", "mae_interval", "rmse_interval"} if "mae" in metrics else set()
     ranked |= MAPS if task == "segmentation" else set()
     expected = {*metrics, "num_records", *ranked, f"baseline_{guess}"} - {"epoch", "step"}
     of_trees = {name for name in evaluated if name.startswith("boosted_trees_")}

@@ -13,6 +13,7 @@ from trainer.tasks.figures import (
     ClassFigures,
     NumberFigures,
     Worst,
+    interval,
     lowest_recalls,
     precision_recall,
 )
@@ -113,6 +114,36 @@ def test_auc_is_that_of_all_pairs(scale):
     assert found == pytest.approx(expected, abs=0.003)
     assert np.isnan(of_no_record)
     assert figures.result()["auc"] == pytest.approx(np.mean(found))
+
+
+def test_intervals_of_classes():
+    """Expected: Wilson's interval, and for recalls the normal distribution's."""
+    target = np.repeat([0, 1], [300, 60])
+    wrong = np.arange(360) % 3 == 0
+    figures = ClassFigures("ab", has_one_class=True)
+    figures.update(target, {"probabilities": np.eye(2)[np.where(wrong, 1 - target, target)]})
+    found = figures.intervals()
+
+    assert found["accuracy"] == interval(240 / 360, 360)
+    deviation = ((2 / 9) * (1 / 300 + 1 / 60)) ** 0.5 / 2
+    expected = [2 / 3 - 1.96 * deviation, 2 / 3 + 1.96 * deviation]
+    assert found["balanced_accuracy"] == pytest.approx(expected, abs=0.01)
+    low, high = found["macro_f1"]
+    assert low < figures.result()["macro_f1"] < high < low + 0.15
+    assert ClassFigures("ab", has_one_class=True).intervals() == {}
+
+
+def test_intervals_of_numbers():
+    """Expected: the standard error of a mean."""
+    errors = np.random.default_rng(2).exponential(3, 400)
+    figures = NumberFigures(1)
+    figures.update(np.zeros((400, 1)), {"values": errors[:, None]})
+    found = figures.intervals()
+
+    reach = 1.96 * errors.std() / 20
+    assert found["mae"] == pytest.approx([errors.mean() - reach, errors.mean() + reach], abs=0.05)
+    assert found["rmse"][0] < figures.result()["rmse"] < found["rmse"][1]
+    assert NumberFigures(2).intervals() == {}
 
 
 def test_the_threshold_of_two_classes(scikit_learn):

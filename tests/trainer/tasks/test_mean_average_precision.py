@@ -170,3 +170,25 @@ def test_the_ends_of_map(label, found, expected, least):
     values = dict.fromkeys(("mAP", "mAP50", "mAP75", "F1"), expected) | {"min_score": least}
     result = metric([([(label, FIRST)], [(found, FIRST, 0.9)])]).result()
     assert result == pytest.approx(values, nan_ok=True)
+
+
+def test_the_interval_is_that_of_other_images(images):
+    """Expected: pycocotools on images that are drawn with replacement."""
+    target, predictions = images
+    predictions = predictions | {"scores": predictions["score"]}
+    metric = MeanAveragePrecision(["a", "b"])
+    metric.update(target, predictions)
+    metric.result()
+    random, drawn = np.random.default_rng(1), []
+    for _ in range(100):
+        chosen = random.integers(0, 12, 12)
+        again = MeanAveragePrecision(["a", "b"])
+        again.update(
+            *({name: each[chosen] for name, each in part.items()} for part in (target, predictions))
+        )
+        drawn.append(again.result()["mAP50"])
+
+    assert metric.intervals()["mAP50"] == pytest.approx(
+        np.quantile(drawn, [0.025, 0.975]), abs=0.04
+    )
+    assert MeanAveragePrecision(["a"]).intervals() == {}
