@@ -8,6 +8,7 @@ from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.report.history import Best, best_by, curves, verdict
 from trainer.report.page import Pictured, Sections, chart, command, html, thinned
+from trainer.tasks.figures import interval
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -220,7 +221,8 @@ def test_the_best_row():
 
 def test_an_accuracy_has_its_interval():
     history = [{"epoch": 1, "step": 9, "loss": 1.0, "val_loss": 1.0, "val_accuracy": 10 / 14}]
-    said = verdict(history, Best("accuracy", is_least=False), 1, 14)
+    known = {"accuracy": interval(10 / 14, 14)}
+    said = verdict(history, Best("accuracy", is_least=False), 1, 14, known)
 
     # Wilson's interval of 10 in 14.
-    assert said.startswith("accuracy 0.7143 (0.45 to 0.88, of 14 records) on validation")
+    assert said.startswith("accuracy 0.7143 (0.4535 to 0.8828, of 14 records) on validation")
