@@ -296,7 +296,7 @@ _LEAST_SAMPLE_RATE = 100  # one sample per step
 _MEL_BANDS = 40
 # Added to the power of a band, so that near silence does not dominate the logarithm.
 _FLOOR = 1e-3
-# Scale of the mean spectrum: so small that stationary sounds are told apart by it, before the
+# Scale of the mean spectrum: so small that it decides on stationary sounds, before the
 # convolutions learn the training's noise by heart.
 _SPREAD = 0.25
 
