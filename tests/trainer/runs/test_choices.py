@@ -7,6 +7,7 @@ import json
 import pytest
 
 import trainer
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
@@ -52,6 +53,14 @@ TABLE, IMAGE = "x=float label", "image label"
 )
 def test_epochs(choose, feature, num_records, epochs):
     assert completed(choose(feature)[0], num_records).epochs == epochs
+
+
+@pytest.mark.parametrize(
+    ("size", "epochs"), [("160x160", 20), ("192x128", 20), ("224x160", 13), ("320", 13)]
+)
+def test_boxes_of_small_images_take_more_steps(choose, size, epochs):
+    task, _ = choose("image boxes", image_size=ImageSize.parse(size))
+    assert completed(task, 1280).epochs == epochs
 
 
 def test_the_plan_in_a_line(choose):

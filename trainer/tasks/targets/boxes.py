@@ -31,6 +31,9 @@ from trainer.tasks.mean_average_precision import MIN_SCORE
 from trainer.tasks.targets.target import PlacesTarget, of_classes
 from trainer.tensors import Tensor, finite
 
+# Steps of the plan by the longest side of the model's input: large objects need small inputs, whose
+# steps are short, and more of them, since each has few points.
+_STEPS, _STEPS_OF_SMALL, _SMALL_SIDE = 500, 800, 192
 _WHOLE = (0.0, 0.0, 1.0, 1.0)
 
 
@@ -79,6 +82,10 @@ class BoxesTarget(PlacesTarget):
             labels=f"{prefix}_labels" if feature.classes else "",
             crowd=f"{prefix}_is_crowd" if "is_crowd" in feature.attributes else "",
         )
+
+    @property
+    def num_steps(self) -> int:
+        return _STEPS if max(self.height, self.width) > _SMALL_SIDE else _STEPS_OF_SMALL
 
     def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
         boxes = values().reshape(-1, 4)

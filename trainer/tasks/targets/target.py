@@ -79,7 +79,6 @@ class Target(Part):
     metrics: ClassVar[Mapping[str, PerExample]]
     best_by: ClassVar[str] = "loss"
     learning_rate: ClassVar[float] = USUAL_LEARNING_RATE
-    num_steps: ClassVar[int] = 2_000
     leader: ClassVar[str | None] = None
     may_be_nan: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
@@ -102,6 +101,10 @@ class Target(Part):
     @property
     def threshold(self) -> str | None:
         return None
+
+    @property
+    def num_steps(self) -> int:
+        return 2_000
 
     def check(self, suits: bool, needs: str) -> None:
         """Raise ConfigError unless `suits`; `needs` is like "--label-smoothing needs classes"."""
@@ -213,13 +216,16 @@ class PlacesTarget(Target):
     __slots__ = ()
 
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
-    num_steps: ClassVar[int] = 500  # each covers many places
     leader: ClassVar[str | None] = "image"
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     step: ClassVar[int]
     height: int
     width: int
+
+    @property
+    def num_steps(self) -> int:
+        return 500  # each covers many places
 
     def image_size(self, stated: ImageSize | None, values: Callable[[], Any]) -> ImageSize | None:
         return default_size(stated, self.step)
