@@ -467,7 +467,7 @@ on a test split. Of homes, gems, incomes and fares, scikit-learn is boosted tree
 Tried for tables and not kept: periodic embeddings (homes 34,454, at twice the cost of bins),
 256 units or residual blocks (no better), the logarithm of the target (34,890 for 35,170, worse on
 fares), dropout of 0.2 (gems 0.558, but replicas would draw differently). Of sounds, mean spectra at
-a sixteenth of the scale (noises 0.93, as convolutions learn the noise of the training by heart).
+a quarter of the scale (noises 0.93, as convolutions learn the noise of the training by heart).
 
 Rare digits: half of the rare ones are found; of platelets among red cells of BCCD, 40 to train on,
 39 of 40; but a tenth of rare shapes of any color, size and place. There, RandAugment gives an AUC
