@@ -1,6 +1,7 @@
 """A model predicts for the raw file that its dataset was built of, read as the build read it."""
 
 import json
+import re
 
 import pytest
 
@@ -131,7 +132,15 @@ def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys):
     build(input=str(raw), output=str(data), threads=1)
     [dataset] = data.glob("*/1.0.0")
     where = ["--data", str(dataset), "--output", str(run), "--target", "label"]
-    assert main(["train", *where, "--epochs", "1", "--seed", "0", "--quiet"]) == 0
+    more = ["--epochs", "2", "--schedule", "cosine", "--seed", "0", "--quiet"]
+    assert main(["train", *where, *more]) == 0
+    page = (run / "report.html").read_text()
+    mistakes = re.findall(r'<th scope="row">a.csv:(\d+)</th><td>.*?</td><td title="(\S+)">', page)
+    lines = raw.read_text().splitlines()
+    assert mistakes
+    assert all(float(lines[int(line) - 1].split(",")[0]) == float(n) for line, n in mistakes)
+    assert "<figcaption>learning rate</figcaption>" in page
+
     for name, text, error in (
         ("b.csv", "n,label\n1,cat\nx,dog\n3,cat,4\n5,dog\n", "b.csv:4: "),
         ("b.jsonl", '{"n": 1}\n{"n": "x"}\n{"n": 3\n{"n": 5}\n', "b.jsonl:3 "),

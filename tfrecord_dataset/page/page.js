@@ -6,6 +6,18 @@ if (location.protocol === "file:" && /^[\w./~:@%+-]+$/.test(here)) {
     code.textContent = code.textContent.replaceAll(code.dataset.folder, here);
   }
 }
+for (const code of document.querySelectorAll("pre.command, #load pre")) {
+  const button = document.createElement("button");
+  button.textContent = "copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(code.textContent.trim());
+    button.textContent = "copied";
+  });
+  const around = document.createElement("div");
+  around.className = "copied";
+  code.replaceWith(around);
+  around.append(code, button);
+}
 const dialog = document.getElementById("enlarged");
 for (const button of document.querySelectorAll(".gallery button")) {
   button.addEventListener("click", () => {

@@ -2,7 +2,8 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,21 @@ class Split:
                 return None if group_by else self._checksums()
             hashes.append(of_shard)
         return np.concatenate([np.zeros(0, np.uint64), *hashes])
+
+    def sources(self, numbers: Sequence[int]) -> list[str]:
+        """Return each record's file, or file and line, such as "a.csv:7"; "" without an index."""
+        import pyarrow.parquet  # only needed for a few records to look at
+
+        index = self.index()
+        columns: dict[int, Any] = {}
+        sources = []
+        for number, shard in zip(numbers, index.shard_of(numbers).tolist(), strict=True):
+            if shard not in columns and (data := self.read_rows(shard)) is not None:
+                file = pyarrow.parquet.ParquetFile(io.BytesIO(data))
+                columns[shard] = file.read(columns=["source"]).column(0)
+            row = number - int(index.first[shard])
+            sources.append(columns[shard][row].as_py() if shard in columns else "")
+        return sources
 
     def _checksums(self) -> Hashes:
         index = self.index()

@@ -15,6 +15,8 @@ from tfrecord_dataset.shown_text import number_text, shown
 from trainer.options.train import TrainConfig, options_that
 from trainer.report.history import Best, Row, curves, saved_place
 
+Points = Sequence[tuple[float, float]]
+
 # Separator in names of metrics by class, which are shown in a table.
 _BY_CLASS = "/"
 # Facts for a page without a training.
@@ -27,6 +29,8 @@ class Pictured:
 
     pictures: Mapping[str, str]  # data URIs by title, such as "true" and "predicted"; may be empty
     text: str
+    source: str = ""  # the file, or the file and line
+    values: Mapping[str, str] = dataclasses.field(default_factory=dict)  # inputs without a picture
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,7 @@ def html(
     sentence: str,
     task: str,
     facts: Sequence[str] = (),
+    rates: Points = (),
     sections: Sections | None = None,
 ) -> str:
     """Render the page of a run.
@@ -63,6 +68,7 @@ def html(
         sentence: How the training went.
         task: Name of the task.
         facts: Further facts for the head.
+        rates: Learning rates by epoch, if they change.
         sections: Results of the saved model's validation.
     """
     saved = history[saved_place(history, best)]["epoch"]
@@ -77,7 +83,8 @@ def html(
             chart(metric, lines, saved, whole=True)
             for metric, lines in curves(history).items()
             if _BY_CLASS not in metric
-        ],
+        ]
+        + [chart("learning rate", {"train": rates}, saved, whole=True)],
     }
     return _rendered(of_training, sections or Sections())
 
@@ -146,8 +153,6 @@ def _word(value: Any) -> str:
             return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
-
-Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 300, 110
 _MOST_POINTS = 300

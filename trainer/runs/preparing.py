@@ -246,6 +246,7 @@ def build(prepared: Prepared) -> Plan:
         batches=functools.partial(prepared.batches, **own_input),
         batch_size=config.global_batch,
         steps_per_epoch=prepared.steps_per_epoch,
+        schedule=None if own.optimizer or isinstance(schedule, float) else schedule,
         backbones=optimizers.backbones(model) if config.weights else [],
         head_steps=optimizers.head_steps(config, prepared.steps_per_epoch),
         clip_norm=config.clip_norm,

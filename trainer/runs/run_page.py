@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import keras
@@ -15,8 +16,10 @@ import numpy as np
 
 from tfrecord_dataset import durable
 from tfrecord_dataset.format import example
+from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature_keys import Lists
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.shown_text import shown
+from tfrecord_dataset.shown_text import number_text, shown, size_text
 from trainer.dataset import Dataset
 from trainer.options.commands import ShowBatchConfig
 from trainer.progress import Progress, time_text
@@ -37,6 +40,8 @@ from trainer.training.loop import Plan
 
 _MOST_OF_BATCH = 16
 _MOST_EXAMPLES = 24
+# Limits of an example's plain inputs.
+_MOST_VALUES, _MOST_IN_LIST, _MOST_CHARACTERS = 12, 8, 200
 _TIMES_OF_DRAWING = 20
 
 
@@ -172,6 +177,7 @@ class RunPage:
                 sentence="; ".join(filter(None, self.sentences(history))),
                 task=task.name,
                 facts=[*self._facts()],
+                rates=self._rates(history),
                 sections=self._sections(history),
             )
             run.write_report(page)
@@ -206,6 +212,11 @@ class RunPage:
         now = datetime.datetime.now().astimezone()
         seconds = (now - self._started).total_seconds()
         yield f"{now:%Y-%m-%d %H:%M}, after {time_text(seconds)}"
+
+    def _rates(self, history: Sequence[Row]) -> list[tuple[float, float]]:
+        """Return the learning rate of each epoch's last step, if it has a schedule."""
+        rate = self._plan.schedule
+        return [(row["epoch"], float(rate(row["step"] - 1))) for row in history] if rate else []
 
     @functools.cached_property
     def _batch(self) -> list[Pictured]:
@@ -246,27 +257,48 @@ def sections_of(
 def _pictured(
     task: Task, dataset: Dataset, split: str, examples: Sequence[Example]
 ) -> Iterator[Pictured]:
-    """Yield examples with the first image of their records, as stored."""
+    """Yield examples with where they come from, and their first image, or their plain inputs."""
     if not examples:
         return
-    index = dataset.index(split)
     numbers = np.array([each.number for each in examples], np.int64)
     if split in dataset.parts:
         numbers = dataset.parts[split][numbers]
+    sources = dataset.split(split).sources(numbers.tolist())
     image = dataset.features[task.images[0].name] if task.images else None
-    keys = [] if image is None else [image.key, image.subkey("filename")]
-    for each, record in zip(examples, RecordReader(index).read(numbers), strict=True):
-        lists = example.lists(record, keys)
-        encoded, source = ([*lists.get(key, ("", ()))[1], b""][0] for key in keys or ("", ""))
-        name = shown(source.decode(errors="replace")) or f"{split} {each.number}"
-        overlays = each.overlays or {"": Overlay()}
-        pixels = pictures.opened(encoded) if encoded else None
+    plain = [] if image else [dataset.features[each.name] for each in task.inputs.values()]
+    records = RecordReader(dataset.index(split)).read(numbers)
+    for each, record, source in zip(examples, records, sources, strict=True):
+        lists = example.lists(record)
+        pixels = image and pictures.opened(lists[image.key][1][0])
         drawn = {
             title: pictures.picture(pixels, overlay)
-            for title, overlay in overlays.items()
+            for title, overlay in (each.overlays or {"": Overlay()}).items()
             if pixels is not None
         }
-        yield Pictured(pictures=drawn, text=f"{name}: {each.text}")
+        yield Pictured(
+            pictures=drawn,
+            text=each.text,
+            source=shown(source) or f"{split} {each.number}",
+            values={one.name: _in_short(one, lists) for one in plain[:_MOST_VALUES]},
+        )
+
+
+def _in_short(feature: Feature, lists: Lists) -> str:
+    """Return a feature's first values as text."""
+    _, values = lists.get(feature.key, ("", ()))
+    texts = ", ".join(map(_as_text, values[:_MOST_IN_LIST]))
+    more = ", …" if len(values) > _MOST_IN_LIST else ""
+    return shown(f"{texts}{more}"[:_MOST_CHARACTERS])
+
+
+def _as_text(value: Any) -> str:
+    """Return a number or text as text; the size of a file."""
+    if not isinstance(value, bytes):
+        return number_text(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return size_text(len(value))
 
 
 def show_batch(config: ShowBatchConfig) -> str:

@@ -359,7 +359,8 @@ _MOST_COLUMNS = 6
 class NumberFigures(Accumulator):
     """The fit of each column from sums, and a sample of its true and predicted numbers."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, name: str, size: int) -> None:
+        self._names = [name] if size == 1 else [f"{name} {place}" for place in range(size)]
         self._sums = np.zeros((5, size))  # of true, true², error, error², |error|
         self._points: list[Any] = []
         self._every = 1  # the sample has every n-th record
@@ -395,11 +396,12 @@ class NumberFigures(Accumulator):
         }
 
     def _fits(self) -> list[dict[str, Any]]:
-        """Return the errors of each column; `r2` is None if its values are equal."""
+        """Return name and errors of each column; `r2` is None if its values are equal."""
         true, squares, error, error_squares, sizes = self._sums / max(1, self.seen)
         variance = squares - true**2
         return [
             {
+                "name": self._names[place],
                 "r2": float(1 - error_squares[place] / variance[place])
                 if variance[place] > 0
                 else None,

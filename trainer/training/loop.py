@@ -78,6 +78,7 @@ class Plan:
     batch_size: int  # over all replicas
     steps_per_epoch: int
     steps_per_call: int = 8  # of a `tf.function`
+    schedule: Callable[[float], Any] | None = None  # learning rate by step; None if constant
     backbones: Sequence[keras.Model] = ()  # with pretrained weights
     head_steps: int = 0  # first steps with the backbones frozen
     clip_norm: float | None = None  # largest global norm of the gradients, over all replicas

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from damages import edit
 from fresh_python import modules_after
@@ -219,6 +220,20 @@ def test_bare_files(bare):
     assert {name: len(dataset[name]) for name in dataset.splits} == {"test": 2, "train": 5}
     assert dataset["train"][[0, -1]] == [{"n": 0, "text": b"no. 0"}, {"n": 4, "text": b"no. 4"}]
     assert pickle.loads(pickle.dumps(dataset["test"]))[0] == {"n": 5, "text": b"no. 5"}
+
+
+def test_sources_of_records(bare):
+    contents = trainer.open(GOLDEN).split("train")
+    stated = [
+        source
+        for shard in range(len(contents.files))
+        for source in pyarrow.parquet.read_table(io.BytesIO(contents.read_rows(shard)))[
+            "source"
+        ].to_pylist()
+    ]
+    assert len(set(stated)) == 7
+    assert contents.sources([5, 0, 6, 5]) == [stated[number] for number in (5, 0, 6, 5)]
+    assert trainer.open(bare / "train.tfrecord").split("train").sources([1]) == [""]
 
 
 def test_the_working_directory_and_a_link_to_the_dataset_may_change(copied, monkeypatch):

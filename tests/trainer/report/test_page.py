@@ -147,19 +147,21 @@ def test_names_of_others_are_escaped():
         "confusion": [[1]],
         "confusions": [],
     }
-    examples = [Pictured(pictures={"": "data:,"}, text=HOSTILE)]
-    page = html(
-        HOSTILE,
-        TrainConfig(data="d", output="o", target=HOSTILE),
-        rows([2, 1], [2, 1]),
-        Best(),
-        sentence=HOSTILE,
-        task="classification",
-        sections=Sections(split=HOSTILE, examples=examples, figures={"classes": classes}),
-    )
-    assert HOSTILE not in page
-    assert page.count("&lt;script&gt;alert") > 5
-    assert "http" not in page.replace("http-equiv", "")
+    for pictures in ({"": "data:,"}, {}):
+        named = {"source": HOSTILE, "values": {HOSTILE: HOSTILE}}
+        examples = [Pictured(pictures=pictures, text=HOSTILE, **named)]
+        page = html(
+            HOSTILE,
+            TrainConfig(data="d", output="o", target=HOSTILE),
+            rows([2, 1], [2, 1]),
+            Best(),
+            sentence=HOSTILE,
+            task="classification",
+            sections=Sections(split=HOSTILE, examples=examples, figures={"classes": classes}),
+        )
+        assert HOSTILE not in page
+        assert page.count("&lt;script&gt;alert") > 7
+        assert "http" not in page.replace("http-equiv", "")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def validations(monkeypatch):
 def predicted(page):
     """Return how often each class was predicted, by the page's confusion matrix."""
     [table] = re.findall(r'<table class="confusion">.*?</table>', page, re.DOTALL)
-    counts = [int(each) for each in re.findall(r"<td[^>]*>(\d+)</td>", table)]
+    counts = [int(each) for each in re.findall(r"<td[^>]*>(\d+) <small>", table)]
     return [sum(counts[column::3]) for column in range(3)]
 
 

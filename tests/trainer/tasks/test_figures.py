@@ -177,7 +177,7 @@ def test_auc_of_several_classes_per_record_and_of_a_diverged_model():
 def test_numbers(scikit_learn):
     random = np.random.default_rng(1)
     true = random.normal(size=(3_000, 1))
-    found = NumberFigures(1)
+    found = NumberFigures("y", 1)
     predicted = true + random.normal(0.1, 0.3, true.shape)
     for start in range(0, 3_000, 500):
         part = slice(start, start + 500)

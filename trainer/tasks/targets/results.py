@@ -237,7 +237,7 @@ class _NumberResults(Results):
         return ", ".join(map(number_text, target)), Overlay()
 
     def accumulators(self) -> list[Accumulator]:
-        return [NumberFigures(self.goal.size)]
+        return [NumberFigures(self.goal.name, self.goal.size)]
 
     def baseline(self) -> Baseline:
         return Median()
