@@ -25,7 +25,8 @@ from tfrecord_dataset.extras import install
 from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.options import Options
 from trainer import startup
-from trainer.errors import TrainerError, not_a_run
+from trainer.errors import ConfigError, TrainerError, not_a_run
+from trainer.options import options_file
 from trainer.options.commands import (
     CONFIG_FILE,
     EvaluateConfig,
@@ -70,8 +71,8 @@ def _run(parsed: Command) -> Any:
     given: Any = values
     if command != "train":
         given = COMMANDS[command].options(**values)
-    elif "data" in values or values.get("overwrite"):
-        new_config(values)  # reports invalid options at once
+    else:
+        given = values = _of_training(values, parsed.others)
     _check_paths(values)
     with startup.importing():
         from trainer.input_pipeline.tensorflow_errors import readable_errors
@@ -80,6 +81,19 @@ def _run(parsed: Command) -> Any:
         function = getattr(importlib.import_module(module), name)
     with readable_errors():
         return function(**vars(given)) if command == "export" else function(given)
+
+
+def _of_training(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `train`: those of --config, replaced by those that were typed."""
+    path = others.get("config")
+    values = {**(options_file.load(path) if path else {}), **values}
+    if "output" not in values:
+        raise ConfigError("output (--output) is required")
+    if "data" in values or values.get("overwrite"):
+        new_config(values)  # reports invalid options at once
+    if path := others.get("save"):
+        options_file.save(path, values)
+    return values
 
 
 def _check_paths(values: Mapping[str, Any]) -> None:
@@ -180,6 +194,12 @@ COMMANDS = {
 }
 
 
+_OF_OPTIONS_FILE = {
+    "--config": "YAML file of options; those that are typed replace its own",
+    "--save": "write the options to FILE, for --config",
+}
+
+
 def _parse(argv: Sequence[str]) -> Command:
     parser = Parser(
         prog=program("trainer", "beam-tfrecords-train"),
@@ -190,13 +210,16 @@ def _parse(argv: Sequence[str]) -> Command:
     for name, command in COMMANDS.items():
         own = subparsers.add_parser(name, help=command.summary, description=command.description)
         add_options(own, command.options)
+        if command.options is TrainConfig:
+            for flag, text in _OF_OPTIONS_FILE.items():
+                own.add_argument(flag, metavar="FILE", help=text)
         if command.has_json:
             on_terminal = "print the result as JSON on stdout, even if that is a terminal"
             own.add_argument("--json", action="store_true", help=on_terminal)
         full = "print the full traceback of an error"
         own.add_argument("--debug", action="store_true", help=full)
     owners = {name: command.options for name, command in COMMANDS.items()}
-    may_be_missing = ["data"] if argv[:1] == ["train"] else []
+    may_be_missing = ["data", "output"] if argv[:1] == ["train"] else []
     return parser.read_command(argv, owners, may_be_missing=may_be_missing)
 
 

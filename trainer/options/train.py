@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
+from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Group, checked, fields_of
 from tfrecord_dataset.shown_text import without_secrets
 from tfrecord_dataset.store.urls import is_remote
@@ -280,6 +281,16 @@ def new_config(given: Mapping[str, Any]) -> TrainConfig:
     if config.seed is not None:
         return config
     return dataclasses.replace(config, seed=secrets.randbits(32))
+
+
+def in_words(value: Any) -> str:
+    """Return an option's value as it is typed on the command line."""
+    match value:
+        case Mapping():
+            return ",".join(f"{name}={each}" for name, each in value.items())
+        case tuple() | list() if not isinstance(value, ImageSize):
+            return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainConfig:

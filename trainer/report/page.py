@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import number_text, shown
-from trainer.options.train import TrainConfig, options_that
+from trainer.options.train import TrainConfig, in_words, options_that
 from trainer.report.history import Best, Row, curves, saved_place
 
 Points = Sequence[tuple[float, float]]
@@ -139,19 +138,8 @@ def command(options: TrainConfig) -> list[str]:
     for name, field in fields_of(TrainConfig).items():
         value = getattr(options, name)
         if name not in left_out and value not in (field.default, None, ()):
-            words += [field.flag] if value is True else [field.flag, _word(value)]
+            words += [field.flag] if value is True else [field.flag, in_words(value)]
     return ["beam-tfrecords-train", "train", *map(shlex.quote, words)]
-
-
-def _word(value: Any) -> str:
-    match value:
-        case ImageSize():
-            return str(value)
-        case Mapping():
-            return ",".join(f"{name}={each}" for name, each in value.items())
-        case tuple() | list():
-            return ",".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 WIDTH, HEIGHT = 300, 110
