@@ -5,13 +5,18 @@ Names of files, classes and columns, library messages and tracebacks all pass th
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TextIO, cast
 
-from tfrecord_dataset.shown_text import printable, shown
+from tfrecord_dataset.shown_text import one_line, printable, shown
 
 _OURS = ("beam_pipeline", "trainer", "tfrecord_dataset")
+# Labels of lines on a terminal, and their colors.
+_COLORS = {"error": 31, "warning": 33, "note": 36}
+_LABEL = re.compile(r"^(error|warning|note)(?=: | in your code: )", re.MULTILINE)
 # Messages about a reader's choice, with the option that changes it, are notes, not warnings.
 _NOTES = ("beam_pipeline.sources", "tfrecord_dataset.records.opening")
 
@@ -59,7 +64,35 @@ def guard() -> None:
     _open_closed_streams()
     if not isinstance(sys.stderr, _Stream):
         sys.stdout = cast(TextIO, _Stream(sys.stdout, printable))
-        sys.stderr = cast(TextIO, _Stream(sys.stderr, shown))
+        colored = _is_colored(sys.stderr)
+        sys.stderr = cast(
+            TextIO,
+            _Stream(sys.stderr, lambda text: _in_color(shown(text)) if colored else shown(text)),
+        )
+
+
+def _is_colored(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that shows colors (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _in_color(text: str) -> str:
+    return _LABEL.sub(lambda match: f"\x1b[{_COLORS[match[1]]}m{match[0]}\x1b[0m", text)
+
+
+def say(line: str) -> None:
+    """Print a line on stderr, above the progress bar if there is one."""
+    import tqdm  # only where there is a bar
+
+    stream = stderr_of_bars()
+    line = one_line(line)
+    tqdm.tqdm.write(_in_color(line) if _is_colored(stream) else line, file=stream)
+
+
+def address(path: str) -> str:
+    """Return the URL of a local page on a terminal, where a click opens it; else the path."""
+    is_local = "://" not in path
+    return Path(path).absolute().as_uri() if is_local and sys.stderr.isatty() else path
 
 
 def stderr_of_bars() -> TextIO:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import tqdm
 
+from tfrecord_dataset import standard_streams
 from tfrecord_dataset.shown_text import number_text, one_line
 from tfrecord_dataset.standard_streams import stderr_of_bars
 
@@ -30,11 +31,11 @@ class Progress:
     def say(self, text: str) -> None:
         """Print one line."""
         if not self._quiet:
-            tqdm.tqdm.write(one_line(text), file=stderr_of_bars())
+            standard_streams.say(text)
 
     def warn(self, text: str) -> None:
         """Print a line, also when quiet."""
-        tqdm.tqdm.write(one_line(f"warning: {text}"), file=stderr_of_bars())
+        standard_streams.say(f"warning: {text}")
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """Start counting from `done` to `total` steps."""

@@ -141,7 +141,7 @@ def _build(config: BuildConfig, options: PipelineOptions) -> None:
     print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     page = storage.join(info.path, "report.html")
     if not config.no_report and storage.exists(page):  # else a warning was logged
-        print(one_line(f"report: {page}"), file=sys.stderr)
+        print(one_line(f"report: {standard_streams.address(page)}"), file=sys.stderr)
     print(info.path)
 
 

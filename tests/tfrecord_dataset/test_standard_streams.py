@@ -1,6 +1,8 @@
 """Everything that a process writes is without control characters."""
 
 import logging
+import os
+import pty
 import subprocess
 import sys
 
@@ -39,6 +41,42 @@ def test_everything_that_a_process_writes():
     assert "WARNING:root:https://***@h/?sig=*** \\u009b1m" in shown
     assert shown.endswith("ValueError: \\u001b[31m https://***@h/?sig=***\n")
     assert not [each for each in shown if not each.isprintable() and each != "\n"]
+
+
+ON_A_TERMINAL = """
+import sys
+from tfrecord_dataset import standard_streams
+standard_streams.guard()
+print("error: a note: b", "\\n warning: c", file=sys.stderr)
+standard_streams.say("warning: \\x1b[2J d")
+print(f"report: {standard_streams.address('/a b/report.html')}", file=sys.stderr)
+print(f"report: {standard_streams.address('s3://a/report.html')}", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "red", "yellow", "end"),
+    [
+        pytest.param({"TERM": "xterm"}, "\x1b[31m", "\x1b[33m", "\x1b[0m", id="in color"),
+        pytest.param({"TERM": "xterm", "NO_COLOR": "1"}, "", "", "", id="NO_COLOR"),
+        pytest.param({"TERM": "dumb"}, "", "", "", id="a terminal without colors"),
+    ],
+)
+def test_labels_are_colored_on_a_terminal(environment, red, yellow, end):
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": "", **environment}
+    subprocess.run(
+        [sys.executable, "-c", ON_A_TERMINAL], stderr=theirs, env=environment, check=True
+    )
+    os.close(theirs)
+    assert os.read(ours, 10_000).decode().replace("\r", "").splitlines() == [
+        f"{red}error{end}: a note: b ",
+        " warning: c",
+        f"{yellow}warning{end}: \\u001b[2J d",
+        "report: file:///a%20b/report.html",
+        "report: s3://a/report.html",
+    ]
+    os.close(ours)
 
 
 @pytest.mark.parametrize(

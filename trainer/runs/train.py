@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.standard_streams import address
 from trainer.dataset import Dataset
 from trainer.options.train import USUAL_LEARNING_RATE
 from trainer.raw_rows import RowOptions
@@ -157,4 +158,4 @@ def _say_result(prepared: Prepared, recorder: Recorder, page: RunPage) -> None:
         progress.say(line)
     progress.say(f"model: {run.model}{', the last one' if recorder.validate is None else ''}")
     if run.report.exists():
-        progress.say(f"report: {run.report}")
+        progress.say(f"report: {address(str(run.report))}")
