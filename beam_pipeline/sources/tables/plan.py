@@ -57,6 +57,8 @@ _USUAL = {
 # In columns with these names, several words in a row are more likely several classes than one.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
 _SEPARATORS = ",; "
+# Distinct numbers with fractions that are no classes, even in a column that is called a label.
+_MANY_AMOUNTS = 20
 _TEXTS = frozenset({*known.CAPTIONS, "transcript", "transcription"})
 _FORMATS = {",".join(names): box_format for names, box_format in known.CORNERS}
 
@@ -214,6 +216,11 @@ def _with_labels(roles: Roles, choice: Choice) -> Roles:
         return _with_boxes(roles, labels="".join(names))
     label = choice.one("label")
     column = choice.column(label)
+    if column.is_numeric and column.are_no_classes and len(column.texts) > _MANY_AMOUNTS:
+        raise ConfigError(
+            f"column {label!r} has numbers such as {column.texts[0]}, which are no classes; leave "
+            f"--label-column out, and train with --target {shlex.quote(label)}"
+        )
     if label and any(label == table.cells.label for table in choice.sample.tables):
         separator = OF_COLUMNS
     elif options.label_separator:
