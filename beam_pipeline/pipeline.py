@@ -197,12 +197,15 @@ def build(
         exclusive(config) as claim,
         collecting_rarely(),
         watched(options, spill_folder(config)) as job,
-        keeping(spill_folder(config) or job.progress_dir) as kept,
     ):
         restore_dataset(config)
-        write = WriteDataset(config, dataclasses.replace(job, claim=claim, kept=kept))
         try:
-            with explained(), job_pipeline(runner, options, job) as pipeline:
+            with (
+                keeping(spill_folder(config) or job.progress_dir) as kept,
+                explained(),
+                job_pipeline(runner, options, job) as pipeline,
+            ):
+                write = WriteDataset(config, dataclasses.replace(job, claim=claim, kept=kept))
                 pipeline | "Read" >> source | "WriteDataset" >> write
         except Exception:
             drop_unfinished(config, claim)

@@ -49,7 +49,7 @@ TABLE = [
     ),
     ("plan INPUT/pets b.tar c.tar", 2, r"unknown argument b\.tar; .* pattern .* in quotes"),
     ("verify DATASET --seed 1", 2, "unknown option --seed"),
-    ("verify DATASET --runner X", 2, "unknown option --runner of verify"),
+    ("show DATASET --runner X", 2, "unknown option --runner of show"),
     ("plan INPUT/pets --seed x", 2, r"seed \(--seed\): 'x' is not a whole number"),
     ("plan INPUT/pets --name BCCD", 2, "'BCCD' .*all lower case"),
     ("plan INPUT/pets --version 1.0.0rc1", 2, "'1.0.0rc1' .*three numbers"),

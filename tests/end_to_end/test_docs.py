@@ -70,7 +70,7 @@ def _known_options() -> set[str]:
         own._option_string_actions.update(single._option_string_actions)
     names = (
         *("beam_pipeline/cli/options.py", "beam_pipeline/cli/commands.py"),
-        *("benchmarks/scaling.py", "tfrecord_dataset/command_line.py"),
+        *("benchmarks/scaling.py", "tfrecord_dataset/command_line.py", "trainer/commands.py"),
     )
     text = "".join((_ROOT / name).read_text() for name in names)
     trainer = (fields_of(command.options) for command in trainer_main.COMMANDS.values())

@@ -16,6 +16,7 @@ from tfrecord_dataset.format.frames import (
     payload_bytes,
 )
 from tfrecord_dataset.records.shard_files import ShardFiles, not_whole
+from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import user_cache
 from tfrecord_dataset.store.threads import run_in_threads
 
@@ -116,7 +117,7 @@ class RecordIndex:
     def _check_length(self, shard: int, length: int) -> None:
         if self._stated is not None and self._stated[shard] != length:
             raise DatasetDamagedError(
-                f"metadata.json states {self._stated[shard]} records in "
+                f"metadata.json states {counted(self._stated[shard], 'record')} in "
                 f"{self.shards.files.names[shard]}, but it holds {length}; build the dataset "
                 "again, or restore that file"
             )

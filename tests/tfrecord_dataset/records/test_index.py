@@ -83,5 +83,5 @@ def test_a_number_of_records_that_differs_from_the_index_is_named_when_it_is_rea
     wrong = RecordIndex(index.shards, [LENGTH] * (NUM_SHARDS - 1) + [LENGTH - 1])
 
     wrong.locate(np.array([0]))
-    with pytest.raises(DatasetDamagedError, match=r"states 9999 records in .*/999, but it holds"):
+    with pytest.raises(DatasetDamagedError, match=r"states 9,999 records in .*/999, but it holds"):
         wrong.locate(np.array([9_999_998]))

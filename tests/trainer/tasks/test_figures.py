@@ -136,14 +136,14 @@ def test_intervals_of_classes():
 def test_intervals_of_numbers():
     """Expected: the standard error of a mean."""
     errors = np.random.default_rng(2).exponential(3, 400)
-    figures = NumberFigures(1)
+    figures = NumberFigures("y", 1)
     figures.update(np.zeros((400, 1)), {"values": errors[:, None]})
     found = figures.intervals()
 
     reach = 1.96 * errors.std() / 20
     assert found["mae"] == pytest.approx([errors.mean() - reach, errors.mean() + reach], abs=0.05)
     assert found["rmse"][0] < figures.result()["rmse"] < found["rmse"][1]
-    assert NumberFigures(2).intervals() == {}
+    assert NumberFigures("y", 2).intervals() == {}
 
 
 def test_the_threshold_of_two_classes(scikit_learn):
