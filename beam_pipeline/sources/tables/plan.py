@@ -57,7 +57,7 @@ _USUAL = {
 # In columns with these names, several words in a row are more likely several classes than one.
 _PLURALS = frozenset({"labels", "tags", "classes", "categories", "genres", "attributes"})
 _SEPARATORS = ",; "
-# Distinct numbers with fractions that are no classes, even in a column that is called a label.
+# More distinct numbers with fractions cannot be classes, even if the user calls them a label.
 _MANY_AMOUNTS = 20
 _TEXTS = frozenset({*known.CAPTIONS, "transcript", "transcription"})
 _FORMATS = {",".join(names): box_format for names, box_format in known.CORNERS}
@@ -218,7 +218,7 @@ def _with_labels(roles: Roles, choice: Choice) -> Roles:
     column = choice.column(label)
     if column.is_numeric and column.are_no_classes and len(column.texts) > _MANY_AMOUNTS:
         raise ConfigError(
-            f"column {label!r} has numbers such as {column.texts[0]}, which are no classes; leave "
+            f"column {label!r} has amounts such as {column.texts[0]} instead of classes; leave "
             f"--label-column out, and train with --target {shlex.quote(label)}"
         )
     if label and any(label == table.cells.label for table in choice.sample.tables):
