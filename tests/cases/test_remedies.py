@@ -55,8 +55,8 @@ def without_option(message, options):
     """The case's options without the one that a message says to leave out."""
     if "leave it out, or" not in message and "; leave out layout" not in message:
         return []
-    option = re.search(r"\((--[\w-]+)\)", message.partition("; ")[2] or message)[1]
-    option = option if "leave out layout" in message else re.search(r"--[\w-]+", message)[0]
+    is_layout = "leave out layout" in message
+    option = re.search(r"--[\w-]+", message.partition("; ")[2] if is_layout else message)[0]
     return [re.sub(rf"{option} \S+", "", options)]
 
 

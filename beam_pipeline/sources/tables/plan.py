@@ -218,8 +218,8 @@ def _with_labels(roles: Roles, choice: Choice) -> Roles:
     column = choice.column(label)
     if column.is_numeric and column.are_no_classes and len(column.texts) > _MANY_AMOUNTS:
         raise ConfigError(
-            f"column {label!r} has amounts such as {column.texts[0]} instead of classes; leave "
-            f"--label-column out, and train with --target {shlex.quote(label)}"
+            f"label_column (--label-column) {label!r} has amounts such as {column.texts[0]}; leave "
+            "it out, or name a column of classes (`train --target` learns amounts)"
         )
     if label and any(label == table.cells.label for table in choice.sample.tables):
         separator = OF_COLUMNS
