@@ -3,7 +3,6 @@
 If the working directory has a module `mine`, its `OWN` are the arguments of `OwnParts`.
 """
 
-import functools
 import importlib
 import os
 import signal
@@ -45,7 +44,8 @@ def main() -> int:
     sys.path.insert(0, "")
     own = importlib.import_module("mine").OWN if Path("mine.py").exists() else {}
     parts = OwnParts(callbacks=[End()], **own)
-    train.train = functools.partial(train.train, own=parts)
+    trained = train.train
+    train.train = lambda given, dataset=None, own=None: trained(given, dataset, parts)
     return program.main()
 
 

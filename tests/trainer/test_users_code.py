@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import importlib
 import sys
 
@@ -74,7 +73,8 @@ def test_it_is_shown_without_our_frames(tmp_path, monkeypatch, capsys, part, pla
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_parts", raising=False)
     own = OwnParts(**{part: getattr(importlib.import_module("own_parts"), part)})
-    monkeypatch.setattr(train, "train", functools.partial(train.train, own=own))
+    trained = train.train
+    monkeypatch.setattr(train, "train", lambda given, dataset, _: trained(given, dataset, own))
     arguments = [
         *("train", "--data", str(GOLDEN), "--output", "run", "--epochs", "1"),
         *("--steps-per-epoch", "2", "--batch-size", "4", "--devices", "cpu", "--quiet"),

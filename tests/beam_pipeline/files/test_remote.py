@@ -232,7 +232,7 @@ for folder in sys.argv[1:]:
     output = printed(program, *urls)
     few, many = (list(map(int, line.split())) for line in output.splitlines())
     assert (few[0], many[0]) == counts
-    assert many[1] < 1.5 * few[1]
+    assert many[1] < 2 * few[1]
 
 
 def test_a_level_names_each_folder_once(folder):
