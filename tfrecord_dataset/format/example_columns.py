@@ -78,14 +78,17 @@ class SingleValues:
         """Pass a field's tag and length; return where it ends, which is at `end` if given."""
         self._read(tag)
         lengths, self._at = self._varints(self._at)
-        self.are_such &= lengths <= len(self._content)
+        self.are_such &= (self._at >= 0) & (lengths <= len(self._content))
         stated = self._at + lengths.view(np.int64)
         if end is not None:
             self.are_such &= stated == end
         return self._inside(stated)
 
     def _varints(self, at: _Places) -> tuple[npt.NDArray[np.uint64], _Places]:
-        """Read a number at each place; return the numbers, and the places below them."""
+        """Read a number at each place; return the numbers, and the places below them.
+
+        A place is -1 below a number of more than 64 bits, or without an end.
+        """
         numbers = np.zeros(len(at), np.uint64)
         lengths = np.zeros(len(at), np.int64)
         more = np.arange(len(at))
@@ -93,10 +96,12 @@ class SingleValues:
             byte = self._bytes[self._inside(at[more] + number)]
             numbers[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * number)
             lengths[more] += 1
-            more = more[byte >= 0x80]
+            more = more[byte >= (0x80 if number < _VARINT_BYTES - 1 else 2)]
             if not more.size:
                 break
-        return numbers, at + lengths
+        below = at + lengths
+        below[more] = -1
+        return numbers, below
 
     def _inside(self, places: _Places) -> _Places:
         """Return places, those outside of the content moved to its end."""

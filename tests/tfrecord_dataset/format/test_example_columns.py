@@ -3,6 +3,7 @@
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 
 from tfrecord_dataset.format.example import encode, lists
 from tfrecord_dataset.format.example_columns import SingleValues
@@ -46,6 +47,13 @@ def test_changed_bytes(rows, data):
     at = data.draw(st.integers(0, len(changed) - 1))
     changed[at : at + data.draw(st.integers(0, 2))] = data.draw(st.binary(max_size=12))
     assert all(check([bytes(changed), *examples])[1:])
+
+
+@pytest.mark.parametrize("last", [0x02, 0x7F, 0x80, 0xFF])
+def test_a_number_of_more_than_64_bits_is_left_to_protobuf(last):
+    whole = encode({"a": [b""], "a/b": [-1], "é": [0.0]})
+    assert whole.count(b"\xff\x01") == 1
+    assert check([whole.replace(b"\xff\x01", bytes([0xFF, last])), whole]) == [False, True]
 
 
 def test_other_examples_are_left_to_protobuf():
