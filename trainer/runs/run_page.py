@@ -266,10 +266,13 @@ def _pictured(
     sources = dataset.split(split).sources(numbers.tolist())
     image = dataset.features[task.images[0].name] if task.images else None
     plain = [] if image else [dataset.features[each.name] for each in task.inputs.values()]
+    keys = [image.key, image.subkey("filename")] if image else [each.key for each in plain]
     records = RecordReader(dataset.index(split)).read(numbers)
     for each, record, source in zip(examples, records, sources, strict=True):
-        lists = example.lists(record)
-        pixels = image and pictures.opened(lists[image.key][1][0])
+        lists = example.lists(record, keys)
+        encoded = _first(lists, image.key) if image else b""
+        file = _first(lists, image.subkey("filename")) if image else b""
+        pixels = pictures.opened(encoded) if encoded else None
         drawn = {
             title: pictures.picture(pixels, overlay)
             for title, overlay in (each.overlays or {"": Overlay()}).items()
@@ -278,9 +281,14 @@ def _pictured(
         yield Pictured(
             pictures=drawn,
             text=each.text,
-            source=shown(source) or f"{split} {each.number}",
+            source=shown(file.decode(errors="replace") or source) or f"{split} {each.number}",
             values={one.name: _in_short(one, lists) for one in plain[:_MOST_VALUES]},
         )
+
+
+def _first(lists: Lists, key: str) -> bytes:
+    _, values = lists.get(key, ("", ()))
+    return next(iter(values), b"")
 
 
 def _in_short(feature: Feature, lists: Lists) -> str:

@@ -5,12 +5,14 @@ import types
 
 import keras
 import pytest
+from testdata.make_golden import GOLDEN
 
 import trainer
 from trainer.options.commands import EvaluateConfig
 from trainer.report.history import Best
 from trainer.runs import run_page
 from trainer.runs.trained import evaluate
+from trainer.tasks.figures import Example
 
 GOOD, BAD = 0, 2  # the class that the model always predicts
 
@@ -110,6 +112,23 @@ def test_a_page_before_the_end_has_no_figures_of_another_epoch(colors, tmp_path,
     page = (path / "report.html").read_text()
     assert "The figures of epoch 1 follow when the training ends." in page
     assert "model.keras of epoch" not in page
+
+
+@pytest.mark.parametrize(
+    ("image", "source"),
+    [
+        pytest.param(True, "images/2.jpg", id="the image's file"),
+        pytest.param(False, "metadata.jsonl:3", id="the line of a table"),
+    ],
+)
+def test_an_example_names_where_it_comes_from(image, source):
+    dataset = trainer.open(GOLDEN)
+    age, picture = types.SimpleNamespace(name="age"), types.SimpleNamespace(name="image")
+    task = types.SimpleNamespace(images=[picture] if image else [], inputs={"age": age})
+    [shown] = run_page._pictured(task, dataset, "train", [Example(number=0, text="wrong")])
+    assert shown.source == source
+    assert [*shown.pictures] == [""] * image
+    assert [*shown.values] == ([] if image else ["age"])
 
 
 def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation(monkeypatch):
