@@ -82,7 +82,7 @@ def draw_example(
 def class_names(feature: Feature, numbers: Any) -> list[str]:
     """Class names for one or several numbers; -1 is none."""
     return [
-        feature.classes[number] if number < len(feature.classes) else str(number)
+        class_name(feature.classes, number)
         for number in np.atleast_1d(numbers).tolist()
         if isinstance(number, int) and number >= 0
     ]

@@ -83,10 +83,12 @@ def figures(dataset: Contents, records: Sequence[Sampled], known: Rows) -> dict[
 def labels_of(dataset: Contents, known: Rows) -> tuple[str, npt.NDArray[np.intp]] | None:
     """Return the name of the only class label, and the class of each row as a number."""
     labelled = [each for each in dataset.features.values() if each.kind in LABELLED]
-    if not known.labels or [each.kind for each in labelled] != ["class_label"]:
+    names, labels = known.classes
+    if not names or [each.kind for each in labelled] != ["class_label"]:
         return None
-    first = [names[0] if names else "" for names in known.labels]
-    return labelled[0].name, np.unique(first, return_inverse=True)[1]
+    numbers = np.full(sum(known.splits.values()), len(names))  # for rows without a class
+    numbers[labels[:, 0]] = labels[:, 1]
+    return labelled[0].name, numbers
 
 
 def classes(feature: Feature, stated: Statistics, records: Sequence[Sampled]) -> dict[str, Any]:

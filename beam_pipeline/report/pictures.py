@@ -45,23 +45,33 @@ def with_rare(dataset: Contents, known: Rows, records: Sequence[Sampled]) -> lis
     total = sum(map(dataset.num_records, dataset.splits))
     num_bytes = sum(split.num_bytes or 0 for split in dataset.splits.values())
     most = min(_MOST_RARE, _MOST_RARE_BYTES * total // max(1, num_bytes))
-    counts = collections.Counter(itertools.chain.from_iterable(map(set, known.labels)))
-    left = collections.Counter({name: min(count, _EACH_CLASS) for name, count in counts.items()})
     features = list(dataset.features.values())
-    for record in records:
-        left.subtract(set(_classes(features, record)))
-    sampled = {(each.split, each.number) for each in records}
-    places = ((split, number) for split, size in known.splits.items() for number in range(size))
-    wanted = []
-    for place, names in zip(places, known.labels, strict=False):
-        if any(left[name] > 0 for name in names) and place not in sampled:
-            left.subtract(set(names))
-            wanted.append((min(counts[name] for name in names), *place))
+    seen = collections.Counter(name for each in records for name in {*_classes(features, each)})
+    starts = itertools.accumulate(known.splits.values(), initial=0)
+    firsts = dict(zip(known.splits, starts, strict=False))
+    sampled = {
+        firsts[each.split] + each.number
+        for each in records
+        if each.number < known.splits.get(each.split, 0)
+    }
+    names, labels = known.classes
+    by_class = labels[np.argsort(labels[:, 1], kind="stable"), 0]
+    ends = np.cumsum(np.bincount(labels[:, 1], minlength=len(names)))
+    wanted: dict[int, None] = {}
+    for number in np.argsort(np.diff(ends, prepend=0), kind="stable").tolist():
+        start = ends[number - 1] if number else 0
+        # Any sixth record that is added of a class follows at most all that are sampled.
+        rows = by_class[start : min(ends[number], start + _EACH_CLASS + len(sampled))].tolist()
+        others = [row for row in rows if row not in sampled]
+        wanted |= dict.fromkeys(others[: max(0, _EACH_CLASS - seen[names[number]])])
+        if len(wanted) >= most:
+            break
     more = list(records)
-    for split in dataset.splits.values():
-        numbers = [number for _, name, number in sorted(wanted)[:most] if name == split.name]
-        if not split.compression:  # its records cannot be read by number
-            more += read(dataset, split.name, sorted(numbers))
+    for split, first in firsts.items():
+        size = known.splits[split]
+        numbers = sorted(row - first for row in [*wanted][:most] if first <= row < first + size)
+        if not dataset.splits[split].compression:  # else no record can be read by number
+            more += read(dataset, split, numbers)
     return more
 
 

@@ -5,7 +5,10 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow
+import pyarrow.compute
 import pyarrow.parquet
 
 from beam_pipeline.describe.index import fact_column, own_columns
@@ -28,14 +31,15 @@ class Rows:
         splits: Name and number of rows by split, in the order of the rows.
         values: Columns of scalars and texts by feature.
         sizes: Columns of widths and heights by image feature.
-        labels: Class names by row; empty if they are not known.
+        classes: Class names, and the row and name of each label as int64 [labels, 2], without
+            repetitions in a row; no labels if they are not known.
         of: "all 60 records", or "a sample of 60 records" if there are more.
     """
 
     splits: Mapping[str, int]
     values: Mapping[str, pyarrow.ChunkedArray]
     sizes: Mapping[str, Sequence[pyarrow.ChunkedArray]]
-    labels: Sequence[Sequence[str]]
+    classes: tuple[Sequence[str], npt.NDArray[np.int64]]
     of: str
 
 
@@ -56,10 +60,10 @@ def rows(dataset: Contents, records: Sequence[Sampled]) -> Rows:
         }
         table = pyarrow.concat_tables(tables.values())
         splits = {name: each.num_rows for name, each in tables.items()}
-        labels = table["labels"].to_pylist()
+        classes = _classes(table["labels"])
     except (BeamTFRecordsError, pyarrow.ArrowException, KeyError, OSError):
         # No index, or one that `verify` reports as damaged.
-        table, labels = _sampled(own, sides, records), ()
+        table, classes = _sampled(own, sides, records), ((), np.zeros((0, 2), np.int64))
         splits = {
             split: len([*some]) for split, some in itertools.groupby(r.split for r in records)
         }
@@ -67,9 +71,19 @@ def rows(dataset: Contents, records: Sequence[Sampled]) -> Rows:
         splits=splits,
         values={name: table[column] for name, column in own.items()},
         sizes={name: [table[column] for column in columns] for name, columns in sides.items()},
-        labels=labels,
+        classes=classes,
         of=in_words(table.num_rows, total),
     )
+
+
+def _classes(labels: pyarrow.ChunkedArray) -> tuple[Sequence[str], npt.NDArray[np.int64]]:
+    lists = labels.combine_chunks()
+    names = pyarrow.compute.list_flatten(lists).dictionary_encode()
+    rows = pyarrow.compute.list_parent_indices(lists).to_numpy().astype(np.int64)
+    number = max(1, len(names.dictionary))
+    pairs = np.sort(rows * number + names.indices.to_numpy())
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    return names.dictionary.to_pylist(), np.stack(np.divmod(pairs, number), axis=-1)
 
 
 def _first(split: Split, names: Sequence[str], share: float) -> pyarrow.Table:

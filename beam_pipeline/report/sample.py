@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow
 
 from beam_pipeline.dataset.shards import read_frames
-from beam_pipeline.describe.index import column, rows_file
+from beam_pipeline.describe.index import column
 from beam_pipeline.files import storage
-from beam_pipeline.records import FileRef
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.format.example import lists
 from tfrecord_dataset.format.feature_keys import specs_to_read
@@ -115,17 +114,17 @@ def of_keys(dataset: Contents, keys: Collection[str]) -> dict[str, Sampled]:
     """Find records by key in the index; empty without an index."""
     found: dict[str, Sampled] = {}
     for split in dataset.splits.values() if keys else ():
-        rows = itertools.islice(_keys(dataset.path, split.files), _MOST_ROWS)
+        rows = itertools.islice(_keys(split), _MOST_ROWS)
         wanted = {number: key for number, key in enumerate(rows) if key in keys}
         found |= zip(wanted.values(), read(dataset, split.name, list(wanted)), strict=True)
     return found
 
 
-def _keys(directory: str, shards: Sequence[str]) -> Iterator[str]:
-    """Yield the keys in the index of the records of some shards."""
-    for shard in shards:
-        path = storage.join(directory, rows_file(shard.rpartition("/")[2]))
+def _keys(split: Split) -> Iterator[str]:
+    """Yield the keys in the index of a split's records."""
+    for shard in range(len(split.files)):
         try:
-            yield from column(storage.read_bytes(FileRef(path=path)), "key")
+            if (rows := split.read_rows(shard)) is not None:
+                yield from column(rows, "key")
         except (BeamTFRecordsError, pyarrow.ArrowException, OSError):
             return  # verify reports damage
