@@ -1,7 +1,7 @@
-"""Copies of what was read of a store, so that the second read of a build needs no request.
+"""Local copies of objects of a store, so that a build's second read needs no request.
 
-Records are read twice: to inspect and to write them. On one machine the bytes wait on its disk
-meanwhile. On a cluster another worker writes a record than inspects it, so nothing is kept.
+Records are read to inspect them, and again to write them. One machine keeps the bytes on its disk
+meanwhile. On a cluster nothing is kept, as the worker that writes a record did not inspect it.
 
 No Beam here: worker processes import this module.
 """

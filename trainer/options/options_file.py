@@ -14,7 +14,7 @@ from tfrecord_dataset import durable
 from tfrecord_dataset.errors import did_you_mean, raise_together
 from tfrecord_dataset.options import Field, fields_of
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig, in_words
+from trainer.options.train import TrainConfig, as_typed
 
 _HEAD = "# To train again: beam-tfrecords-train train --config {name}\n"
 _DEFAULTS = "# Lines behind a # are defaults.\n"
@@ -70,7 +70,7 @@ def save(path: str, values: Mapping[str, Any]) -> None:
     for name, field in fields_of(TrainConfig).items():
         if name in values:
             value = getattr(config, name)
-            plain = value if isinstance(value, bool | int | float) else in_words(value)
+            plain = value if isinstance(value, bool | int | float) else as_typed(value)
             stated += yaml.safe_dump({name: plain}, allow_unicode=True, width=10**6)
         else:
             defaults += f"# {name}:  # {field.help}\n"

@@ -283,7 +283,7 @@ def new_config(given: Mapping[str, Any]) -> TrainConfig:
     return dataclasses.replace(config, seed=secrets.randbits(32))
 
 
-def in_words(value: Any) -> str:
+def as_typed(value: Any) -> str:
     """Return an option's value as it is typed on the command line."""
     match value:
         case Mapping():

@@ -11,7 +11,7 @@ from typing import Any
 from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import number_text, shown
-from trainer.options.train import TrainConfig, in_words, options_that
+from trainer.options.train import TrainConfig, as_typed, options_that
 from trainer.report.history import Best, Row, curves, saved_place
 
 Points = Sequence[tuple[float, float]]
@@ -138,7 +138,7 @@ def command(options: TrainConfig) -> list[str]:
     for name, field in fields_of(TrainConfig).items():
         value = getattr(options, name)
         if name not in left_out and value not in (field.default, None, ()):
-            words += [field.flag] if value is True else [field.flag, in_words(value)]
+            words += [field.flag] if value is True else [field.flag, as_typed(value)]
     return ["beam-tfrecords-train", "train", *map(shlex.quote, words)]
 
 

@@ -537,7 +537,7 @@ def test_damage_on_a_store(whole, found, bucket):
 
 
 def test_rows_of_a_table_are_checked_together(tmp_path, monkeypatch):
-    """Records are looked at one by one only next to one with a problem."""
+    """Each record is parsed separately only if one near it has a problem."""
     table = tmp_path / "rows.csv"
     rows = "".join(f"{n % 90},{n / 7},c{n % 3},note {n}\n" for n in range(3000))
     table.write_text(f"age,weight,label,note\n{rows}")

@@ -25,7 +25,7 @@ def built(source, output, **options):
     ("values", "classes", "expected"),
     [
         pytest.param([1, 2, 8, 9], [1, 1, 0, 0], 0.894, id="two classes"),
-        pytest.param([1, 2, 8, 999], [1, 1, 0, 0], 0.894, id="ranks alone count"),
+        pytest.param([1, 2, 8, 999], [1, 1, 0, 0], 0.894, id="only ranks count"),
         pytest.param([5, 9, 1, 5, 9, 1], [0, 1, 2, 0, 1, 2], 1.0, id="one value each"),
         pytest.param([1, 1, 2, 2], [0, 1, 0, 1], 0.0, id="unrelated"),
         pytest.param([1, NAN, 2, NAN], [0, 0, 1, 0], 1.0, id="without missing ones"),

@@ -60,16 +60,16 @@ def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, directory_of
 
 
 @pytest.mark.slow
-def test_one_fold_alone_is_that_of_all(train, directory_of, tmp_path):
+def test_one_fold_is_that_of_all(train, directory_of, tmp_path):
     assert train("table", "--folds", "3", "--fold", "2")[0] == 0
-    alone = trainer.open_run(str(tmp_path / "run")).metrics
-    (tmp_path / "run").rename(tmp_path / "alone")
+    single = trainer.open_run(str(tmp_path / "run")).metrics
+    (tmp_path / "run").rename(tmp_path / "single")
     train("table", "--folds", "3")
     fold = str(tmp_path / "run/fold-2")
-    assert alone == trainer.open_run(fold).metrics
+    assert single == trainer.open_run(fold).metrics
 
     found = trainer.evaluate(fold, directory_of("table"), split="validation")
-    assert found["loss"] == pytest.approx(alone["val_loss"])
+    assert found["loss"] == pytest.approx(single["val_loss"])
 
 
 @pytest.mark.slow
