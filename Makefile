@@ -93,7 +93,7 @@ bench: $(READY)
 bench-full: $(READY)
 	$(BIN)/python benchmarks/bench.py --full --rounds 5
 
-# How the costs of a build grow with files, rows, classes and the like: the table of docs/scaling.md.
+# How the costs of a build grow with files, rows, classes and the like: the table of docs/dev/scaling.md.
 scale: $(READY)
 	$(BIN)/python benchmarks/growth.py
 

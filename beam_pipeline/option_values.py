@@ -26,7 +26,7 @@ from tfrecord_dataset.options import make_names
 from tfrecord_dataset.shown_text import is_unicode
 from tfrecord_dataset.store.urls import unsigned
 
-# The entry points by which other packages add layouts (docs/own-source.md).
+# The entry points by which other packages add layouts (docs/dev/own-source.md).
 LAYOUT_GROUP = "beam_tfrecords.layouts"
 AUTO = "auto"
 OWN_LAYOUTS = (

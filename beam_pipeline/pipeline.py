@@ -226,7 +226,7 @@ def checked_arguments(
     for name, value, kind, example in (
         ("config", config, BuildConfig, "BuildConfig(input='photos', output='data')"),
         ("options", options, PipelineOptions, "PipelineOptions(['--runner=FlinkRunner'])"),
-        ("source", source, beam.PTransform, "an object of a class of yours, as docs/own-source.md"),
+        ("source", source, beam.PTransform, "an object of your class, as docs/dev/own-source.md"),
     ):
         if not isinstance(value, kind) and (value is not None or kind is BuildConfig):
             raise errors.ConfigError(

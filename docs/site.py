@@ -20,7 +20,8 @@ OUTSIDE = {
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
-    "benchmarks/RESULTS.md": "benchmarks.md",
+    "benchmarks/RESULTS.md": "dev/benchmarks.md",
+    "benchmarks/QUALITY.md": "dev/quality.md",
 }
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 

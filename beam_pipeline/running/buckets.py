@@ -1,7 +1,7 @@
 """Bucketed shuffle: hash-partitions values into buckets, and packs many into one element.
 
 A GroupByKey costs 10 µs per element, however small; a bucket's values are gathered in memory
-(docs/design.md).
+(docs/dev/design.md).
 """
 
 import dataclasses

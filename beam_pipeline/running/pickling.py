@@ -32,7 +32,7 @@ def _call(value: tuple[Any, ...]) -> tuple[type, tuple[Any, ...]]:
 
 
 def pack(elements: Iterable[object], *, compressed: bool = True) -> bytes:
-    """Pack a batch, which costs less than Beam's coders for single elements (docs/design.md).
+    """Pack a batch, which costs less than Beam's coders for single elements (docs/dev/design.md).
 
     Compression to a quarter takes 2 µs per record, and saves memory of shuffles and of a local
     runner. A batch that goes straight to a worker process needs none.

@@ -130,8 +130,8 @@ def local_runner() -> FnApiRunner:
     """Return Beam's FnApiRunner; DirectRunner would try Prism first, which needs a download.
 
     A timer thread in its data plane races with the writer's buffer and loses records silently;
-    without a time limit there is no timer (docs/design.md). Its cache of side inputs walks through
-    every object in them to know their size, which takes longer than reading them again.
+    without a time limit there is no timer (docs/dev/design.md). Its cache of side inputs walks
+    through every object in them to know their size, which takes longer than reading them again.
     """
     worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
     worker_handlers.STATE_CACHE_SIZE_MB = 0

@@ -1,7 +1,7 @@
 """Layouts of raw data: name, claim on a tree, and reader.
 
 Each layout has one `Layout` object; `registry` lists them. Other packages add layouts with entry
-points of the group "beam_tfrecords.layouts" (docs/own-source.md).
+points of the group "beam_tfrecords.layouts" (docs/dev/own-source.md).
 """
 
 import dataclasses

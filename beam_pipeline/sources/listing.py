@@ -1,7 +1,7 @@
 """List a whole tree in packed batches of names.
 
 Names travel to other workers in packed batches of 4 to 25 bytes per file, since a shuffle costs
-per element (docs/design.md).
+per element (docs/dev/design.md).
 """
 
 import dataclasses

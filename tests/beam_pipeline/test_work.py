@@ -1,6 +1,6 @@
 """Work of a build per record: packings, shuffles, reads, messages to processes.
 
-docs/design.md promises these counts; a change that adds work fails here.
+docs/dev/design.md promises these counts; a change that adds work fails here.
 """
 
 import io

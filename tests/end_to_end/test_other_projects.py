@@ -1,4 +1,4 @@
-"""Other projects' readers: examples of docs/other-readers.md, and their values."""
+"""Other projects' readers: examples of docs/reading.md, and their values."""
 
 import ast
 import json
@@ -18,7 +18,8 @@ from beam_pipeline.dataset.shards import read_examples
 
 pytestmark = [pytest.mark.readers, pytest.mark.filterwarnings("default")]
 
-PAGE = (Path(__file__).parents[2] / "docs/other-readers.md").read_text()
+_READING = (Path(__file__).parents[2] / "docs/reading.md").read_text()
+PAGE = _READING.partition("\n## Other readers\n")[2]
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
 assert len(EXAMPLES) > 7
 

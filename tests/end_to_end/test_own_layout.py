@@ -1,4 +1,4 @@
-"""Custom layouts and sources, as in docs/own-source.md, are found and built."""
+"""Custom layouts and sources, as in docs/dev/own-source.md, are found and built."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ GAMES = {"train.pgn": "e4 e5 Nf3 1-0\n\nd4 d5 c4 0-1\n", "test.pgn": "c4 e5 1-0\
 @pytest.fixture
 def site(tmp_path):
     """A folder of installed packages, including one with the page's code."""
-    page = (ROOT / "docs/own-source.md").read_text()
+    page = (ROOT / "docs/dev/own-source.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     [code] = [block for block in blocks if "LAYOUT = " in block]
     [entry] = re.findall(r'^\[project.entry-points."(.*)"\]\n(\w+ = )"(.*)"$', page, re.MULTILINE)

@@ -41,7 +41,7 @@ from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads
 
 _READ_THREADS = 16
-# Hundreds of paths per element, since a shuffle costs per element (docs/design.md).
+# Hundreds of paths per element, since a shuffle costs per element (docs/dev/design.md).
 _PATHS_PER_BATCH = 256
 _Bucket = tuple[int, Iterable[bytes]]
 

@@ -1,7 +1,7 @@
 """Choose the columns of each role: options first, then the rules of `RULES` in their order.
 
 A rule looks for a usual name, or for the only column of its kind, and accepts a column by the
-values of the first rows. The first rule that finds a column decides; docs/tables.md shows them.
+values of the first rows. The first rule that finds a column decides: docs/from/tables.md.
 """
 
 import functools
@@ -266,7 +266,7 @@ class Rule(NamedTuple):
         names: Usual names in lower case, the first one that a table has wins; those of several
             columns have commas. Or a function that returns the columns in question.
         accepts: Whether a column may have the role.
-        what: What the columns hold, for docs/tables.md.
+        what: What the columns hold, for docs/from/tables.md.
         without: Roles that must have no column.
         needs: Roles of which one must have columns; () for none.
     """

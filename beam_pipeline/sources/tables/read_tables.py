@@ -192,7 +192,7 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
     Yields batches, whose `records()` are many records, if all values are single numbers, texts or
     classes; otherwise `Record`; and `Rejected`.
 
-    Options, names and first rows decide the roles of columns (docs/tables.md); all others are
+    Options, names and first rows decide the roles of columns (docs/from/tables.md); all others are
     features with their own name. A row that lacks a number, a list or its label is rejected. With
     a schema, only its features are read.
 
