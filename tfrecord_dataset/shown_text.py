@@ -4,6 +4,7 @@ import dataclasses
 import os
 import re
 import urllib.parse
+from collections.abc import Sequence
 from typing import Any
 
 # C0, DEL, C1, and characters that change the text direction.
@@ -89,6 +90,19 @@ def counted(count: int, what: str) -> str:
     """Format a count: "1 shard", "2 shards", "2 classes"."""
     plural = "es" if what.endswith("s") else "s"
     return f"{count:,} {what}{'' if count == 1 else plural}"
+
+
+_MOST_LISTED, _LONGEST_LISTED = 6, 100
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join the first words of a list, long ones cut: `a, b, 7 more`."""
+    more = [f"{len(words) - _MOST_LISTED} more"] if len(words) > _MOST_LISTED else []
+    cut = [
+        word if len(word) <= _LONGEST_LISTED else f"{word[:_LONGEST_LISTED]}…"
+        for word in words[:_MOST_LISTED]
+    ]
+    return ", ".join([*cut, *more])
 
 
 def size_text(num_bytes: int) -> str:

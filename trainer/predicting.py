@@ -34,7 +34,7 @@ from trainer.runs.trained import Run, open_run
 from trainer.tasks import Task
 from trainer.tasks.inputs.base import STRINGS
 from trainer.tasks.reading import prediction_batches
-from trainer.tasks.targets.results import Results, Row, results_of
+from trainer.tasks.targets import Row, Target
 from trainer.tasks.task_json import check_same_inputs
 
 # Records per temporary file, when predicting for files.
@@ -76,11 +76,11 @@ def predict(config: PredictConfig) -> dict[str, int]:
     """
     progress = Progress(quiet=config.quiet)
     run = open_run(config.run_path, which=config.which, model_fn=config.model_fn)
-    results = results_of(run.learned.goal)
-    _check_options(config, run.learned, results)
+    goal = run.learned.goal
+    _check_options(config, run.learned)
     opened = _opened(config, run)
     shown = _least_score(config, run, progress)
-    is_document = config.min_score is None and config.format in results.documents
+    is_document = config.min_score is None and config.format in goal.documents
     count = 0
     bad: list[Bad] = []
 
@@ -91,18 +91,18 @@ def predict(config: PredictConfig) -> dict[str, int]:
                 bad.append(record)
                 yield record
                 continue
-            row = _row(results, record, count, 0.0 if is_document else shown)
+            row = _row(goal, record, count, 0.0 if is_document else shown)
             name = f"{name_part(f'{count:06d}-{Path(record.source).stem}')}.png"
             if config.images is not None:
                 assert record.image is not None
                 from PIL import Image  # most predictions need no Pillow
 
-                drawn = results.row(record.predictions, record.image, shown)
+                drawn = goal.row(record.predictions, record.image, shown)
                 with Image.open(io.BytesIO(record.image)) as image:
                     pixels = image.convert("RGB")
-                _save(results.draw(drawn, record.predictions, pixels), Path(config.images, name))
+                _save(goal.draw(drawn, record.predictions, pixels), Path(config.images, name))
             if config.maps is not None:
-                _save(results.map_of(row, record.predictions), Path(config.maps, name))
+                _save(goal.map_of(row, record.predictions), Path(config.maps, name))
                 row["map"] = name
             yield row
 
@@ -112,7 +112,7 @@ def predict(config: PredictConfig) -> dict[str, int]:
         file = sys.stdout
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
-        _write_rows(config, results, itertools.chain(first, made), file)
+        _write_rows(config, goal, itertools.chain(first, made), file)
     progress.say(f"predicted {counted(count - len(bad), 'record')} with {run.file}")
     if bad:
         _say_bad(bad, count, config, progress)
@@ -143,19 +143,19 @@ def predicted_rows(
         items = items_of_rows(given, "row ", Path(), run.learned, features, run.row_options)
     else:
         opened = _opened(config, run)
-    results, shown = results_of(run.learned.goal), _least_score(config, run, Progress(quiet=True))
+    goal, shown = run.learned.goal, _least_score(config, run, Progress(quiet=True))
     for number, record in enumerate(_records(config, run, opened, items), start=1):
         if isinstance(record, Bad):
             yield record._asdict()
         else:
-            yield _row(results, record, number, shown)
+            yield _row(goal, record, number, shown)
 
 
-def _row(results: Results, record: _Record, number: int, least: float) -> Row:
+def _row(goal: Target, record: _Record, number: int, least: float) -> Row:
     row: Row = {"source": record.source, **record.columns}
-    if results.goal.needs_image:
+    if goal.needs_image:
         row["image_id"] = number
-    return row | results.row(record.predictions, record.image, least)
+    return row | goal.row(record.predictions, record.image, least)
 
 
 def _save(image: Any, file: Path) -> None:
@@ -163,14 +163,14 @@ def _save(image: Any, file: Path) -> None:
     image.save(file, "PNG")
 
 
-def _check_options(config: PredictConfig, task: Task, results: Results) -> None:
+def _check_options(config: PredictConfig, task: Task) -> None:
     """Raise ConfigError for an option that does not apply to the task."""
     unsuitable = {
         "--threshold": config.threshold is not None and task.goal.threshold is None,
         "--min-score": config.min_score is not None and task.goal.least_score is None,
         "--images": config.images is not None and not task.goal.needs_image,
         "--maps": config.maps is not None and not task.goal.makes_maps,
-        f"--format {config.format}": config.format not in ("jsonl", "csv", *results.documents),
+        f"--format {config.format}": config.format not in ("jsonl", "csv", *task.goal.documents),
     }
     for option, is_wrong in unsuitable.items():
         if is_wrong:
@@ -251,9 +251,9 @@ def _records(
 
 def _own_columns(config: PredictConfig, run: Run) -> Sequence[str]:
     """Return the columns among --columns that are the records' own."""
-    results = results_of(run.learned.goal)
-    predicted = _predicted(results)
-    return [source for _, source in _columns(config, results) if source not in predicted]
+    goal = run.learned.goal
+    predicted = _predicted(goal)
+    return [source for _, source in _columns(config, goal) if source not in predicted]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +308,7 @@ class _Predictor:
             yield from self._read(dataset, next(iter(dataset.splits)))
 
     def _check_columns(self, names: Iterable[str]) -> None:
-        predicted = _predicted(results_of(self.run.learned.goal))
+        predicted = _predicted(self.run.learned.goal)
         for name in self.columns:
             if name not in names:
                 known = dict.fromkeys([*names, *predicted, f"{name}={[*predicted][-1]}"])
@@ -354,21 +354,21 @@ def _plain(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value.tolist()
 
 
-def _predicted(results: Results) -> dict[str, str]:
+def _predicted(goal: Target) -> dict[str, str]:
     """Return the predicted columns of a CSV file, and the target under its name."""
-    named = {results.goal.name: results.columns[0]} if results.names_target else {}
-    return {"source": "source", **{name: name for name in results.columns}, **named}
+    named = {goal.name: goal.columns[0]} if goal.names_target else {}
+    return {"source": "source", **{name: name for name in goal.columns}, **named}
 
 
-def _columns(config: PredictConfig, results: Results) -> list[tuple[str, str]]:
+def _columns(config: PredictConfig, goal: Target) -> list[tuple[str, str]]:
     """Return (name, source) of a CSV file's columns; `id=key` writes `key` as "id"."""
-    columns = config.columns or ("source", *results.columns)
+    columns = config.columns or ("source", *goal.columns)
     pairs = (column.partition("=") for column in columns)
     return [(name, source or name) for name, _, source in pairs]
 
 
 def _write_rows(
-    config: PredictConfig, results: Results, rows: Iterable[Row | Bad], file: TextIO
+    config: PredictConfig, goal: Target, rows: Iterable[Row | Bad], file: TextIO
 ) -> None:
     """Write rows: one line per record as `jsonl`, columns as `csv`, or the task's document."""
     format_name = config.format
@@ -377,19 +377,19 @@ def _write_rows(
         file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
     elif format_name == "csv":
         lines = csv.writer(file, lineterminator="\n")
-        names = _predicted(results)
-        columns = _columns(config, results)
+        names = _predicted(goal)
+        columns = _columns(config, goal)
         lines.writerow([name for name, _ in columns])
         for row in rows:
             if isinstance(row, Bad):
                 lines.writerow([row._asdict().get(source, "") for _, source in columns])
                 continue
-            for line in results.lines(row):
-                values = {**row, **dict(zip(results.columns, line, strict=True))}
+            for line in goal.lines(row):
+                values = {**row, **dict(zip(goal.columns, line, strict=True))}
                 lines.writerow([values[names.get(source, source)] for _, source in columns])
     else:
         good = (row for row in rows if not isinstance(row, Bad))
-        file.write(json.dumps(results.documents[format_name](good)) + "\n")
+        file.write(json.dumps(goal.documents[format_name](good)) + "\n")
 
 
 def read_items(

@@ -14,7 +14,6 @@ from tfrecord_dataset.shown_text import shown
 from trainer.tasks import Task
 from trainer.tasks.drawing import resized, tinted, with_boxes
 from trainer.tasks.figures import Overlay
-from trainer.tasks.targets.results import results_of
 
 _SIDE = 320  # pixels
 _MOST_PIXELS = 8192  # per side of a sheet
@@ -75,7 +74,7 @@ def of_batch(task: Task, batch: Sequence[Any], most: int) -> list[tuple[Any, str
     """
     (name, *_) = (name for name, each in task.inputs.items() if each is task.images[0])
     inputs, target, *_ = tf.nest.map_structure(lambda values: values[:most].numpy(), tuple(batch))
-    show, row_of = results_of(task.goal).shown, tf.nest.map_structure
+    show, row_of = task.goal.shown, tf.nest.map_structure
     return [
         (of_pixels(image), *show(row_of(lambda values, row=row: values[row], target)))
         for row, image in enumerate(inputs[name])

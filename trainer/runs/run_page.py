@@ -34,7 +34,6 @@ from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Example, Overlay, intervals, lowest_recalls
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import evaluation_batches
-from trainer.tasks.targets.results import results_of
 from trainer.training.evaluation import evaluator
 from trainer.training.loop import Plan
 
@@ -89,14 +88,14 @@ class RunPage:
 
         With `num_batches`, evaluate only these batches and leave the report unchanged.
         """
-        results = results_of(self._plan.task.goal)
-        accumulators = results.accumulators()
+        goal = self._plan.task.goal
+        accumulators = goal.accumulators()
         if num_batches:
             return self._evaluate(num_batches, accumulators)
         self._latest = accumulators
         if self._baseline is not None:  # equal for all validations
             return self._evaluate(None, accumulators, callbacks) | self._guessed
-        baseline = results.baseline()
+        baseline = goal.baseline()
         result = self._evaluate(None, [*accumulators, baseline], callbacks)
         self._baseline = baseline
         self._guessed = {baseline.key: result[baseline.key]}

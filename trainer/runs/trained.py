@@ -16,7 +16,7 @@ import tensorflow as tf
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, listed
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.options import parse_devices
@@ -29,11 +29,9 @@ from trainer.runs.choices import of_run, open_given, training_part, with_targets
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, boosted_trees, models
-from trainer.tasks.choice import shorten
 from trainer.tasks.figures import intervals, lowest_recalls
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
-from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy
@@ -218,8 +216,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     num_records = dataset.num_records(split_name)
     progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
     evaluate_split = evaluator(task, model, strategy, batches, global_batch, num_records)
-    results = results_of(task.goal)
-    accumulators, baseline = results.accumulators(), results.baseline()
+    accumulators, baseline = task.goal.accumulators(), task.goal.baseline()
     result = evaluate_split(accumulators=[*accumulators, baseline])
     say = progress.say if baseline.is_beaten_by(result) else progress.warn
     say(baseline.compare(result))
@@ -232,7 +229,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     if missing := baseline.missing:
         progress.warn(
             f"{split_name} has no records of {counted(len(missing), 'class')}, which its metrics "
-            f"do not measure: {shorten(missing)}"
+            f"do not measure: {listed(missing)}"
         )
     if config.report is not None:
         epoch = f" of epoch {run.metrics['epoch']:.0f}" if run.metrics else ""

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.shown_text import number_text
-from trainer.tasks.choice import shorten
+from tfrecord_dataset.shown_text import listed, number_text
 from trainer.tasks.figures import Accumulator, Arrays
 from trainer.tasks.mean_average_precision import MeanAveragePrecision
 
@@ -117,7 +116,7 @@ class FrequentClasses(Baseline):
             if f1 > best:
                 best, most = f1, size
         guessed = [self._classes[number] for number in order[:most].tolist()]
-        self.guess = f"always guessing {shorten(guessed) if guessed else 'no class'}"
+        self.guess = f"always guessing {listed(guessed) if guessed else 'no class'}"
         self.missing = self._without_records(counts.tolist())
         return best
 

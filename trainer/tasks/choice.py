@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, listed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options import AUTO
 from trainer.options.train import TrainConfig
@@ -33,7 +33,6 @@ _USUAL_NAMES = ("label", "target", "y")
 _LEARNABLE = ("class_label", "scalar", "tensor", "text")
 # Targets at places in an image: the default if no feature describes the image as a whole.
 _IN_IMAGES = [target for target in TARGETS.values() if target.leader is not None]
-_SHOWN, _LONGEST = 6, 100
 # Characters that Keras does not accept in layer names.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -180,7 +179,7 @@ class _Inputs:
         for some in (members, named, of_numbers):
             if len(some) == 1:
                 return some[0]
-        names = shorten([describe(self.features[member.name]) for member in members])
+        names = listed([describe(self.features[member.name]) for member in members])
         instead = f", such as all numbers: --inputs {','.join(table)}" if table else ""
         raise ConfigError(
             f"the dataset has several features of kind {group!r}: {names}; name those to learn "
@@ -248,13 +247,13 @@ def _reason(
         if name not in {*task.features, task.sample_weight}
     ]
     if left_out:
-        parts.append(f"left out: {shorten(left_out)}{hint}")
+        parts.append(f"left out: {listed(left_out)}{hint}")
     assumed = [each.assumed(features[each.name]) for each in task.inputs.values()]
     return "; ".join([*parts, *filter(None, assumed)])
 
 
 def _list_features(features: Mapping[str, Feature]) -> str:
-    return shorten([*map(describe, features.values())])
+    return listed([*map(describe, features.values())])
 
 
 def choose_target(
@@ -306,13 +305,6 @@ def describe(feature: Feature) -> str:
     """Describe a feature: `caption (text)`, or with its dtype `age (scalar of int64)`."""
     has_dtype = feature.kind in ("scalar", "tensor", "sequence")
     return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if has_dtype else ''})"
-
-
-def shorten(words: Sequence[str]) -> str:
-    """Join the first words of a list, long ones cut: `a, b, 7 more`."""
-    more = [f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else []
-    cut = [word if len(word) <= _LONGEST else f"{word[:_LONGEST]}…" for word in words[:_SHOWN]]
-    return ", ".join([*cut, *more])
 
 
 def _usual(features: Mapping[str, Feature]) -> str:

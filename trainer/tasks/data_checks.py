@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, listed
 from trainer.dataset import Dataset
-from trainer.tasks.choice import shorten
 from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 from trainer.tasks.task import Task
@@ -44,11 +43,11 @@ def warnings(
     inputs = {name: known[name] for name in tabular if name in known}
     constant = [name for name, column in inputs.items() if _is_constant(column)]
     if constant:
-        yield f"the same value in all records: {shorten(constant)}"
+        yield f"the same value in all records: {listed(constant)}"
     outliers = [f"{name} ({far:g})" for name, column in inputs.items() for far in _far(column)]
     if outliers:
         yield (
-            f"numbers far from all others, perhaps codes for a missing one: {shorten(outliers)}; "
+            f"numbers far from all others, perhaps codes for a missing one: {listed(outliers)}; "
             "leave such cells of the table empty"
         )
     target = known.get(task.target)
@@ -59,7 +58,7 @@ def warnings(
     ]
     if same:
         yield (
-            f"target {task.target} is determined by one input: {shorten(same)}; leave out inputs "
+            f"target {task.target} is determined by one input: {listed(same)}; leave out inputs "
             "that are unknown at prediction time with --inputs"
         )
 
@@ -71,13 +70,13 @@ def _of_numbers(task: Task, *, own_model: bool) -> Iterator[str]:
         by_trainer = "a middle value replaces them and an additional input marks them"
         what = "the model of --model-fn has to handle them" if own_model else by_trainer
         most = counted(max(missing.values()), "record")
-        yield f"missing numbers (NaN) of {shorten([*missing])} in up to {most}: {what}"
+        yield f"missing numbers (NaN) of {listed([*missing])} in up to {most}: {what}"
 
 
 def shares_of_classes(task: Task, counts: Counter[str]) -> str:
     """Describe the classes of a split by their shares, the most frequent first."""
     shares = [f"{name} {count / counts.total():.1%}" for name, count in counts.most_common()]
-    text = f"classes of {task.target}: {shorten(shares)}"
+    text = f"classes of {task.target}: {listed(shares)}"
     if is_uneven(counts):
         text += "; rare classes get more weight (--class-weights none: equal weights)"
     return text
@@ -102,9 +101,9 @@ def _few_of_classes(
         least = _FEWEST_OF_CLASS if split == splits[0] else 1
         few = [name for name in task.classes if counts[name] < least]
         if few and least == 1:
-            yield f"{split} has no records of {counted(len(few), 'class')}: {shorten(few)}"
+            yield f"{split} has no records of {counted(len(few), 'class')}: {listed(few)}"
         elif few:
-            shown = shorten([f"{name} ({counts[name]})" for name in few])
+            shown = listed([f"{name} ({counts[name]})" for name in few])
             yield f"fewer than {least} records of a class in {split}: {shown}"
 
 

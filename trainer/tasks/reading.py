@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset.shown_text import size_text
+from tfrecord_dataset.shown_text import listed, size_text
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, free_memory
 from trainer.parsing import Augment
-from trainer.tasks.choice import shorten
 from trainer.tasks.inputs import Input
 from trainer.tasks.statistics import Statistic
 from trainer.tasks.targets import Target
@@ -80,7 +79,7 @@ def with_statistics(task: Task, dataset: Dataset, split: str, say: Callable[[str
         name: each for name, each in statistics.items() if not each.take(stated.get(name, {}))
     }
     if missing:
-        say(f"reading {split!r} once for statistics of {shorten([*missing])}")
+        say(f"reading {split!r} once for statistics of {listed([*missing])}")
         _read_statistics(missing, dataset, split)
 
     def learned(part: Any) -> Any:

@@ -13,7 +13,6 @@ import tensorflow as tf
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
 from trainer.tasks.figures import Accumulator
-from trainer.tasks.targets.results import results_of
 from trainer.tasks.task import Task
 from trainer.training.hooks import EVALUATION, overrides
 from trainer.training.layers import equaliser
@@ -54,7 +53,7 @@ def evaluator(
 
     whole = distributed(strategy, masked, batch_size)
     names = metric_names(task)
-    new_accumulators = results_of(task.goal).accumulators
+    new_accumulators = task.goal.accumulators
 
     def replica_step(inputs: Any, target: Any, mask: Any) -> Any:
         outputs = model(task.prepare(inputs), training=False)

@@ -10,20 +10,19 @@ from trainer.tasks.figures import Overlay
 from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, OneClass
 from trainer.tasks.targets.maps import MapTarget
-from trainer.tasks.targets.results import results_of
 
 
 def test_labels_in_words():
     one, many = (each(name="label", classes=("a", "b", "c")) for each in (OneClass, ManyClasses))
-    assert results_of(one).shown(np.int64(1))[0] == "b"
-    assert results_of(one).shown(np.float32([0.25, 0.75, 0]))[0] == "b 0.75, a 0.25"
-    assert results_of(many).shown(np.float32([1, 0, 1]))[0] == "c, a"
+    assert one.shown(np.int64(1))[0] == "b"
+    assert one.shown(np.float32([0.25, 0.75, 0]))[0] == "b 0.75, a 0.25"
+    assert many.shown(np.float32([1, 0, 1]))[0] == "c, a"
 
 
 def test_boxes_and_maps_are_drawn_on_the_image():
     boxes = BoxesTarget(name="boxes", classes=("cat", "dog"))
     places = np.float32([[0.25, 0.25, 0.75, 0.75], [-1] * 4])
-    text, overlay = results_of(boxes).shown({"boxes": places, "labels": np.array([1, -1])})
+    text, overlay = boxes.shown({"boxes": places, "labels": np.array([1, -1])})
     assert (text, [box["text"] for box in overlay.boxes]) == ("boxes: 1", ["dog"])
     grey = np.full((32, 32, 3), 128, np.uint8)
     plain, boxed = (np.asarray(sheet([(grey, "", each)])) for each in (Overlay(), overlay))
@@ -34,7 +33,7 @@ def test_boxes_and_maps_are_drawn_on_the_image():
     maps = MapTarget(name="map", classes=("ground", "cell"))
     numbers = np.zeros((32, 32), np.uint8)
     numbers[:16] = 1
-    text, overlay = results_of(maps).shown(numbers)
+    text, overlay = maps.shown(numbers)
     drawn = np.asarray(sheet([(grey, text, overlay)]))
     assert text == "ground, cell"
     assert (drawn[:160, :320] != 128).any(axis=-1).all()

@@ -29,7 +29,6 @@ from trainer.runs.directory import RunDirectory
 from trainer.tasks.detection import candidates
 from trainer.tasks.inputs import single_or_dict
 from trainer.tasks.reading import evaluation_batches
-from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import task_to_json
 
 BLOOD = Path(__file__).parents[3] / "examples/data/blood"
@@ -130,7 +129,7 @@ def check_rows(task, rows, answers, images, tolerance):
     for number, row in enumerate(rows):
         decoded = {name: values[number] for name, values in answers.items()}
         image = None if images is None else images[number]
-        found = results_of(task.goal).row(decoded, image, 0.0)
+        found = task.goal.row(decoded, image, 0.0)
         known = {name: value for name, value in row.items() if name in found}
         assert leaves(found, str) == leaves(known, str)
         expected = leaves(known, int | float)

@@ -18,7 +18,6 @@ from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
 from trainer.tasks.reading import evaluation_batches, training_batches
-from trainer.tasks.targets.results import results_of
 from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
 from trainer.training import loop
 from trainer.training.evaluation import evaluator
@@ -248,7 +247,7 @@ def test_parts_that_are_merged_are_the_whole(sample):
     found = {name: each.numpy() for name, each in task.goal.predict(outputs).items()}
 
     def seen(*parts):
-        accumulators = results_of(task.goal).accumulators()
+        accumulators = task.goal.accumulators()
         for start, end in parts:
             part = functools.partial(tf.nest.map_structure, lambda each: each[start:end])  # noqa: B023
             for accumulator in accumulators:
@@ -266,14 +265,12 @@ def test_a_row_is_json_and_its_lines_have_their_columns(sample, png):
     decoded = {name: each.numpy() for name, each in task.goal.decode(outputs).items()}
     image = png(np.zeros((20, 30, 3)))
     for number in range(13):
-        row = results_of(task.goal).row(
-            {name: each[number] for name, each in decoded.items()}, image, 0.0
-        )
+        row = task.goal.row({name: each[number] for name, each in decoded.items()}, image, 0.0)
         assert rounded(json.loads(json.dumps(row))) == rounded(row)
-        for line in results_of(task.goal).lines(row):
-            assert len(line) == len(results_of(task.goal).columns)
+        for line in task.goal.lines(row):
+            assert len(line) == len(task.goal.columns)
         of_record = tf.nest.map_structure(lambda each, n=number: each[n].numpy(), target)
-        assert isinstance(results_of(task.goal).shown(of_record)[0], str)
+        assert isinstance(task.goal.shown(of_record)[0], str)
 
 
 def test_a_task_is_read_as_it_was_written(sample):

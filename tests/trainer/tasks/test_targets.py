@@ -13,7 +13,6 @@ from trainer.tasks.targets import (
     NumberTarget,
     OneClass,
 )
-from trainer.tasks.targets.results import results_of
 
 LABEL = OneClass(name="label", classes=("a", "b"))
 NAME = OneClass(name="name", is_text=True, classes=("ä", "b"))
@@ -141,15 +140,13 @@ def test_the_head_yields_numbers_in_their_unit():
 def test_what_is_said_of_a_record(target, outputs, row, lines):
     decoded = target.decode(tf.constant([outputs], tf.float32))
 
-    said = results_of(target).row(
-        {name: value.numpy()[0] for name, value in decoded.items()}, None, 0.0
-    )
+    said = target.row({name: value.numpy()[0] for name, value in decoded.items()}, None, 0.0)
 
     assert said == {
         name: pytest.approx(value) if "prob" in name else value for name, value in row.items()
     }
-    (line,) = results_of(target).lines(said)
-    assert dict(zip(results_of(target).columns, line, strict=True)) == {
+    (line,) = target.lines(said)
+    assert dict(zip(target.columns, line, strict=True)) == {
         name: pytest.approx(value) if "prob" in name else value for name, value in lines.items()
     }
 
@@ -164,9 +161,9 @@ def test_what_is_said_of_boxes():
     }
     image = tf.io.encode_png(np.zeros([10, 20, 3], np.uint8)).numpy()
 
-    row = results_of(target).row(decoded, image, 0.5)
+    row = target.row(decoded, image, 0.5)
 
     box = {"class": "b", "label": 1, "score": 0.75, "box": [0.0, 0.0, 10.0, 10.0]}
     assert row == {"width": 20, "height": 10, "detections": [box]}
-    assert results_of(target).lines(row) == [["b", 0.75, 0.0, 0.0, 10.0, 10.0]]
-    assert len(results_of(target).columns) == 6
+    assert target.lines(row) == [["b", 0.75, 0.0, 0.0, 10.0, 10.0]]
+    assert len(target.columns) == 6

@@ -7,7 +7,7 @@ from trainer.tasks.targets.boxes import BoxesTarget
 from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
 from trainer.tasks.targets.maps import MapTarget
 from trainer.tasks.targets.numbers import NumberTarget
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import PerExample, Row, Target
 
 __all__ = [
     "TARGETS",
@@ -18,6 +18,7 @@ __all__ = [
     "NumberTarget",
     "OneClass",
     "PerExample",
+    "Row",
     "Target",
 ]
 

@@ -1,7 +1,8 @@
 """Boxes with classes as the target, any number per image."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import keras
@@ -12,6 +13,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
+from trainer.tasks.baselines import Baseline, MedianBoxes
 from trainer.tasks.detection import (
     STRIDES,
     Points,
@@ -24,17 +26,34 @@ from trainer.tasks.detection import (
     in_image,
     points_of,
 )
+from trainer.tasks.drawing import with_boxes
+from trainer.tasks.figures import Accumulator, Arrays, Overlay
 from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.base import not_compared
-from trainer.tasks.inputs.image import only_image, size_for_boxes
-from trainer.tasks.mean_average_precision import MIN_SCORE
-from trainer.tasks.targets.target import PlacesTarget, of_classes
+from trainer.tasks.inputs.image import only_image, size_for_boxes, size_of
+from trainer.tasks.mean_average_precision import MIN_SCORE, MeanAveragePrecision
+from trainer.tasks.targets.target import Document, PlacesTarget, Row, of_classes
 from trainer.tensors import Tensor, finite
 
 # Steps of the plan by the longest side of the model's input: large objects need small inputs, whose
 # steps are short, and more of them, since each has few points.
 _STEPS, _STEPS_OF_SMALL, _SMALL_SIDE = 500, 800, 192
 _WHOLE = (0.0, 0.0, 1.0, 1.0)
+
+
+def coco_results(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Convert to COCO results (https://cocodataset.org/#format-results), label_map.pbtxt's ids."""
+    return [
+        {
+            "image_id": row["image_id"],
+            "category_id": each["label"] + 1,
+            "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
+            "score": each["score"],
+        }
+        for row in rows
+        for each in row["detections"]
+        for xmin, ymin, xmax, ymax in [each["box"]]
+    ]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +77,7 @@ class BoxesTarget(PlacesTarget):
     varies: ClassVar[bool] = True
     least_score: ClassVar[str | None] = MIN_SCORE
     keeps_aspect: ClassVar[bool] = True
+    documents: ClassVar[Mapping[str, Document]] = MappingProxyType({"coco": coco_results})
     validation_of_few: ClassVar[float] = 0.2  # a tenth of the images cannot rank models
 
     name: str
@@ -164,3 +184,47 @@ class BoxesTarget(PlacesTarget):
         """Return `candidates`, before suppression, which other runtimes do not support."""
         boxes, scores = candidates(self.points, outputs)
         return {"boxes": boxes, "scores": scores}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("class", "score", "xmin", "ymin", "xmax", "ymax")
+
+    def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
+        assert image is not None
+        size = size_of(image)
+        is_shown = (decoded["labels"] >= 0) & (decoded["scores"] >= least)
+        columns = [decoded[name][is_shown] for name in ("boxes", "labels", "scores", "classes")]
+        scale = [size.width, size.height, size.width, size.height]
+        detected = [
+            {
+                "class": name.decode(),
+                "label": int(label),
+                "score": float(score),
+                "box": (box * scale).tolist(),  # xmin, ymin, xmax, ymax in pixels
+            }
+            for box, label, score, name in zip(*columns, strict=True)
+        ]
+        return {"width": size.width, "height": size.height, "detections": detected}
+
+    def draw(self, row: Row, decoded: Arrays, image: Any) -> Any:
+        detections = row["detections"]  # the most probable first
+        texts = [f"{each['class']} {each['score']:.2f}" for each in detections]
+        boxes = [{**each, "text": text} for each, text in zip(detections, texts, strict=True)]
+        return with_boxes(image, boxes)
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[each["class"], each["score"], *each["box"]] for each in row["detections"]]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        boxes = [
+            {"label": label, "text": self.classes[label], "box": box}
+            for box, label in zip(target["boxes"].tolist(), target["labels"].tolist(), strict=True)
+            if label >= 0
+        ]
+        return f"boxes: {len(boxes)}", Overlay(boxes=boxes)
+
+    def accumulators(self) -> list[Accumulator]:
+        return [MeanAveragePrecision(self.classes)]
+
+    def baseline(self) -> Baseline:
+        return MedianBoxes(self.classes)

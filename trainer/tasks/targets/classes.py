@@ -10,14 +10,23 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
-from trainer.tasks.figures import THRESHOLD
+from trainer.tasks.baselines import Baseline, FrequentClasses, MostFrequent
+from trainer.tasks.figures import THRESHOLD, Accumulator, Arrays, ClassFigures, Overlay
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
-from trainer.tasks.targets.target import PerExample, Target, have_sides, of_classes
+from trainer.tasks.targets.target import (
+    PerExample,
+    Row,
+    Target,
+    by_class,
+    have_sides,
+    of_classes,
+)
 from trainer.tensors import checked
 
 _LEAST_PROBABILITY = 1e-30  # has a logarithm in float32
+_MOST_SHOWN = 5  # classes of a record in messages
 # A classification without images is named after the first of these kinds of input.
 _LEADERS = ("audio", "sequence", "text", "array")
 
@@ -85,6 +94,18 @@ class _Classes(Target):
     def export(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         names = tf.broadcast_to(tf.constant(self.classes), tf.shape(outputs))
         return {**self.decode(outputs), "classes": names}
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        if not target.shape:
+            return self.classes[int(target)], Overlay()
+        named = sorted(zip(target.tolist(), self.classes, strict=True), reverse=True)
+        parts = [
+            name if share == 1 else f"{name} {share:.2f}" for share, name in named if share > 0
+        ]
+        return ", ".join(parts[:_MOST_SHOWN]), Overlay()
+
+    def accumulators(self) -> list[Accumulator]:
+        return [ClassFigures(self.classes, has_one_class=self.has_one_class)]
 
     def _numbers(self, remedy: str) -> Statistic | None:
         """Return the statistic that counts classes by their largest number, if not declared."""
@@ -177,6 +198,25 @@ class OneClass(_Classes):
             "probabilities": probabilities,
         }
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("prediction", "probability")
+
+    def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
+        probabilities = by_class(self.classes, decoded["probabilities"])
+        chosen = decoded["prediction"].decode()
+        if least:
+            first, second = probabilities
+            chosen = second if probabilities[second] >= least else first
+        probability = probabilities[chosen]
+        return {"prediction": chosen, "probability": probability, "probabilities": probabilities}
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[row["prediction"], row["probability"]]]
+
+    def baseline(self) -> Baseline:
+        return MostFrequent("accuracy", self.classes)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ManyClasses(_Classes):
@@ -235,6 +275,17 @@ class ManyClasses(_Classes):
 
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"probabilities": tf.sigmoid(outputs)}
+
+    def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
+        probabilities = by_class(self.classes, decoded["probabilities"])
+        chosen = [name for name, probability in probabilities.items() if probability > 0.5]
+        return {"prediction": chosen, "probabilities": probabilities}
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[" ".join(row["prediction"])]]
+
+    def baseline(self) -> Baseline:
+        return FrequentClasses(self.classes)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

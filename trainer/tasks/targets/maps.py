@@ -9,14 +9,17 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.parsing import Tensors
 from trainer.tasks import image_models
+from trainer.tasks.baselines import Baseline, MostFrequent
+from trainer.tasks.drawing import in_colors, resized, with_map
 from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst, share
 from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.base import not_compared
-from trainer.tasks.inputs.image import check_size, only_image
-from trainer.tasks.targets.target import PlacesTarget, of_classes
+from trainer.tasks.inputs.image import check_size, only_image, size_of
+from trainer.tasks.targets.target import PlacesTarget, Row, by_class, of_classes
 from trainer.tensors import Tensor
 
 _IGNORED = 255
@@ -97,6 +100,39 @@ class MapTarget(PlacesTarget):
         shape = [tf.shape(outputs)[0], len(self.classes)]
         names = tf.broadcast_to(tf.constant(self.classes), shape)
         return {**self.decode(outputs), "probabilities": probabilities, "classes": names}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("class", "pixels")
+
+    def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
+        assert image is not None
+        size = size_of(image)
+        numbers = decoded["prediction"]
+        shares = np.bincount(numbers.ravel(), minlength=len(self.classes)) / numbers.size
+        pixels = {name: each for name, each in by_class(self.classes, shares).items() if each > 0}
+        return {"width": size.width, "height": size.height, "pixels": pixels}
+
+    def draw(self, row: Row, decoded: Arrays, image: Any) -> Any:
+        return with_map(image, decoded["prediction"], self.classes)
+
+    def map_of(self, row: Row, decoded: Arrays) -> Any:
+        return in_colors(resized(decoded["prediction"], ImageSize(row["height"], row["width"])))
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        return [[name, share] for name, share in row["pixels"].items()]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        numbers = target[..., 0] if target.ndim == 3 else target  # the rest are weights
+        numbers = numbers.astype(np.uint8)
+        known = np.unique(numbers[numbers < len(self.classes)])
+        return ", ".join(self.classes[each] for each in known), Overlay(classes=numbers)
+
+    def accumulators(self) -> list[Accumulator]:
+        return [PixelConfusion(self.classes)]
+
+    def baseline(self) -> Baseline:
+        return MostFrequent("mIoU", self.classes)
 
 
 def segmenter(image: Image, num_classes: int) -> keras.Model:

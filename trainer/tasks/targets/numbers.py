@@ -10,11 +10,14 @@ import keras
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.shown_text import number_text
 from trainer.parsing import Tensors
+from trainer.tasks.baselines import Baseline, Median
+from trainer.tasks.figures import Accumulator, Arrays, NumberFigures, Overlay
 from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.inputs.tabular import restore_unit
 from trainer.tasks.statistics import Moments, Statistic
-from trainer.tasks.targets.target import PerExample, Target
+from trainer.tasks.targets.target import PerExample, Row, Target
 from trainer.tensors import finite
 
 _SQUARED_UNTIL = 0.5  # deviations of the target
@@ -94,3 +97,25 @@ class NumberTarget(Target):
 
     def decode(self, outputs: Any, windows: Any = None) -> dict[str, Any]:
         return {"prediction": outputs[:, 0] if self.size == 1 else outputs}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        if self.size == 1:
+            return (self.name,)
+        return tuple(f"{self.name}_{column}" for column in range(self.size))
+
+    def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
+        return {"prediction": decoded["prediction"].tolist()}
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        prediction = row["prediction"]
+        return [prediction if isinstance(prediction, list) else [prediction]]
+
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        return ", ".join(map(number_text, target)), Overlay()
+
+    def accumulators(self) -> list[Accumulator]:
+        return [NumberFigures(self.name, self.size)]
+
+    def baseline(self) -> Baseline:
+        return Median()

@@ -16,6 +16,8 @@ from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.parsing import Tensors
+from trainer.tasks.baselines import Baseline
+from trainer.tasks.figures import Accumulator, Arrays, Overlay
 from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
 from trainer.tasks.inputs.base import Part
 from trainer.tasks.inputs.image import default_size, only_image
@@ -23,7 +25,16 @@ from trainer.tensors import checked
 
 # (target, outputs of the model) -> one value per example, float32 [b].
 PerExample = Callable[[Any, Any], Any]
+# Prediction for one record, ready for JSON.
+Row = dict[str, Any]
+# Converts the rows of all records to one JSON document.
+Document = Callable[[Iterable[Row]], Any]
 _SIDES = frozenset({"left", "right", "l", "r", "east", "west", "clockwise", "counterclockwise"})
+
+
+def by_class(classes: Sequence[str], shares: Any) -> dict[str, float]:
+    """Return the shares of classes, an array, by their names."""
+    return dict(zip(classes, shares.tolist(), strict=True))
 
 
 def have_sides(classes: Iterable[str]) -> bool:
@@ -45,7 +56,7 @@ def of_classes(name: str, numbers: Any, is_wrong: Any, classes: Sequence[str], s
 
 
 class Target(Part):
-    """The feature to predict, with its loss and metrics; `targets.results` formats it.
+    """The feature to predict, with its loss, metrics, predictions and figures.
 
     Commands that apply only to some targets check the attributes from `leader` on, never the class.
 
@@ -71,6 +82,8 @@ class Target(Part):
         validation_of_few: Share of few records to hold out for validation.
         keeps_aspect: Whether images keep their aspect in the model's size, on grey.
         classes: Class names by number; empty if the target is numbers.
+        documents: Further formats of predictions by name: functions of the rows of all records.
+        names_target: Whether the first of `columns` is the target's value.
     """
 
     __slots__ = ()
@@ -91,6 +104,8 @@ class Target(Part):
     least_score: ClassVar[str | None] = None
     keeps_aspect: ClassVar[bool] = False
     validation_of_few: ClassVar[float] = 0.1
+    documents: ClassVar[Mapping[str, Document]] = MappingProxyType({})
+    names_target: ClassVar[bool] = True
     classes: tuple[str, ...] = ()
 
     @classmethod
@@ -209,6 +224,43 @@ class Target(Part):
         exported = self.export(outputs).items()
         return {name: each for name, each in exported if each.dtype.name != "string"}
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of `lines`."""
+        return ("prediction",)
+
+    @abc.abstractmethod
+    def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
+        """Return the prediction for one record, ready for JSON, without scores below `least`.
+
+        Of two classes the second is predicted from this probability, or, if it is 0, from 0.5.
+        `decoded` has NumPy arrays from `decode`; `image` is encoded, if the target `needs_image`.
+        """
+
+    def lines(self, row: Row) -> list[list[Any]]:
+        """Return a record's lines of a CSV file, without the source."""
+        return [[row["prediction"]]]
+
+    def draw(self, row: Row, decoded: Arrays, image: Any) -> Any:
+        """Draw predictions on a Pillow image in RGB, perhaps in place, and return it."""
+        raise NotImplementedError
+
+    def map_of(self, row: Row, decoded: Arrays) -> Any:
+        """Return the map of classes as a Pillow image, if the target `makes_maps`."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def shown(self, target: Any) -> tuple[str, Overlay]:
+        """Return one record's target, perhaps smoothed or weighted, as text and as an overlay."""
+
+    @abc.abstractmethod
+    def accumulators(self) -> list[Accumulator]:
+        """Return new metrics over whole splits, in addition to `metrics`; at least one."""
+
+    @abc.abstractmethod
+    def baseline(self) -> Baseline:
+        """Return a new metric of a trivial guess."""
+
 
 class PlacesTarget(Target):
     """A target at all places of one image: boxes, maps."""
@@ -217,6 +269,7 @@ class PlacesTarget(Target):
 
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType({})
     leader: ClassVar[str | None] = "image"
+    names_target: ClassVar[bool] = False
     needs_image: ClassVar[bool] = True
     policies: ClassVar[Mapping[str, Augmentation]] = PLACES_POLICIES
     step: ClassVar[int]
