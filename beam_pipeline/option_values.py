@@ -4,20 +4,19 @@ Each raises a ValueError for an invalid value, which continues `--option 'value'
 ConfigError that names the invalid one of several values.
 """
 
-import functools
 import math
 import numbers
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
+from tfrecord_dataset import plugins
 from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.errors import raise_together
 from tfrecord_dataset.format.metadata import VERSION
@@ -240,10 +239,5 @@ def _numbers(text: str, number: Callable[[str], _Number], example: str) -> dict[
 
 def layout_names() -> list[str]:
     """Return the values of `--layout`, "auto" first, without importing registered packages."""
-    return [AUTO, *dict.fromkeys([*OWN_LAYOUTS, *(entry.name for entry in registered_layouts())])]
-
-
-@functools.cache  # searches every installed package
-def registered_layouts() -> Sequence[EntryPoint]:
-    """The layouts of other packages, by name."""
-    return sorted(entry_points(group=LAYOUT_GROUP), key=lambda entry: entry.name)
+    added = (entry.name for entry in plugins.registered(LAYOUT_GROUP))
+    return [AUTO, *dict.fromkeys([*OWN_LAYOUTS, *added])]

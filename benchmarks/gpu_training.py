@@ -28,7 +28,7 @@ import tensorflow as tf
 import trainer
 from trainer.options import parse_devices
 from trainer.options.train import TrainConfig
-from trainer.tasks import choose_task
+from trainer.tasks import choose_task, models
 from trainer.tasks.reading import training_batches
 from trainer.training.loop import Plan, train_function
 from trainer.training.optimizers import create_optimizer
@@ -84,10 +84,10 @@ def make_plan(args: argparse.Namespace) -> Plan:
     strategy = create_strategy(parse_devices(args.devices))
     dataset = trainer.open(args.dataset)
     split = "train" if "train" in dataset.splits else next(iter(dataset.splits))
-    options = TrainConfig(data=args.dataset, output="", image_size=size, model=args.model)
+    options = TrainConfig(data=args.dataset, output="", image_size=size)
     task, _ = choose_task(dataset.features, options)
     with strategy.scope():
-        model = task.model(args.model.lower())
+        model = models.build(task, args.model)
         optimizer = create_optimizer("sgd", 0.1)
         optimizer.build(model.trainable_variables)
 

@@ -16,7 +16,7 @@ LAYERS = {
         posix_only page private_parts
         errors durable image_size map_colors
         extras regular_files seekable standard_streams interrupts
-        foreign_errors
+        foreign_errors plugins
         json_file
         options
         command_line
@@ -87,7 +87,7 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors tensors progress startup order private_parts
+        errors tensors progress startup order private_parts task_kinds
         options raw_rows
         views
         parsing

@@ -20,7 +20,7 @@ from trainer.runs.folds import train as run_train
 from trainer.runs.preparing import LossFn, OptimizerFn, OwnParts
 from trainer.runs.trained import Run, open_run
 from trainer.runs.trained import evaluate as run_evaluate
-from trainer.tasks.models import path_of
+from trainer.tasks.own_functions import path_of
 from trainer.tasks.task import Task
 
 Path = str | os.PathLike[str]
@@ -31,7 +31,7 @@ def train(
     data: Path | Dataset,
     output: Path,
     *,
-    model: str | Callable[[Task], keras.Model] = "small",
+    model: str | Callable[[Task], keras.Model] | None = None,
     loss: LossFn | None = None,
     metrics: Mapping[str, LossFn] | None = None,
     augment: str | Augment = "auto",

@@ -33,6 +33,7 @@ from beam_pipeline.dataset.verification import verify
 from beam_pipeline.describe.record_text import as_text
 from beam_pipeline.errors import BeamTFRecordsError, DataError, DatasetDamagedError, RecordError
 from beam_pipeline.files import storage
+from beam_pipeline.option_values import LAYOUT_GROUP
 from beam_pipeline.pipeline import build, check_before_reading, plan
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import FileRef
@@ -40,11 +41,10 @@ from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.sources.inputs import complete, find_input, naming_other_layouts, source_of
 from beam_pipeline.sources.layout import Claim, summary_lines
-from beam_pipeline.sources.registry import registered_packages
 from beam_pipeline.write.directories import check_apart, scratch_dir
 from beam_pipeline.write.receipts import has_finished_parts
 from beam_pipeline.write.rejects import failed_rejects_path
-from tfrecord_dataset import foreign_errors, standard_streams
+from tfrecord_dataset import foreign_errors, plugins, standard_streams
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.shown_text import counted, one_line, printable
@@ -104,7 +104,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
         case OSError() as cause:
             where = f": {cause.filename}" if cause.filename else ""
             return f"error: {cause.strerror}{where}; fix that and {again}", 1
-    if place := foreign_errors.place_of(error, registered_packages()):
+    if place := foreign_errors.place_of(error, plugins.packages(LAYOUT_GROUP)):
         return f"error in your code: {place}; --debug prints the full traceback", 1
     return None
 

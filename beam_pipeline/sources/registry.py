@@ -1,13 +1,11 @@
 """All layouts: this package's, and those that other packages register.
 
-An entry point (`option_values.registered_layouts`) must be a `Layout` with the same name.
+An entry point of the group `LAYOUT_GROUP` must be a `Layout` with the same name.
 """
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint
 
-from beam_pipeline import option_values
-from beam_pipeline.errors import ConfigError
+from beam_pipeline.option_values import LAYOUT_GROUP
 from beam_pipeline.sources.annotations.coco.read_coco import LAYOUT as COCO
 from beam_pipeline.sources.annotations.cvat import LAYOUT as CVAT
 from beam_pipeline.sources.annotations.json_item_files import BDD100K, CREATEML, KARPATHY, VIA, VOTT
@@ -26,6 +24,7 @@ from beam_pipeline.sources.tables.table_layouts import ARROW, CSV, JSONL, PARQUE
 from beam_pipeline.sources.tar.read_tar import LAYOUT as TAR
 from beam_pipeline.sources.texts import CAPTIONS, TRANSCRIPTS
 from beam_pipeline.sources.tfrecord.read_tfrecords import LAYOUT as TFRECORD
+from tfrecord_dataset import plugins
 
 # In the order of `option_values.OWN_LAYOUTS`.
 _OWN = (
@@ -43,37 +42,9 @@ def layouts() -> Mapping[str, Layout]:
     Raises:
         ConfigError: An entry point of another package is not a `Layout`, or its name is taken.
     """
-    registered = dict(OWN)
-    for entry in option_values.registered_layouts():
-        if entry.name in registered:
-            raise _error(entry, "there is a layout of this name")
-        registered[entry.name] = _load(entry)
-    return registered
+    return {**OWN, **plugins.added(LAYOUT_GROUP, Layout, OWN)}
 
 
 def layout_named(name: str) -> Layout:
     """Return the layout that `--layout` names; raise ConfigError if it cannot be loaded."""
     return OWN.get(name) or layouts()[name]
-
-
-def registered_packages() -> set[str]:
-    """Return the packages that register layouts."""
-    return {entry.module.partition(".")[0] for entry in option_values.registered_layouts()}
-
-
-def _load(entry: EntryPoint) -> Layout:
-    try:
-        layout = entry.load()
-    except Exception as error:  # importing another package's module may raise anything
-        raise _error(entry, f"{type(error).__name__}: {error}") from error
-    if not isinstance(layout, Layout) or layout.name != entry.name:
-        raise _error(entry, f"it is {layout!r}, not a Layout of this name")
-    return layout
-
-
-def _error(entry: EntryPoint, why: str) -> ConfigError:
-    package = entry.dist.name if entry.dist else entry.value
-    return ConfigError(
-        f"the layout {entry.name!r} of the package {package} cannot be used: {why}; fix the "
-        "package or uninstall it"
-    )

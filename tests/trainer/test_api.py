@@ -17,7 +17,7 @@ from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs.preparing import OwnParts, make_optimizer
-from trainer.tasks.models import find_function, path_of
+from trainer.tasks.own_functions import find_function, path_of
 
 OPTIONS = {"batch_size": 8, "image_size": (16, 16), "steps_per_epoch": 3, "epochs": 2}
 MORE = {"seed": 1, "deterministic": True, "devices": "cpu:2", "quiet": True}
@@ -152,7 +152,7 @@ def test_an_optimizer_takes_the_learning_rate():
 
 
 def test_paths():
-    assert path_of(path_of) == "trainer.tasks.models:path_of"
+    assert path_of(path_of) == "trainer.tasks.own_functions:path_of"
     assert path_of(keras.optimizers.SGD()) == "an object of keras.src.optimizers.sgd.SGD"
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.options import Group, Option, Options, parse_bytes
+from trainer.task_kinds import TASK_KINDS
 
 MOST_RECORDS_PER_STEP = 1 << 20
 # Every replica takes memory and threads before the first step.
@@ -175,8 +176,8 @@ class InputConfig(Options):
     task: Annotated[
         str | None,
         RunOption(
-            "a class, a number, boxes, or the class of each pixel (default: by the target)",
-            choices=("classification", "regression", "detection", "segmentation"),
+            f"{', '.join(TASK_KINDS.values())} (default: by the target)",
+            choices=tuple(TASK_KINDS),
         ),
         Group("inputs and target"),
     ] = None

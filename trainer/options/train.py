@@ -58,13 +58,14 @@ class TrainConfig(InputConfig):
         RunOption("train only this model of --folds, from 1 (default: all)", least=1, is_rare=True),
     ] = None
     model: Annotated[
-        str,
+        str | None,
         RunOption(
-            "small, or for images a model of keras.applications such as MobileNetV2; for boxes "
-            "RetinaNet"
+            "small, for images a model of keras.applications such as MobileNetV2, for boxes "
+            "RetinaNet, or one of another package (default: small)",
+            is_completed=True,
         ),
         Group("model"),
-    ] = "small"
+    ] = None
     model_fn: OwnModel = None
     weights: Annotated[
         str | None,
@@ -224,7 +225,7 @@ class TrainConfig(InputConfig):
     devices: DeviceNames = "auto"
 
     def _conflicts(self) -> Iterator[str]:
-        if self.model_fn is not None and (self.model != "small" or self.weights is not None):
+        if self.model_fn is not None and (self.model, self.weights) != (None, None):
             yield "--model-fn cannot be combined with --model or --weights; choose one"
         if self.head_epochs is not None and self.weights is None:
             yield "--head-epochs is for pretrained weights; name them with --weights"

@@ -23,7 +23,7 @@ from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.runs.directory import RunConfig
-from trainer.tasks import Task, choose_task
+from trainer.tasks import Task, choose_task, models
 from trainer.tasks.inputs import is_table
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 from trainer.tasks.reading import (
@@ -209,7 +209,7 @@ def columns_of(dataset: Dataset, split: str) -> Columns:
 def choose(
     config: TrainConfig, dataset: Dataset, split: str, columns: Columns, progress: Progress
 ) -> tuple[Task, TrainConfig]:
-    """Return the task without its statistics, and the options with the image size."""
+    """Return the task without its statistics, and the options with model and image size."""
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
@@ -233,7 +233,8 @@ def choose(
     if config.augment == AUTO and task.augment != "none":
         reason += "; half of the images mirrored (--augment)"
     progress.say(f"task {task.name}: {reason}")
-    return task, dataclasses.replace(config, image_size=size if task.images else None)
+    model = None if config.model_fn else models.find(task, config.model, config.weights).name
+    return task, dataclasses.replace(config, model=model, image_size=size if task.images else None)
 
 
 def with_targets(

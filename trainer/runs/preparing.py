@@ -23,8 +23,8 @@ from trainer.runs import choices
 from trainer.runs.choices import TrainingInput
 from trainer.runs.directory import Row, RunConfig, RunDirectory
 from trainer.tasks import Task, data_checks, models
-from trainer.tasks.image_models import check_name
 from trainer.tasks.inputs.image import check_images
+from trainer.tasks.own_functions import find_function, path_of
 from trainer.tasks.reading import check_memory_of_batch, with_statistics
 from trainer.tasks.table_columns import Column
 from trainer.tasks.task_json import check_same_records
@@ -54,9 +54,9 @@ class OwnParts:
     callbacks: Sequence[keras.callbacks.Callback] = ()
 
     def recorded(self) -> dict[str, str]:
-        """Return the paths (`models.path_of`) of the parts that a run records."""
+        """Return the paths (`path_of`) of the parts that a run records."""
         parts = {name: getattr(self, name) for name in _RECORDED}
-        return {name: models.path_of(part) for name, part in parts.items() if part is not None}
+        return {name: path_of(part) for name, part in parts.items() if part is not None}
 
 
 NOTHING_OWN = OwnParts()
@@ -116,9 +116,9 @@ def prepare(
     else:
         config = new_config(given if workers.count == 1 else {"seed": 0, **given})  # equal for all
     progress = Progress(quiet=config.quiet or not workers.is_chief)
-    check_name(config.model)
+    models.check_name(config.model)
     if config.model_fn is not None and own.model is None:
-        own = dataclasses.replace(own, model=models.find_function(config.model_fn))
+        own = dataclasses.replace(own, model=find_function(config.model_fn))
     assert config.seed is not None
     keras.utils.set_random_seed(config.seed)
     keras.config.set_dtype_policy(config.precision)
@@ -163,7 +163,7 @@ def prepare(
         raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")
     task = dataclasses.replace(task, loss_fn=own.loss, more_metrics=own.metrics)
     if own.augment is not None:
-        check_images(f"augment={models.path_of(own.augment)}", task.inputs.values())
+        check_images(f"augment={path_of(own.augment)}", task.inputs.values())
     check_memory_of_batch(task, config.global_batch // workers.count)
     return Prepared(
         run=run,
@@ -220,9 +220,9 @@ def build(prepared: Prepared) -> Plan:
     config, task, own = prepared.config, prepared.task, prepared.own
     with prepared.strategy.scope():
         if own.model is None:
-            model = task.model(config.model.lower())
+            model = models.build(task, config.model, config.weights)
         else:
-            model = models.model_from_function(task, own.model, config.model_fn)
+            model = models.model_from_function(task, own.model, f"--model-fn {config.model_fn}")
         schedule = own.schedule or optimizers.schedule(config, prepared.steps_per_epoch)
         optimizer = make_optimizer(own, config, schedule)
         if config.precision == "mixed_float16":
@@ -282,7 +282,7 @@ def make_optimizer(
         optimizer = own.optimizer(learning_rate)
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise ConfigError(
-            f"optimizer {models.path_of(own.optimizer)} returned "
+            f"optimizer {path_of(own.optimizer)} returned "
             f"{type(optimizer).__name__}; return a keras.optimizers.Optimizer"
         )
     optimizers.check_optimizer(optimizer)

@@ -31,6 +31,7 @@ from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, boosted_trees, models
 from trainer.tasks.figures import intervals, lowest_recalls
 from trainer.tasks.inputs import keras_inputs
+from trainer.tasks.own_functions import find_function
 from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
 from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
@@ -114,7 +115,7 @@ class Run:
         """The Keras model, which takes prepared inputs; loaded on first use."""
         remedy = "layers are those of Keras, or those that the module of --model-fn registers"
         if self.model_fn is not None:
-            models.find_function(self.model_fn)  # no other function is imported
+            find_function(self.model_fn)  # no other function is imported
         elif (named := self.config.options.model_fn) is not None:
             remedy = f"if it has layers of its own, add --model-fn {shlex.quote(named)}"
         return load_model(self.file, self.learned, remedy)

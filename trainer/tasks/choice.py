@@ -9,7 +9,7 @@ from tfrecord_dataset.shown_text import counted, listed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options import AUTO
 from trainer.options.train import TrainConfig
-from trainer.tasks import image_models
+from trainer.task_kinds import CLASSIFICATION, REGRESSION
 from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.inputs.tabular import Date, Numbers, TextCategory
@@ -201,8 +201,6 @@ def _is_vector(feature: Feature) -> bool:
 
 
 def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) -> None:
-    if options.model != image_models.SMALL or options.weights is not None:
-        check_images(f"--model {options.model} (or --weights)", inputs)
     if options.augment not in (AUTO, "none"):
         check_images(f"--augment {options.augment}", inputs)
     varying = [each.name for each in inputs if each.varies] + [goal.name] * goal.varies
@@ -285,7 +283,7 @@ def choose_target(
         )
     feature = features[name or _usual(suiting)]
     suitable = {kind.learns: kind for kind in _kinds_of(feature, kinds)}
-    usual = "regression" if feature.dtype.startswith("float") else "classification"
+    usual = REGRESSION if feature.dtype.startswith("float") else CLASSIFICATION
     chosen = suitable.get(usual) or next(iter(suitable.values()), None)
     if chosen is None:
         wanted = f"--task {task} does not suit it" if task else "no task learns it"

@@ -14,8 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.image_size import ImageSize
-from trainer.tasks import image_models
-from trainer.tasks.inputs import Image
 from trainer.tasks.inputs.image import check_size
 from trainer.tensors import Tensor
 
@@ -187,19 +185,13 @@ _GROUPS = 8
 _PRIOR = 0.01
 
 
-def detector(image: Image, num_classes: int) -> keras.Model:
-    """Build the model from images, float32 [b, height, width, channels] in 0..1, to predictions of
-    all points, float32 [b, points, num_classes + 5].
+def predictions(levels: Sequence[Tensor], num_classes: int) -> Tensor:
+    """Predict for all points from an encoder's feature maps at STRIDES: float32 [b, points, n + 5].
 
-    Predictions are in the order of `points_of`: a logit for each class, four distances
+    Predictions are in the order of `points_of`: a logit for each of n classes, four distances
     (through softplus, in strides: left, top, right, bottom), and the logit of centerness.
-
-    Raises:
-        ConfigError: The model does not exist, or the weights are unsuitable.
     """
-    x = keras.Input(image.shape, name="image")
-    levels = _top_down(image_models.pyramid(image.model, x, STRIDES, image.weights))
-    return keras.Model(x, _heads(levels, num_classes), name=image.model.lower())
+    return _heads(_top_down(levels), num_classes)
 
 
 def _top_down(levels: Sequence[Tensor]) -> list[Tensor]:

@@ -1,51 +1,234 @@
-"""Models and other functions of the user."""
+"""The networks that `--model` names: this package's, Keras's, and those of other packages."""
 
-import importlib
-import os
-import sys
-from collections.abc import Callable
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
 
+from tfrecord_dataset import plugins
 from tfrecord_dataset.foreign_errors import place_of
-from trainer.errors import ConfigError
-from trainer.tasks.inputs import keras_inputs, single_or_dict
+from trainer.errors import ConfigError, UnknownNameError
+from trainer.task_kinds import CLASSIFICATION, DETECTION, REGRESSION, SEGMENTATION
+from trainer.tasks import detection, networks, pretrained
+from trainer.tasks.inputs import encode, keras_inputs, single_or_dict
+from trainer.tasks.inputs.image import check_images, check_size, only_image
+from trainer.tasks.targets.maps import STRIDES
 from trainer.tasks.task import Task
 
 ModelFn = Callable[[Task], keras.Model]
+# The entry points by which other packages add models (docs/own-source.md).
+GROUP = "beam_tfrecords.models"
 
 
-def model_from_function(task: Task, model_fn: ModelFn, path: str | None = None) -> keras.Model:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Model:
+    """A network for one or more kinds of tasks.
+
+    Attributes:
+        name: Value of `--model`. Networks for different kinds of tasks may share it.
+        learns: Kinds of tasks, values of `--task`.
+        build: Function from the task to a keras.Model that takes `task.inputs` and returns
+            `task.output_shape`. If it `takes_weights`, its second argument is `--weights`.
+        about: What it is, in a line.
+        needs_image: Whether one of the inputs has to be an image.
+        takes_weights: Whether `--weights` may be given.
+    """
+
+    name: str
+    learns: Sequence[str]
+    build: Callable[..., keras.Model]
+    about: str
+    needs_image: bool = False
+    takes_weights: bool = False
+
+
+def _branches(task: Task, of_image: Callable[[Any], Any] | None = None) -> keras.Model:
+    """Build a branch per input, and the target's head on their merged vector.
+
+    `of_image` encodes images as vectors; None for the small network.
+    """
+    tensors = keras_inputs(task.inputs)
+    outputs = task.goal.head(encode(task.inputs, tensors, of_image))
+    return keras.Model(single_or_dict(tensors), outputs)
+
+
+# From images, strides and weights to feature maps.
+Maps = Callable[[Any, Sequence[int], str | None], Sequence[Any]]
+
+
+def _detector(maps: Maps, task: Task, weights: str | None = None) -> keras.Model:
+    """Build the detector from images in 0..1 to predictions of all points."""
+    pixels = keras.Input(only_image([*task.inputs.values()], DETECTION).shape, name="image")
+    levels = maps(pixels, detection.STRIDES, weights)
+    return keras.Model(pixels, detection.predictions(levels, len(task.classes)))
+
+
+def _segmenter(maps: Maps | None, task: Task, weights: str | None = None) -> keras.Model:
+    """Build the network from images in 0..1 to logits of all pixels; None for the U-Net."""
+    image = only_image([*task.inputs.values()], SEGMENTATION)
+    check_size(image.image_size, STRIDES[-1])
+    pixels = keras.Input(image.shape, name="image")
+    if maps is None:
+        return keras.Model(pixels, networks.u_net(pixels, len(task.classes)))
+    levels = maps(pixels, STRIDES, weights)
+    return keras.Model(pixels, networks.decoded(pixels, levels, len(task.classes)))
+
+
+def _small_maps(pixels: Any, strides: Sequence[int], weights: str | None) -> Sequence[Any]:
+    del weights  # it has none
+    return networks.pyramid(pixels, strides)
+
+
+def _with_application(name: str, task: Task, weights: str | None) -> keras.Model:
+    return _branches(task, lambda image: pretrained.application_vector(name, image, weights))
+
+
+def _applications() -> Iterator[Model]:
+    for name in pretrained.application_names():
+        maps = functools.partial(pretrained.application_maps, name)
+        builders: dict[Sequence[str], Callable[..., keras.Model]] = {
+            (CLASSIFICATION, REGRESSION): functools.partial(_with_application, name),
+            (DETECTION,): functools.partial(_detector, maps),
+            (SEGMENTATION,): functools.partial(_segmenter, maps),
+        }
+        for learns, build in builders.items():
+            yield Model(
+                name=name,
+                learns=learns,
+                build=build,
+                about="an encoder of images in keras.applications",
+                needs_image=True,
+                takes_weights=True,
+            )
+
+
+# Of a kind of task the first is the default.
+MODELS = (
+    Model(
+        name="small",
+        learns=(CLASSIFICATION, REGRESSION),
+        build=_branches,
+        about="a branch per input; that of an image has 0.3 M parameters",
+    ),
+    Model(
+        name="small",
+        learns=(DETECTION,),
+        build=functools.partial(_detector, _small_maps),
+        about="an encoder of 1 M parameters, which also learns from small batches",
+    ),
+    Model(
+        name="small",
+        learns=(SEGMENTATION,),
+        build=functools.partial(_segmenter, None),
+        about="a U-Net of 1.0 M parameters",
+    ),
+    Model(
+        name=pretrained.RETINANET,
+        learns=(DETECTION,),
+        build=functools.partial(_detector, pretrained.retinanet_maps),
+        about="the encoder of keras_hub's RetinaNet",
+        needs_image=True,
+        takes_weights=True,
+    ),
+    *_applications(),
+)
+
+
+def models() -> Sequence[Model]:
+    """Return this package's models, and those that other packages add by entry points.
+
+    Raises:
+        ConfigError: An entry point is not a `Model`, or its name is taken.
+    """
+    own = {model.name for model in MODELS}
+    added = plugins.added(GROUP, Model, own)
+    return (*MODELS, *map(_checked, added.values()))
+
+
+def check_name(name: str | None) -> None:
+    """Raise UnknownNameError unless there is a model of this name; None is the default."""
+    names = [*dict.fromkeys(model.name for model in models())]
+    if name is not None and name not in names:
+        raise UnknownNameError("--model", name, names)
+
+
+def find(task: Task, name: str | None = None, weights: str | None = None) -> Model:
+    """Return the model of this name for a task; None for the default.
+
+    Raises:
+        UnknownNameError: There is no such model.
+        ConfigError: The model does not suit the task, or has no weights.
+    """
+    check_name(name)
+    named = [model for model in models() if name in (None, model.name)]
+    model = next((each for each in named if task.goal.learns in each.learns), None)
+    if model is None:
+        kinds = ", ".join(dict.fromkeys(kind for each in named for kind in each.learns))
+        raise ConfigError(
+            f"--model {name} is for {kinds}, but the task is {task.goal.learns}; name another model"
+        )
+    if model.needs_image:
+        check_images(f"--model {model.name}", task.inputs.values())
+    if weights is not None and not model.takes_weights:
+        raise ConfigError(
+            f"--weights is for models of keras.applications and {pretrained.RETINANET}; leave it "
+            "out, or name such a model by --model"
+        )
+    return model
+
+
+def build(task: Task, name: str | None = None, weights: str | None = None) -> keras.Model:
+    """Build the model that `find` returns.
+
+    Raises:
+        ConfigError: As for `find`; or sizes or weights do not fit.
+    """
+    found = find(task, name, weights)
+    model = found.build(task, weights) if found.takes_weights else found.build(task)
+    model.name = found.name.lower()
+    return model
+
+
+def _checked(model: Model) -> Model:
+    """Return another package's model, whose network is checked when it is built."""
+
+    def build(task: Task, *weights: str | None) -> keras.Model:
+        return model_from_function(
+            task, lambda task: model.build(task, *weights), f"--model {model.name}"
+        )
+
+    return dataclasses.replace(model, build=build)
+
+
+def model_from_function(task: Task, model_fn: ModelFn, option: str) -> keras.Model:
     """Call the user's function for a model of the task, and check the result.
 
     Outputs of other dtypes, as in mixed precision, are cast to float32 for the loss. Errors of the
-    function itself are not caught. Messages name it as `path`.
+    function itself are not caught. Messages name it as `option`.
 
     Raises:
         ConfigError: The function does not return a model, or the model does not take the task's
             inputs, has another number of outputs, or cannot be saved.
     """
-    path = path or path_of(model_fn)
     try:
         model = model_fn(task)
     except (Exception, SystemExit) as error:  # such as of sys.exit
         if place_of(error):
             raise
-        raise ConfigError(f"--model-fn {path} makes no model of a task: {error}") from error
+        raise ConfigError(f"{option} makes no model of a task: {error}") from error
     if not isinstance(model, keras.Model):
-        raise ConfigError(
-            f"--model-fn {path} returned {type(model).__name__}; return a keras.Model"
-        )
+        raise ConfigError(f"{option} returned {type(model).__name__}; return a keras.Model")
     inputs = keras_inputs(task.inputs)
     layer = "; end it with keras.layers.Dense(task.num_outputs)"
     remedy = layer if len(task.output_shape) == 1 else ""
-    outputs = outputs_of(model, inputs, task, f"the model of --model-fn {path}", remedy)
+    outputs = outputs_of(model, inputs, task, f"the model of {option}", remedy)
     try:
         keras.saving.serialize_keras_object(model)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise ConfigError(
-            f"the model of --model-fn {path} cannot be saved: {error}; give its own layers a "
+            f"the model of {option} cannot be saved: {error}; give its own layers a "
             "get_config method, and register them with keras.saving.register_keras_serializable()"
         ) from error
     if outputs.dtype == "float32":
@@ -75,39 +258,3 @@ def outputs_of(
             f"{(None, *task.output_shape)}{remedy}"
         )
     return outputs
-
-
-def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
-    """Import the function `package.module:function`, perhaps from the working directory.
-
-    Raises:
-        ConfigError: The function does not exist.
-    """
-    module_name, colon, name = path.partition(":")
-    if not (module_name and colon and name):
-        raise ConfigError(f"{option} {path} cannot be read; give package.module:function")
-    directory = os.getcwd()
-    sys.path.insert(0, directory)
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ConfigError(
-            f"{option} {path}: {error}; run where {module_name} can be imported"
-        ) from error
-    finally:
-        sys.path.remove(directory)
-    function = getattr(module, name, None)
-    if not callable(function):
-        names = [each for each, value in vars(module).items() if callable(value)]
-        raise ConfigError(
-            f"{option} {path}: {module_name} has no function {name!r}; it has "
-            f"{', '.join(sorted(names)) or 'none'}"
-        )
-    return function  # type: ignore[no-any-return]
-
-
-def path_of(part: Any) -> str:
-    """Return `package.module:function` for a function, or for another object its type."""
-    if hasattr(part, "__qualname__"):
-        return f"{part.__module__}:{part.__qualname__}"
-    return f"an object of {type(part).__module__}.{type(part).__qualname__}"

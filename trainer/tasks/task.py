@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from trainer.augmentation import Augmentation
@@ -113,10 +112,6 @@ class Task:
     def windows(self, columns: Mapping[str, Any]) -> Any:
         """Return the part of each image in the model's input, float32 [b, 4]; None for all."""
         return None if self.decoding.views is None else columns[self.images[0].window]
-
-    def model(self, name: str = "model") -> keras.Model:
-        """Build the default model."""
-        return self.goal.model(self.inputs, name)
 
     def loss(self, target: Any, outputs: Any) -> Any:
         """Return the loss of each example, float32 [b]."""

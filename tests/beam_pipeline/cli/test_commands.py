@@ -10,6 +10,7 @@ import pytest
 from beam_pipeline import option_values
 from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError, DataError
+from tfrecord_dataset import plugins
 
 
 def raised(error: BaseException, cause: BaseException | None = None) -> BaseException:
@@ -119,7 +120,7 @@ def test_an_error_of_anothers_layout_is_shown_as_theirs(
     monkeypatch.syspath_prepend(code)
     monkeypatch.delitem(sys.modules, "own_pgn", raising=False)
     entry = EntryPoint(name="pgn", value="own_pgn:LAYOUT", group=option_values.LAYOUT_GROUP)
-    monkeypatch.setattr(option_values, "registered_layouts", lambda: [entry])
+    monkeypatch.setattr(plugins, "registered", lambda group: [entry])
 
     exit_code = commands.main(
         ["build", str(tmp_path / "games"), "--output", str(tmp_path / "data"), "--layout", "pgn"]

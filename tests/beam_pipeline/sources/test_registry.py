@@ -14,6 +14,7 @@ from beam_pipeline.sources import registry
 from beam_pipeline.sources.folders.read_folders import LAYOUT as FOLDERS
 from beam_pipeline.sources.inputs import detect
 from beam_pipeline.sources.registry import layout_named, layouts
+from tfrecord_dataset import plugins
 
 OWN = ["auto", *registry.OWN]
 MODULE = """
@@ -53,11 +54,11 @@ def register(tmp_path, monkeypatch):
         (site / "chess_of_tests.py").write_text(module)
         monkeypatch.syspath_prepend(site)
         monkeypatch.delitem(sys.modules, "chess_of_tests", raising=False)
-        option_values.registered_layouts.cache_clear()
+        plugins.registered.cache_clear()
 
     yield install
     monkeypatch.undo()
-    option_values.registered_layouts.cache_clear()
+    plugins.registered.cache_clear()
 
 
 def test_the_own_layouts():
@@ -91,14 +92,14 @@ def test_a_registered_layout_is_one_like_any_other(register, make_tree):
         pytest.param("pgn = chess_of_tests:x", "x = 1 / 0", "ZeroDivisionError", id="it raises"),
         pytest.param("pgn = chess_of_tests:x", "x = 1", "it is 1, not a Layout", id="no layout"),
         pytest.param("go = chess_of_tests:PGN", MODULE, "not a Layout of this name", id="renamed"),
-        pytest.param("csv = chess_of_tests:PGN", MODULE, "there is a layout", id="taken"),
+        pytest.param("csv = chess_of_tests:PGN", MODULE, "the name is taken", id="taken"),
     ],
 )
 def test_a_package_that_registers_something_else(register, make_tree, entries, module, message):
     register(entries, module)
     root = make_tree({"a.csv": "x,y\n1,2\n"})
     name = entries.split()[0]
-    with pytest.raises(ConfigError, match=rf"layout '{name}' of the package chess .*{message}"):
+    with pytest.raises(ConfigError, match=rf"'{name}' of .* in the package chess .*{message}"):
         detected(root)
     assert name in option_values.layout_names()
     assert detected(root, "csv").layout == "csv"

@@ -16,7 +16,7 @@ import pytest
 
 from trainer.errors import ConfigError, RunDamagedError, TrainerError
 from trainer.runs.trained import load_model, row_of
-from trainer.tasks import Task
+from trainer.tasks import Task, models
 from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.targets import OneClass
 
@@ -54,7 +54,7 @@ def saved(tmp_path_factory):
     """A model of TASK as saved by Keras."""
     file = tmp_path_factory.mktemp("saved") / "model.keras"
     keras.utils.set_random_seed(1)
-    TASK.model("small").save(file)
+    models.build(TASK).save(file)
     return file
 
 

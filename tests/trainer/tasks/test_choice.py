@@ -102,7 +102,6 @@ a=float t=text other=label label | inputs=a sample_weight=t
 a=float label=integer | sample_weight=label -> unknown number per record
 a=float label | sample_weight=w -> unknown number per record
 a=float label | pad=a -> unknown .*--pad, 'a'
-a=float label | model=MobileNetV2 -> --model MobileNetV2 .* needs an image
 """
 
 

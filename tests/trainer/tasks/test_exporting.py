@@ -26,6 +26,7 @@ from trainer.exporting import export
 from trainer.options.commands import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
+from trainer.tasks import models
 from trainer.tasks.detection import candidates
 from trainer.tasks.inputs import single_or_dict
 from trainer.tasks.reading import evaluation_batches
@@ -65,7 +66,7 @@ def make_run(path, dataset, **options):
         {"options": training(**options).to_json(), **UNTRAINED},
         task_to_json(task, dataset.features),
     )
-    run.save_model(task.model("small"), run.model)
+    run.save_model(models.build(task), run.model)
     return task
 
 

@@ -17,6 +17,7 @@ import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
+from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches, training_batches
 from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
 from trainer.training import loop
@@ -45,7 +46,7 @@ def task_of(dataset_of):
 def make_kind_plan(dataset_of, task_of):
     """A function (kind, strategy) to a reproducible Plan with 6 steps per epoch."""
 
-    def make(kind, strategy, model=lambda task: task.model("small")):
+    def make(kind, strategy, model=models.build):
         dataset, task = dataset_of(kind), task_of(kind)
         keras.utils.set_random_seed(3)
         with strategy.scope():
@@ -158,7 +159,7 @@ def test_lengths_do_not_trace_anew(make_kind_plan, dataset_of, two_replicas):
             return x
 
     def model(task):
-        built = task.model("small")
+        built = models.build(task)
         return keras.Model(built.inputs[0], Counted()(built.outputs[0]))
 
     plan = make_kind_plan("audio", two_replicas, model)

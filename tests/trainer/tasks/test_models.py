@@ -13,6 +13,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
 from trainer.tasks import Task, choose_task, models
 from trainer.tasks.inputs.tabular import Numbers
+from trainer.tasks.own_functions import find_function
 from trainer.tasks.targets import NumberTarget, OneClass
 
 IMAGE = {"kind": "image", "shape": [32, 32, 3]}
@@ -101,7 +102,7 @@ def test_one_image_goes_straight_to_the_classes():
     features = features_from_json({"image": IMAGE, "label": LABEL})
     task, _ = choose_task(features, training(image_size=(32, 48)))
 
-    model = task.model("small")
+    model = models.build(task)
 
     assert model.name == "small"
     assert model.input_shape == (None, 32, 48, 3)
@@ -111,7 +112,7 @@ def test_one_image_goes_straight_to_the_classes():
 
 
 def test_numbers_have_hidden_layers(numbers):
-    model = numbers.model("small")
+    model = models.build(numbers)
 
     assert {name: each.shape for name, each in model.input.items()} == dict.fromkeys(
         "ab", (None, 1)
@@ -123,10 +124,10 @@ def test_numbers_have_hidden_layers(numbers):
 def test_a_model_of_keras_applications_is_a_branch():
     task, _ = choose_task(
         features_from_json({"image": IMAGE, "sex": LABEL, "label": LABEL}),
-        training(inputs=["image", "sex"], image_size=32, model="MobileNet"),
+        training(inputs=["image", "sex"], image_size=32),
     )
 
-    model = task.model("mobilenet")
+    model = models.build(task, "MobileNet")
 
     assert "mobilenet" in str([layer.name for layer in model.layers])
     outputs = model({"image": np.zeros([2, 32, 32, 3]), "sex": np.array([[1], [0]])})
@@ -134,7 +135,7 @@ def test_a_model_of_keras_applications_is_a_branch():
 
 
 def test_a_function_of_the_users_makes_the_model(own_module, numbers):
-    model = models.model_from_function(numbers, models.find_function("own:good"))
+    model = models.model_from_function(numbers, find_function("own:good"), "--model-fn own:good")
 
     assert (model.output_shape, model.layers[-1].name) == ((None, 3), "label")
 
@@ -152,7 +153,7 @@ def test_a_function_of_the_users_makes_the_model(own_module, numbers):
 )
 def test_mixed_precision_ends_in_a_float32_loss(own_module, numbers, bfloat16, goal, target):
     task = dataclasses.replace(numbers, goal=goal)
-    model = models.model_from_function(task, models.find_function("own:good"))
+    model = models.model_from_function(task, find_function("own:good"), "--model-fn own:good")
     values = {name: np.ones([2, 1]) for name in task.inputs}
 
     outputs = model(values)
@@ -180,9 +181,9 @@ def test_mixed_precision_ends_in_a_float32_loss(own_module, numbers, bfloat16, g
 )
 def test_functions_that_do_not_suit(own_module, numbers, path, message):
     with pytest.raises(ConfigError, match=message):
-        models.model_from_function(numbers, models.find_function(path), path)
+        models.model_from_function(numbers, find_function(path), f"--model-fn {path}")
 
 
 def test_what_a_function_itself_raises_passes(own_module, numbers):
     with pytest.raises(RuntimeError, match="mine"):
-        models.model_from_function(numbers, models.find_function("own:failing"))
+        models.model_from_function(numbers, find_function("own:failing"), "--model-fn own:failing")

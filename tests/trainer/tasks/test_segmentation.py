@@ -14,12 +14,12 @@ from run_files import weights_of
 import trainer
 from trainer.commands import main
 from trainer.errors import ConfigError
-from trainer.tasks import choose_task
+from trainer.tasks import Task, choose_task, models
 from trainer.tasks.drawing import resized
 from trainer.tasks.inputs import Image
 from trainer.tasks.reading import class_weights, training_batches
 from trainer.tasks.targets import MapTarget
-from trainer.tasks.targets.maps import PixelConfusion, segmentation_loss, segmenter
+from trainer.tasks.targets.maps import PixelConfusion, segmentation_loss
 
 GOAL = MapTarget(name="map", classes=("sky", "tree", "house"), height=4, width=6)
 RANDOM = np.random.default_rng(1)
@@ -80,6 +80,14 @@ def test_ignored_pixels_have_no_gradient():
     assert gradient[LABELS < 255].any(axis=-1).all()
 
 
+def network(height, width, channels=3, *, classes=2, name=None):
+    """Build a model for images of a size."""
+    image = Image(name="x", height=height, width=width, channels=channels)
+    names = tuple(map(str, range(classes)))
+    goal = MapTarget(name="map", classes=names, height=height, width=width)
+    return models.build(Task(name="segmentation", inputs={"x": image}, goal=goal), name)
+
+
 @pytest.mark.parametrize(
     ("name", "channels"),
     [
@@ -92,7 +100,7 @@ def test_ignored_pixels_have_no_gradient():
     ],
 )
 def test_logits_are_those_of_every_pixel(name, channels):
-    model = segmenter(Image(name="x", height=64, width=96, channels=channels, model=name), 5)
+    model = network(64, 96, channels, classes=5, name=name)
 
     logits = model(np.random.default_rng(0).random((2, 64, 96, channels), np.float32))
 
@@ -102,7 +110,7 @@ def test_logits_are_those_of_every_pixel(name, channels):
 
 @pytest.mark.slow
 def test_logits_are_float32_under_mixed_precision(bfloat16):
-    model = segmenter(Image(name="x", height=32, width=32, channels=3), 2)
+    model = network(32, 32)
 
     assert model.outputs[0].dtype == "float32"
 
@@ -110,7 +118,7 @@ def test_logits_are_float32_under_mixed_precision(bfloat16):
 def test_a_pixel_changes_what_is_said_of_its_surroundings():
     """In a new model, distant logits change less than those at the pixel."""
     keras.utils.set_random_seed(8)
-    model = segmenter(Image(name="x", height=128, width=128, channels=3), 2)
+    model = network(128, 128)
     image = np.zeros((1, 128, 128, 3), np.float32)
     changed = image.copy()
     changed[0, 20:24, 100:104] = 1.0
@@ -131,7 +139,7 @@ def test_a_pixel_changes_what_is_said_of_its_surroundings():
 def test_what_cannot_be_built_is_refused(choose, options, message):
     task, _ = choose("image map", **options)
     with pytest.raises(ConfigError, match=message):
-        task.model("small")
+        models.build(task, options.get("model"), options.get("weights"))
 
 
 CLASSES = ("background", "red", "blue")

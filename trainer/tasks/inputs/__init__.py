@@ -1,6 +1,6 @@
 """The kinds of inputs, the choice of a kind for a feature, and merging of several inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -57,10 +57,23 @@ def single_or_dict(tensors: Mapping[str, Any]) -> Any:
     return tensors if len(tensors) > 1 else next(iter(tensors.values()))
 
 
-def encode(inputs: Mapping[str, Input], tensors: Mapping[str, Any]) -> Any:
-    """Encode the tensors of `keras_inputs` as one vector per record, [b, units]."""
+def encode(
+    inputs: Mapping[str, Input],
+    tensors: Mapping[str, Any],
+    of_image: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Encode the tensors of `keras_inputs` as one vector per record, [b, units].
+
+    `of_image` encodes images; None for their own `Input.encode`.
+    """
     numbers = {name: each for name, each in inputs.items() if isinstance(each, Numbers)}
-    branches = [each.encode(tensors[name]) for name, each in inputs.items() if name not in numbers]
+    branches = [
+        of_image(tensors[name])
+        if of_image and isinstance(each, Image)
+        else each.encode(tensors[name])
+        for name, each in inputs.items()
+        if name not in numbers
+    ]
     if numbers:
         branches.append(encode_together([*numbers.values()], [tensors[name] for name in numbers]))
     x = branches[0] if len(branches) == 1 else keras.layers.Concatenate()(branches)

@@ -14,7 +14,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train import TrainConfig
 from trainer.parsing.images import window_name
-from trainer.tasks import image_models
+from trainer.tasks import networks
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
 from trainer.tasks.inputs.tabular import Measured, standardize
 from trainer.tensors import Tensor
@@ -57,10 +57,7 @@ def only_image(inputs: Sequence[Input], task: str) -> "Image":
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Image(Input):
-    """An image; models take float32 [height, width, channels] in 0..1.
-
-    `model` and `weights` are those of `image_models.encode`.
-    """
+    """An image; models take float32 [height, width, channels] in 0..1."""
 
     kind: ClassVar[str] = "image"
     is_file: ClassVar[bool] = True
@@ -70,8 +67,6 @@ class Image(Input):
     height: int
     width: int
     channels: int
-    model: str = not_compared(image_models.SMALL)
-    weights: str | None = not_compared(None)
 
     @classmethod
     def suits(cls, feature: Feature) -> bool:
@@ -85,8 +80,6 @@ class Image(Input):
             height=height,
             width=width,
             channels=feature.shape[2] or 3,
-            model=options.model,
-            weights=options.weights,
         )
 
     @property
@@ -118,7 +111,7 @@ class Image(Input):
         return tf.cast(values, tf.float32) / float(tf.as_dtype(values.dtype).max)
 
     def encode(self, x: Any) -> Any:
-        return image_models.encode(self.model, x, self.weights)
+        return networks.residual(x)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +144,7 @@ class Array(Measured):
         return self.sizes
 
     def encode(self, x: Any) -> Any:
-        return image_models.convolutions(standardize(x, self.mean, self.variance))
+        return networks.convolutions(standardize(x, self.mean, self.variance))
 
 
 def readable(path: Path) -> bytes:

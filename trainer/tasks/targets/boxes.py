@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -13,6 +12,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.options.train import TrainConfig
 from trainer.parsing import Tensors
+from trainer.task_kinds import DETECTION
 from trainer.tasks.baselines import Baseline, MedianBoxes
 from trainer.tasks.detection import (
     STRIDES,
@@ -22,7 +22,6 @@ from trainer.tasks.detection import (
     candidates,
     detection_loss,
     detections,
-    detector,
     in_image,
     points_of,
 )
@@ -70,7 +69,7 @@ class BoxesTarget(PlacesTarget):
     """
 
     kind: ClassVar[str] = "boxes"
-    learns: ClassVar[str] = "detection"
+    learns: ClassVar[str] = DETECTION
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mAP"
     learning_rate: ClassVar[float] = 2e-3
@@ -166,9 +165,6 @@ class BoxesTarget(PlacesTarget):
 
     def loss(self, target: Any, outputs: Any) -> Any:
         return detection_loss(self.points, target, outputs)
-
-    def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
-        return detector(only_image([*inputs.values()], self.learns), len(self.classes))
 
     def predict(self, outputs: Any) -> dict[str, Tensor]:
         return detections(self.points, outputs)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing import Tensors
+from trainer.task_kinds import CLASSIFICATION
 from trainer.tasks.baselines import Baseline, FrequentClasses, MostFrequent
 from trainer.tasks.figures import THRESHOLD, Accumulator, Arrays, ClassFigures, Overlay
 from trainer.tasks.inputs import Image, Input
@@ -67,7 +68,7 @@ class _Classes(Target):
 
     __slots__ = ()
 
-    learns: ClassVar[str] = "classification"
+    learns: ClassVar[str] = CLASSIFICATION
     takes_shares: ClassVar[bool] = True
     is_averaged: ClassVar[bool] = True
 

@@ -1,10 +1,9 @@
-"""A map as the target, a class for each pixel, with its model, loss and metrics."""
+"""A map as the target, a class for each pixel, with its loss and metrics."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
-import keras
 import numpy as np
 import tensorflow as tf
 
@@ -12,23 +11,17 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.parsing import Tensors
-from trainer.tasks import image_models
+from trainer.task_kinds import SEGMENTATION
 from trainer.tasks.baselines import Baseline, MostFrequent
 from trainer.tasks.drawing import in_colors, resized, with_map
 from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst, share
-from trainer.tasks.inputs import Image, Input
 from trainer.tasks.inputs.base import not_compared
-from trainer.tasks.inputs.image import check_size, only_image, size_of
+from trainer.tasks.inputs.image import size_of
 from trainer.tasks.targets.target import PlacesTarget, Row, by_class, of_classes
 from trainer.tensors import Tensor
 
 _IGNORED = 255
 STRIDES = (4, 8, 16, 32)
-_WIDTH = 64
-# Widths of the small model's stages, each at half the size of the previous one.
-_U_WIDTHS = (16, 32, 64, 128, 192)
-# Width at half the image's size, which takes most of the time; few backbones have such a map.
-_FINE_WIDTH = 32
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +29,7 @@ class MapTarget(PlacesTarget):
     """The class of every pixel; models return logits at the size of their input."""
 
     kind: ClassVar[str] = "map"
-    learns: ClassVar[str] = "segmentation"
+    learns: ClassVar[str] = SEGMENTATION
     step: ClassVar[int] = STRIDES[-1]
     best_by: ClassVar[str] = "mIoU"
     makes_maps: ClassVar[bool] = True
@@ -89,9 +82,6 @@ class MapTarget(PlacesTarget):
         labels, weights = tf.unstack(target, axis=-1) if len(target.shape) == 4 else (target, None)
         return segmentation_loss(labels, outputs, weights)
 
-    def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
-        return segmenter(only_image([*inputs.values()], self.learns), len(self.classes))
-
     def predict(self, outputs: Any) -> dict[str, Any]:
         return {"prediction": tf.cast(tf.argmax(outputs, axis=-1), tf.uint8)}
 
@@ -133,55 +123,6 @@ class MapTarget(PlacesTarget):
 
     def baseline(self) -> Baseline:
         return MostFrequent("mIoU", self.classes)
-
-
-def segmenter(image: Image, num_classes: int) -> keras.Model:
-    """Build the model from images, float32 [b, height, width, channels] in 0..1, to logits of all
-    pixels, float32 [b, height, width, num_classes].
-
-    Raises:
-        ConfigError: The model does not exist, its weights do not fit, or a side is not a multiple
-            of 32.
-    """
-    check_size(image.image_size, STRIDES[-1])
-    pixels = keras.Input(image.shape, name="image")
-    if image.model == image_models.SMALL:
-        image_models.check_no_weights(image.weights)
-        return keras.Model(pixels, _u_net(pixels, num_classes), name=image.model)
-    finest = image_models.convolution(
-        keras.layers.Rescaling(2.0, offset=-1.0)(pixels), _FINE_WIDTH, strides=2
-    )
-    *levels, x = image_models.pyramid(image.model, pixels, STRIDES, image.weights)
-    x = image_models.convolution(x, _WIDTH)
-    for level in reversed(levels):
-        skip = keras.layers.Conv2D(_WIDTH, 1)(level)
-        x = image_models.convolution(keras.layers.Add()([_twice(x), skip]), _WIDTH)
-    x = image_models.convolution(keras.layers.Concatenate()([_twice(x), finest]), _FINE_WIDTH)
-    logits = keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
-    smooth = keras.layers.UpSampling2D(2, interpolation="bilinear", dtype="float32")(logits)
-    return keras.Model(pixels, smooth, name=image.model.lower())
-
-
-def _u_net(pixels: Tensor, num_classes: int) -> Tensor:
-    """Compute logits at the image's size with a U-Net: https://arxiv.org/abs/1505.04597.
-
-    With group normalisation it took 1.5 times as long, and learned more slowly.
-    """
-    x = keras.layers.Rescaling(2.0, offset=-1.0)(pixels)
-    levels = []
-    for width in _U_WIDTHS[:-1]:
-        x = image_models.plain_convolution(image_models.plain_convolution(x, width), width)
-        levels.append(x)
-        x = keras.layers.MaxPooling2D()(x)
-    x = image_models.plain_convolution(x, _U_WIDTHS[-1])
-    for level in reversed(levels):
-        x = keras.layers.Concatenate()([_twice(x), level])
-        x = image_models.plain_convolution(x, level.shape[-1])
-    return keras.layers.Conv2D(num_classes, 1, dtype="float32")(x)
-
-
-def _twice(x: Tensor) -> Tensor:
-    return keras.layers.UpSampling2D(2)(x)
 
 
 def segmentation_loss(labels: Tensor, outputs: Tensor, weights: Tensor | None = None) -> Tensor:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import number_text
 from trainer.parsing import Tensors
+from trainer.task_kinds import REGRESSION
 from trainer.tasks.baselines import Baseline, Median
 from trainer.tasks.figures import Accumulator, Arrays, NumberFigures, Overlay
 from trainer.tasks.inputs.base import STRINGS, not_compared
@@ -38,7 +39,7 @@ class NumberTarget(Target):
     """One number or vector per record; models return it in its own unit."""
 
     kind: ClassVar[str] = "numbers"
-    learns: ClassVar[str] = "regression"
+    learns: ClassVar[str] = REGRESSION
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
         {"mse": squared_error, "mae": absolute_error}
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-import keras
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
@@ -18,7 +17,7 @@ from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Arrays, Overlay
-from trainer.tasks.inputs import Input, encode, keras_inputs, single_or_dict
+from trainer.tasks.inputs import Input
 from trainer.tasks.inputs.base import Part
 from trainer.tasks.inputs.image import default_size, only_image
 from trainer.tensors import checked
@@ -189,14 +188,8 @@ class Target(Part):
     def loss(self, target: Any, outputs: Any) -> Any:
         """Return the loss of each example, float32 [b]."""
 
-    def model(self, inputs: Mapping[str, Input], name: str) -> keras.Model:
-        """Build the default model: a branch per input, and `head` on their merged vector."""
-        tensors = keras_inputs(inputs)
-        outputs = self.head(encode(inputs, tensors))
-        return keras.Model(single_or_dict(tensors), outputs, name=name)
-
     def head(self, x: Any) -> Any:
-        """Apply the last layers of `model`, from one vector per record to float32 outputs."""
+        """Apply the last layers of a model, from one vector per record to float32 outputs."""
         raise NotImplementedError
 
     def averaged(self, outputs: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Image encoders to a vector or feature maps: small models, `keras.applications`, RetinaNet."""
+"""Encoders of images with pretrained weights: `keras.applications`, RetinaNet."""
 
 import importlib
 import inspect
@@ -12,94 +12,48 @@ import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import counted
-from trainer.errors import ConfigError, UnknownNameError
+from trainer.errors import ConfigError
 
-SMALL = "small"
 IMAGENET = "imagenet"
 RETINANET = "RetinaNet"
 COCO = "coco"
-_WIDTHS = (32, 64, 128, 256)
-_RESIDUAL_WIDTHS = (16, 32, 64, 128)
-_PLAIN_STAGES = 2
-_SMALL_SIDE = 40
-_PYRAMID_WIDTHS = (24, 48, 96, 128, 160)
-_GROUPS = 8
 # Batch normalisation with random weights: Keras's 0.99 and 0.999 need many more steps than the
 # default plan has; before that, an evaluated model only guesses.
 _MOMENTUM = 0.9
 
 
-def encode(name: str, image: Any, weights: str | None) -> Any:
-    """Encode images, a Keras tensor [b, height, width, channels] of float32 in 0..1, as vectors.
+def application_names() -> list[str]:
+    """Return the names of the models in `keras.applications`."""
+    return sorted(_constructors())
+
+
+def application_vector(name: str, image: Any, weights: str | None) -> Any:
+    """Encode images as vectors with a model of `keras.applications`.
 
     Args:
-        name: "small", or a model of `keras.applications` such as "MobileNetV2". The
-            preprocessing that their weights expect is part of the model.
-        image: The Keras tensor.
-        weights: Weights file of a `keras.applications` model without its head
-            (`…_notop.h5` or `.weights.h5`); "imagenet" for those that Keras downloads; None
-            for random weights.
+        name: The model, such as "MobileNetV2". The preprocessing that its weights expect is part
+            of it.
+        image: Keras tensor of images, float32 [b, height, width, channels] in 0..1.
+        weights: Weights file of the model without its head (`…_notop.h5` or `.weights.h5`);
+            "imagenet" for those that Keras downloads; None for random weights.
 
     Raises:
-        ConfigError: The model does not exist, or its size or weights do not fit.
+        ConfigError: The image's size or the weights do not fit.
     """
-    if name != SMALL:
-        backbone, prepared = _backbone(name, image, weights, "avg")
-        return backbone(prepared)
-    check_no_weights(weights)
-    return _residual(keras.layers.Rescaling(2.0, offset=-1.0)(image))
+    backbone, prepared = _backbone(name, image, weights, "avg")
+    return backbone(prepared)
 
 
-def _residual(x: Any) -> Any:
-    """The small image model: one strided stage per width, the last two residual.
+def application_maps(
+    name: str, image: Any, strides: Sequence[int], weights: str | None
+) -> list[Any]:
+    """Return the feature maps of such a model at these strides, powers of 2.
 
-    It has 0.3 M parameters. Group normalisation works on single images, so neither the number of
-    replicas nor small batches change results. Small images keep their size in the first stage.
-    """
-    is_small = max(x.shape[1:3]) <= _SMALL_SIDE
-    for stage, width in enumerate(_RESIDUAL_WIDTHS):
-        x = convolution(x, width, strides=2 if stage or not is_small else 1)
-        if stage >= _PLAIN_STAGES:
-            x = keras.layers.Add()([x, convolution(x, width)])
-    return keras.layers.GlobalAveragePooling2D()(x)
-
-
-def convolutions(x: Any) -> Any:
-    """Four strided convolutions with group normalisation; 0.4 M parameters.
-
-    For arrays of 32 to 128 rows with a mean near 0 and a variance near 1.
-    """
-    for width in _WIDTHS:
-        x = convolution(x, width, strides=2)
-    return keras.layers.GlobalAveragePooling2D()(x)
-
-
-def convolution(x: Any, width: int, strides: int = 1) -> Any:
-    """Apply a 3 x 3 convolution with group normalisation."""
-    x = keras.layers.Conv2D(width, 3, strides=strides, padding="same", use_bias=False)(x)
-    x = keras.layers.GroupNormalization(_GROUPS)(x)
-    return keras.layers.ReLU()(x)
-
-
-def plain_convolution(x: Any, width: int, strides: int = 1) -> Any:
-    """Apply a 3 x 3 convolution without normalisation."""
-    return keras.layers.Conv2D(width, 3, strides=strides, padding="same", activation="relu")(x)
-
-
-def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
-    """Return a model's feature maps at these strides, powers of 2.
-
-    The models are those of `encode`, and "RetinaNet". If several layers have the
-    same size, the last one is used.
+    If several layers have the same size, the last one is used.
 
     Raises:
-        ConfigError: As for `encode`, or the model has no feature map with such a stride.
+        ConfigError: As for `application_vector`, or there is no feature map with such a stride.
     """
-    if name == SMALL:
-        check_no_weights(weights)
-        return _small_pyramid(keras.layers.Rescaling(2.0, offset=-1.0)(image), strides)
-    if name == RETINANET:
-        return _chosen(name, _retinanet_maps(image, weights), strides)
     backbone, prepared = _backbone(name, image, weights, None)
     by_size = {
         layer.output.shape[1:3]: layer.output
@@ -109,41 +63,14 @@ def pyramid(name: str, image: Any, strides: Sequence[int], weights: str | None) 
     _, height, width, _ = image.shape
     sizes = {stride: (height // stride, width // stride) for stride in strides}
     maps = {stride: by_size[size] for stride, size in sizes.items() if size in by_size}
-    levels: list[Any] = keras.Model(backbone.input, _chosen(name, maps, strides))(prepared)
-    return levels
-
-
-def _chosen(name: str, maps: Mapping[int, Any], strides: Sequence[int]) -> list[Any]:
-    if absent := set(strides).difference(maps):
+    if absent := {*strides} - maps.keys():
         raise ConfigError(
             f"--model {name} has no feature map {min(absent)} times smaller than the image, which "
             "the task needs; name another model"
         )
-    return [maps[stride] for stride in strides]
-
-
-def _small_pyramid(x: Any, strides: Sequence[int]) -> list[Any]:
-    """Strided convolutions, all but the first followed by a residual one: 0.9 M parameters.
-
-    The first is not normalised: at that size it would take as long as the convolution.
-    """
-    first, *widths = _PYRAMID_WIDTHS
-    x = plain_convolution(x, first, strides=2)
-    levels = {2: x}
-    for number, width in enumerate(widths, start=2):
-        x = convolution(x, width, strides=2)
-        x = keras.layers.Add()([x, convolution(x, width)])
-        levels[2**number] = x
-    return [levels[stride] for stride in strides]
-
-
-def check_no_weights(weights: str | None) -> None:
-    """Raise ConfigError for any weights, which the small models do not have."""
-    if weights is not None:
-        raise ConfigError(
-            "--weights is for models of keras.applications and RetinaNet; leave it out, or name "
-            "such a model by --model"
-        )
+    chosen = [maps[stride] for stride in strides]
+    levels: list[Any] = keras.Model(backbone.input, chosen)(prepared)
+    return levels
 
 
 def _backbone(
@@ -155,9 +82,6 @@ def _backbone(
             f"--weights {weights} are those of --model {RETINANET}, but the model is {name}; "
             f"give --weights {IMAGENET}, or a file"
         )
-    check_name(name)
-    if name == RETINANET:
-        raise ConfigError(f"--model {name} is for boxes; name another model")
     constructor = _constructors()[name]
     preprocess = importlib.import_module(constructor.__module__).preprocess_input
     of_keras = IMAGENET if weights == IMAGENET else None
@@ -189,13 +113,6 @@ def _backbone(
     elif of_keras is None:
         _load_all(backbone, weights)
     return backbone, preprocess(keras.layers.Rescaling(255.0)(image))
-
-
-def check_name(name: str) -> None:
-    """Raise UnknownNameError unless the trainer or Keras has the model."""
-    known = [SMALL, RETINANET, *sorted(_constructors())]
-    if name not in known:
-        raise UnknownNameError("--model", name, known)
 
 
 def _constructors() -> Mapping[str, Any]:
@@ -230,8 +147,8 @@ _PRESET = "retinanet_resnet50_fpn_coco"
 _LEVELS = (5, 4, 3)
 
 
-def _retinanet_maps(image: Any, weights: str | None) -> dict[int, Any]:
-    """Return the feature maps by stride, 8, 16 and 32, of keras_hub's RetinaNet.
+def retinanet_maps(image: Any, strides: Sequence[int], weights: str | None) -> list[Any]:
+    """Return the feature maps at these strides, of 8, 16 and 32, of keras_hub's RetinaNet.
 
     keras_hub reads the weights, pretrained on COCO's boxes. The model has only Keras's own layers,
     so runs do not need keras_hub.
@@ -267,7 +184,8 @@ def _retinanet_maps(image: Any, weights: str | None) -> dict[int, Any]:
     levels = _pyramid(backbone.feature_pyramid, encoder.output)
     # A list, since a saved model has a dictionary's keys as texts, in another order.
     whole = keras.Model(pixels, list(levels.values()), name="retinanet_backbone")
-    return dict(zip(levels, whole(scaled), strict=True))
+    by_stride = dict(zip(levels, whole(scaled), strict=True))
+    return [by_stride[stride] for stride in strides]
 
 
 def _read_preset(preset: str, weights: str) -> tuple[Any, Any]:

@@ -13,13 +13,16 @@ from keras.src.legacy.saving import legacy_h5_format
 from testdata.make_golden import GOLDEN
 
 from trainer.errors import ConfigError
-from trainer.tasks import image_models
+from trainer.tasks import Task, models, pretrained
+from trainer.tasks.inputs import Image
+from trainer.tasks.targets import BoxesTarget, OneClass
 
 
 def build(name, side=32, weights=None, channels=3):
-    image = keras.Input((side, side, channels))
-    vector = image_models.encode(name, image, weights)
-    return keras.Model(image, keras.layers.Dense(2)(vector))
+    image = Image(name="image", height=side, width=side, channels=channels)
+    goal = OneClass(name="label", classes=("a", "b"))
+    task = Task(name="classification", inputs={"image": image}, goal=goal)
+    return models.build(task, name, weights)
 
 
 @pytest.mark.parametrize("side", [8, 32, 33, 128])
@@ -138,7 +141,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
             "with 1 channel: .*; leave out --weights",
         ),
         ("MobileNet", {"weights": "no.h5"}, "no.h5"),
-        ("RetinaNet", {}, "--model RetinaNet is for boxes"),
+        ("RetinaNet", {}, "--model RetinaNet is for detection, but the task is classification"),
     ],
 )
 def test_models_that_cannot_be(name, options, message):
@@ -186,7 +189,7 @@ def test_its_maps_are_those_of_keras_hub(tmp_path, batch_norm):
     backbone = write_preset(tmp_path / "preset", batch_norm=batch_norm)
     image = keras.Input((64, 96, 3))
     strides = (8, 16, 32)
-    levels = image_models.pyramid("RetinaNet", image, strides, str(tmp_path / "preset"))
+    levels = pretrained.retinanet_maps(image, strides, str(tmp_path / "preset"))
     pixels = np.random.default_rng(1).uniform(size=(2, 64, 96, 3)).astype("float32")
 
     expected = backbone(pixels * 255 * np.float32(SCALE) + np.float32(OFFSET))
@@ -231,5 +234,8 @@ def run(words, *start):
 )
 def test_retinanets_that_cannot_be(model, channels, weights, message):
     pytest.importorskip("keras_hub", exc_type=ImportError)
+    image = Image(name="image", height=64, width=64, channels=channels)
+    goal = BoxesTarget(name="boxes", height=64, width=64)
+    task = Task(name="detection", inputs={"image": image}, goal=goal)
     with pytest.raises(ConfigError, match=message):
-        image_models.pyramid(model, keras.Input((64, 64, channels)), (8, 16, 32), weights)
+        models.build(task, model, weights)
