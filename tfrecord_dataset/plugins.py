@@ -25,7 +25,7 @@ def added(group: str, kind: type[_Part], taken: Collection[str]) -> dict[str, _P
         taken: Names of this project's parts.
 
     Raises:
-        ConfigError: An entry point cannot be imported, is no such part, or its name is taken.
+        ConfigError: An entry point cannot be imported, is of another type, or its name is taken.
     """
     parts: dict[str, _Part] = {}
     for entry in registered(group):
