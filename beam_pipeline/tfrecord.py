@@ -22,32 +22,34 @@ from tfrecord_dataset.store.urls import unsigned
 _BUFFER_BYTES = 1 << 16
 
 
-def spans(handle: Any) -> Iterator[tuple[int, int]]:
-    """Yield (offset, length) in bytes of every frame of a seekable file.
+def spans(
+    handle: Any, start: int = 0, end: int | None = None, number: int = 0
+) -> Iterator[tuple[int, int]]:
+    """Yield (offset, length) in bytes of every frame of a seekable file, or of a part of it.
 
     Only lengths are read; `payload_of` checks the rest.
 
     Args:
         handle: The open file.
+        start, end: Offsets of the first frame and after the last one.
+        number: Number of the first frame.
 
     Raises:
         RecordError: "truncated file" or "damaged file" if the frames end before the file.
     """
-    handle.seek(0, 2)
-    size = handle.tell()
-    handle.seek(0)
-    offset = number = 0
+    size = handle.seek(0, 2) if end is None else end
+    offset = handle.seek(start)
     with buffered(handle, _BUFFER_BYTES) as reader:
         while offset < size:
             length = payload_bytes(reader.read(HEADER_BYTES))
             if length is None:
                 raise _at(number, offset, _no_frame(size - offset))
-            end = offset + length + FRAME_BYTES
-            if end > size:
-                raise _at(number, offset, _cut_off(end - size))
-            yield offset, end - offset
-            reader.seek(end)
-            offset, number = end, number + 1
+            after = offset + length + FRAME_BYTES
+            if after > size:
+                raise _at(number, offset, _cut_off(after - size))
+            yield offset, after - offset
+            reader.seek(after)
+            offset, number = after, number + 1
 
 
 def read(handle: Any) -> Iterator[tuple[int, bytes]]:

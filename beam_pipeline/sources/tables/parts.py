@@ -1,4 +1,4 @@
-"""Parts of a file of rows, so that several workers of a cluster read one file."""
+"""Parts of a file of rows or records, so that several workers of a cluster read one file."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -21,12 +21,12 @@ _MOST_PARTS = 1024  # of a file
 
 
 class Part(NamedTuple):
-    """Consecutive rows of a file, which can be read without those above.
+    """Consecutive rows or records of a file, which can be read without those above.
 
     Attributes:
-        start: Where the rows begin, in bytes or row groups; 0 for the beginning of the file.
+        start: Where they begin, in bytes or row groups; 0 for the beginning of the file.
         end: Where they end; None for the end of the file.
-        row: Number of the first one as in `Batch.lines`; 0 for the first of the file.
+        row: Number of the first one, of a row as in `Batch.lines`; 0 for the first of the file.
         num_bytes: Size in the file; 0 if it is unknown.
     """
 
@@ -64,6 +64,15 @@ def joined_parts(smallest: Iterable[Part], file_bytes: int) -> list[Part]:
     if joined[1:] and joined[-1].num_bytes < least:
         joined[-2:] = [joined[-2].join(joined[-1])]
     return joined if joined[1:] else [WHOLE]
+
+
+def divided(path: str, smallest: Iterable[Part]) -> list[Part]:
+    """Join the smallest parts of a large file; one that cannot be read to its end stays whole."""
+    size = storage.size(path) or 0
+    if is_divisible(size):
+        with contextlib.suppress(DataError, RecordError):  # whoever reads all of it reports it
+            return joined_parts(smallest, size)
+    return [WHOLE]
 
 
 def parts_of_text(

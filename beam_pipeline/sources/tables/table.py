@@ -4,7 +4,6 @@ To add a kind of table, subclass `Table`, and `read_tables.ReadTables` to open i
 """
 
 import abc
-import contextlib
 import dataclasses
 import json
 import operator
@@ -12,13 +11,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
-from beam_pipeline.errors import DataError, RecordError, attempts
+from beam_pipeline.errors import RecordError, attempts
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import below
 from beam_pipeline.sources.tables.file_index import FileIndex
-from beam_pipeline.sources.tables.parts import WHOLE, Part, is_divisible, joined_parts
+from beam_pipeline.sources.tables.parts import WHOLE, Part, divided
 from beam_pipeline.sources.tables.types import class_name, classes_marked
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile
 from beam_pipeline.sources.unpacking import place_of
@@ -274,11 +273,7 @@ class Table(abc.ABC):
 
     def parts(self) -> Iterator[Self]:
         """Divide a large file into tables of consecutive rows, without reading values."""
-        size, parts = storage.size(self.file.path) or 0, [WHOLE]
-        if is_divisible(size):
-            with contextlib.suppress(DataError, RecordError):  # the survey reports it
-                parts = joined_parts(self.smallest_parts(), size)
-        for part in parts:
+        for part in divided(self.file.path, self.smallest_parts()):
             yield dataclasses.replace(self, part=part)
 
     @property

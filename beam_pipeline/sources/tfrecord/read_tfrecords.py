@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import difflib
+import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
@@ -15,10 +16,11 @@ from beam_pipeline.files import storage
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import Consumed, Element, Expectation, FileRef, Record, Rejected
-from beam_pipeline.running.gathering import Share
+from beam_pipeline.running.gathering import Divide, Share
 from beam_pipeline.sources.layout import Claim, Rank, claim_of_files, source_layout
 from beam_pipeline.sources.paths import folder, joined, name_of, suffix
 from beam_pipeline.sources.rejects import left_out
+from beam_pipeline.sources.tables.parts import Part, divided, is_divisible
 from beam_pipeline.sources.tfrecord.record_files import (
     RecordFile,
     find_record_files,
@@ -39,6 +41,9 @@ _FIRST_RECORDS = 256
 _FIRST_OF_A_FILE = 64
 
 _FILES_LOOKED_INTO = 5
+
+
+Listed = RecordFile | Rejected | Consumed
 
 
 def refuse_conversions(config: BuildConfig) -> None:
@@ -110,25 +115,52 @@ class ReadTFRecords(beam.PTransform):
         described = _description(self.path, rejected)
         consumed = Consumed(paths=(*(file.path for file in files), *described))
         listed = [*files, *([] if described else rejected), consumed]
-        return (
-            pipeline
-            | "Files" >> Share(listed)  # RecordFile | Rejected | Consumed
-            | "ListRecords" >> beam.FlatMap(list_records, self.scratch, expected)  # Element
-        )
+        shared = pipeline | "Files" >> Share(listed)  # Listed
+        if any(is_divisible(size or 0) for size in storage.sizes(file.path for file in files)):
+            shared = shared | "Parts" >> Divide(
+                functools.partial(parts_of, scratch=self.scratch)
+            )  # Listed
+        return shared | "ListRecords" >> beam.FlatMap(
+            list_records, self.scratch, expected
+        )  # Element
+
+
+def parts_of(file: Listed, scratch: str) -> list[Listed]:
+    """Divide a large file by its records; one that cannot be unpacked is unchanged."""
+    if isinstance(file, RecordFile):
+        with contextlib.suppress(RecordError):  # the listing reports it
+            path = _with_ranges(file, scratch)
+            plain = dataclasses.replace(file, path=path, compressed=False)
+            parts = divided(path, _smallest_parts(path))
+            return [dataclasses.replace(plain, part=part) for part in parts]
+    return [file]
+
+
+def _smallest_parts(path: str) -> Iterator[Part]:
+    with storage.opened(path) as handle:
+        for number, (offset, length) in enumerate(tfrecord.spans(handle)):
+            yield Part(offset, offset + length, number, length)
+
+
+def _with_ranges(file: RecordFile, scratch: str) -> str:
+    return (unpack_gzip if file.compressed else with_ranges)(file.path, scratch)
 
 
 def list_records(
-    file: RecordFile | Rejected | Consumed, scratch: str, expected: Mapping[str, Expectation]
+    file: Listed, scratch: str, expected: Mapping[str, Expectation]
 ) -> Iterator[Element]:
     """Yield a Record for every whole frame of `file`, and a Rejected if they end too early."""
     if isinstance(file, Rejected | Consumed):
         yield file
         return
+    start, end, first, _ = file.part
     number = -1
     try:
-        path = (unpack_gzip if file.compressed else with_ranges)(file.path, scratch)
+        path = _with_ranges(file, scratch)
         with storage.opened(path) as handle:
-            for number, (offset, length) in enumerate(tfrecord.spans(handle)):
+            for number, (offset, length) in enumerate(
+                tfrecord.spans(handle, start, end, first), first
+            ):
                 yield Record(
                     key=f"{file.relative}:{number}",
                     features={},

@@ -10,6 +10,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running.parallel import map_threads
 from beam_pipeline.sources.paths import name_of, parent
+from beam_pipeline.sources.tables.parts import WHOLE, Part
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files
 from tfrecord_dataset.format.frames import HEADER_BYTES, starts_frame
 from tfrecord_dataset.format.split_names import TFDS_NAME, splits_of_record_files
@@ -31,9 +32,10 @@ _REMOTE_FILES_AT_ONCE = 16
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFile(InputFile):
-    """A TFRecord file, possibly compressed with gzip."""
+    """A TFRecord file, possibly compressed with gzip, or a part of one."""
 
     compressed: bool
+    part: Part = WHOLE
 
 
 def find_record_files(

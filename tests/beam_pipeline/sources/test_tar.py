@@ -1,5 +1,6 @@
 """Members of a tar with one name are one record; bad members lose only their record or the rest."""
 
+import io
 import json
 import pickle
 import tarfile
@@ -10,12 +11,15 @@ from file_bytes import tar_bytes
 
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.records import Deferred
+from beam_pipeline.files.local import LOCAL
+from beam_pipeline.records import Deferred, FileRef
 from beam_pipeline.schema.declaration import parse_schema
+from beam_pipeline.sources.tables.usual_columns import ValueOptions
 from beam_pipeline.sources.tar import parts
 from beam_pipeline.sources.tar import records as tar_records
 from beam_pipeline.sources.tar.parts import name_parts
-from beam_pipeline.sources.tar.read_tar import ReadTar
+from beam_pipeline.sources.tar.read_tar import ReadTar, read_tar
+from beam_pipeline.sources.tree import InputFile
 
 
 def write_tar(path, members):
@@ -123,6 +127,26 @@ def test_bounds(read, monkeypatch):
     assert list(records) == ["x.tar/1"]
     assert rejects["x.tar/0"].reason == "malformed annotation"
     assert rejects["x.tar/2"].reason == "text too large"
+
+
+def test_members_are_listed_without_their_content(tmp_path, monkeypatch):
+    """One worker lists a tar, so it reads headers; all workers read what these refer to."""
+    path = write_tar(tmp_path / "a.tar", {f"{n}.jpg": bytes(1 << 18) for n in range(20)})
+    numbers = []
+
+    class Reader(io.FileIO):
+        def readinto(self, buffer):
+            number = super().readinto(buffer)
+            numbers.append(number)
+            return number
+
+    monkeypatch.setattr(LOCAL, "open_reader", Reader)
+    entries = [*read_tar(InputFile(path=str(path), relative="a.tar", split=None), ValueOptions())]
+    assert len(entries) == 20
+    assert sum(numbers) < 20 * 2048 + (64 << 10) < path.stat().st_size / 20
+    for file, part in (entry.value for entry in entries):
+        reference = FileRef(path=file.path, offset=part.offset, length=part.length)
+        assert storage.read_bytes(reference) == bytes(1 << 18)
 
 
 def test_a_link_costs_its_record_and_a_way_out_itself(read, tmp_path):

@@ -1,14 +1,19 @@
 """TFRecord files of other programs: found by their first bytes, read whole, with their schema."""
 
 import gzip
+import pickle
 import re
 import zlib
 
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 import yaml
+from apache_beam.options.pipeline_options import PipelineOptions
 from eager_runner import yielded
 
 import beam_pipeline
+from beam_pipeline import tfrecord
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError
 from beam_pipeline.files import storage
@@ -17,11 +22,13 @@ from beam_pipeline.media.images import ImageOptions
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.layout import Rank
+from beam_pipeline.sources.tables import parts
 from beam_pipeline.sources.tfrecord.read_tfrecords import (
     ReadTFRecords,
     claim_tfrecords,
     first_records,
     list_records,
+    parts_of,
     refuse_conversions,
     with_key_of,
 )
@@ -203,6 +210,55 @@ def test_a_damaged_gzip_stream_is_one_reject(listed, data, reason):
     payloads, (rejected,) = listed(data, compressed="already")
     assert payloads == []
     assert (rejected.source, rejected.reason, rejected.bad) == ("in/a.tfrecord", reason, True)
+
+
+@hypothesis.settings(max_examples=200, deadline=None)
+@hypothesis.given(
+    lengths=st.lists(st.integers(0, 60), max_size=12),
+    end=st.integers(-40, 0),
+    damaged=st.none() | st.integers(0, 400),
+    compressed=st.booleans(),
+    least=st.integers(1, 100),
+)
+def test_parts_are_together_the_file(tmp_path_factory, lengths, end, damaged, compressed, least):
+    """The same keys, references and rejects, also of truncated and damaged files."""
+    folder = tmp_path_factory.mktemp("parts")
+    data = bytearray(b"".join(framed(bytes(length)) for length in lengths))[: end or None]
+    if damaged is not None and damaged < len(data):
+        data[damaged] ^= 1
+    (folder / "a").write_bytes(gzip.compress(data, mtime=0) if compressed else data)
+    file = RecordFile(path=str(folder / "a"), relative="a", split=None, compressed=compressed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "LEAST_BYTES", least)
+        divided = pickle.loads(pickle.dumps(parts_of(file, str(folder))))
+    [*whole] = list_records(file, str(folder), {})
+    assert [each for part in divided for each in list_records(part, str(folder), {})] == whole
+    sizes = [part.part.num_bytes for part in divided[1:]]
+    assert all(least <= size for size in sizes), "large enough"
+    are_whole = all(isinstance(each, Record) for each in whole)
+    assert len(divided) > 1 or not are_whole or len(data) < 2 * (least + 76)
+
+
+def test_a_job_of_another_runner_reads_parts(tmp_path, monkeypatch, digests):
+    monkeypatch.setattr(parts, "LEAST_BYTES", 40)
+    (tmp_path / "a.tfrecord").write_bytes(WHOLE)
+    spans, starts = tfrecord.spans, []
+
+    def noted(handle, start=0, *others):
+        starts.append(start)
+        return spans(handle, start, *others)
+
+    monkeypatch.setattr(tfrecord, "spans", noted)
+    built = [
+        beam_pipeline.build(
+            options=PipelineOptions(options),
+            input=str(tmp_path / "a.tfrecord"),
+            output=f"{tmp_path}/{n}",
+        )
+        for n, options in enumerate([[], ["--runner=PortableRunner", "--job_endpoint=embed"]])
+    ]
+    assert digests(built[0].path) == digests(built[1].path)
+    assert len({*starts}) > 1
 
 
 def test_a_folder(tmp_path):
