@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     own, beams = split_arguments(arguments)
-    is_job = own[:1] in (["build"], ["plan"], ["verify"])
+    is_job = own[:1] in (["build"], ["plan"], ["verify"], ["adopt"])
     options = PipelineOptions(beams)
     use_options(options)  # for the files that other options name
     command = read_command(own, names_of_beam() if is_job else ())
@@ -195,7 +195,7 @@ def _find_input(config: BuildConfig, scratch: str) -> tuple[BuildConfig, Claim]:
 
 def _adopt(config: AdoptOptions, options: PipelineOptions) -> None:
     given = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    info = adopt(given.pop("dataset"), **given)
+    info = adopt(given.pop("dataset"), **given, options=options)
     print(summary.as_text(summary.of_dataset(info)), file=sys.stderr)
     print(info.path)
 

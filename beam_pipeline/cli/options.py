@@ -125,7 +125,8 @@ COMMANDS = {
         options=AdoptOptions,
         summary="describe existing TFRecord files where they are",
         description="Reads and checks the TFRecord files in a directory, and writes the files that "
-        "describe them next to them. The last line on stdout is the directory.",
+        "describe them next to them. The last line on stdout is the directory. Apache Beam's own "
+        "options, such as --runner, are passed on to Beam.",
     ),
     "verify": Described(
         options=VerifyOptions,

@@ -16,6 +16,7 @@ from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import Dataset, check_readable, is_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.dataset.shard_inspection import ShardInspection, inspect_shard, write_index
+from beam_pipeline.dataset.shard_workers import shard_workers
 from beam_pipeline.describe import croissant, index, metadata, tfds
 from beam_pipeline.describe.tfds import TfdsInfo, read_class_names, template_of
 from beam_pipeline.errors import ConfigError, DataError, DatasetDamagedError, DatasetExistsError
@@ -24,9 +25,7 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.inspect.stored_example import expectations
 from beam_pipeline.problems import leaving_out
 from beam_pipeline.records import FileRef
-from beam_pipeline.running.job import watched
-from beam_pipeline.running.locked_folders import locked, temporary_folder
-from beam_pipeline.running.parallel import map_shards
+from beam_pipeline.running.locked_folders import locked
 from beam_pipeline.schema.conformance import check_names
 from beam_pipeline.schema.inference import complete, infer
 from beam_pipeline.sources.paths import name_of
@@ -51,6 +50,7 @@ def adopt(
     version: str = "",
     allow_missing_shards: bool = False,
     overwrite: bool = False,
+    options: PipelineOptions | None = None,
 ) -> Dataset:
     """Make the TFRecord files of a directory a dataset by describing them; reads all of them.
 
@@ -68,6 +68,7 @@ def adopt(
         allow_missing_shards: Whether files may be missing from a numbering such as
             `train-00000-of-00010`.
         overwrite: Whether to replace an older description.
+        options: Beam's options, whose runner reads the files; the default is this process.
 
     Raises:
         ConfigError: The directory has no such files or is not writable, or an argument does not
@@ -76,6 +77,7 @@ def adopt(
         DataError: A file, a record or an Example is damaged, or inconsistent with the others;
             nothing was written.
         DatasetDamagedError: Files are missing from a numbering.
+        BeamTFRecordsError: The job failed.
     """
     directory = storage.absolute(named_path(path))
     if is_dataset(directory) and not overwrite:
@@ -100,18 +102,22 @@ def adopt(
     )
     with (
         locked(directory, lock=directory),
-        watched(PipelineOptions([])) as job,
-        temporary_folder() as folder,
+        shard_workers(
+            options or PipelineOptions([]),
+            f"adopt-{config.name}",
+            directory,
+            storage.join(directory, ".adopt"),
+        ) as workers,
     ):
         paths = [file.path for file in files]
         inspect = functools.partial(
             inspect_shard,
             rules=config.rules,
             expected=expected,
-            progress_dir=job.progress_dir,
-            scratch=folder,
+            progress_dir=workers.progress_dir,
+            values=workers.values,
         )
-        inspections = map_shards(inspect, files, paths, job.processes)
+        inspections = workers.map(inspect, files, paths)
         _check(directory, inspections)
         features = _schema(directory, config, inspections, classes)
         splits = _splits(files, inspections)
@@ -130,8 +136,10 @@ def adopt(
         check_readable(directory, {**texts, metadata.FILE: describe({})})
         _delete_description(directory)
         _delete_unfinished(directory, files, [*texts, croissant.FILE])
-        write = functools.partial(write_index, schema=features, directory=directory, scratch=folder)
-        indices = map_shards(write, files, paths, job.processes)
+        write = functools.partial(
+            write_index, schema=features, directory=directory, values=workers.values
+        )
+        indices = workers.map(write, files, paths)
         entries: dict[str, FileEntry] = {}
         for index_entries in indices:
             entries |= index_entries

@@ -6,8 +6,6 @@ No Beam here: worker processes import this module.
 import dataclasses
 import hashlib
 import itertools
-import os
-import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -23,11 +21,15 @@ from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.records import Expectation, FileRef, Value
 from beam_pipeline.running.progress import Meter
+from beam_pipeline.running.shared_values import SharedValues
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.tfrecord.record_files import RecordFile
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import payload_of
 from tfrecord_dataset.format.metadata import FileEntry
+
+_Inspected = tuple[str, Mapping[str, Value], Mapping[str, int], FileRef]
+"""A record: key, features, notes, frame."""
 
 # Problems named per inspection; all are counted.
 _PROBLEMS_NAMED = 10
@@ -65,27 +67,18 @@ def inspect_shard(
     rules: Rules,
     expected: Mapping[str, Expectation],
     progress_dir: str,
-    scratch: str,
+    values: SharedValues,
 ) -> ShardInspection:
     """Read and check a whole file, as Inspect does with every record.
 
     Args:
         expected: Specs of the dataset's first records, by key.
-        scratch: Local folder for data that the file's index needs.
+        values: Gets the columns that the file's index needs.
     """
     inspection = ShardInspection()
     meter = Meter(progress_dir, "inspect")
     records = _records(shard, rules, expected, inspection)
-    with open(_rows_path(shard, scratch), "wb") as handle:
-        while rows := list(itertools.islice(records, _RECORDS_A_CHUNK)):
-            keys, features, notes, frames = zip(*rows, strict=True)
-            chunk = Examples({"key": keys, "example": frames}, columns_of(features))
-            kinds.observe(chunk, inspection.features)
-            check_number(inspection.features)
-            for each in notes:
-                inspection.notes.update(each)
-            pickle.dump(chunk, handle)
-            meter.add(len(chunk))
+    values.save(_name(shard), _observed(records, inspection, meter))
     meter.beat()
     try:
         inspection.sha256 = storage.sha256_of(shard.path)
@@ -94,16 +87,28 @@ def inspect_shard(
     return inspection
 
 
+def _observed(
+    records: Iterator[_Inspected], inspection: ShardInspection, meter: Meter
+) -> Iterator[Examples]:
+    """Yield the records in columns, and add their statistics."""
+    while rows := list(itertools.islice(records, _RECORDS_A_CHUNK)):
+        keys, features, notes, frames = zip(*rows, strict=True)
+        chunk = Examples({"key": keys, "example": frames}, columns_of(features))
+        kinds.observe(chunk, inspection.features)
+        check_number(inspection.features)
+        for each in notes:
+            inspection.notes.update(each)
+        yield chunk
+        meter.add(len(chunk))
+
+
 def _records(
     shard: RecordFile,
     rules: Rules,
     expected: Mapping[str, Expectation],
     inspection: ShardInspection,
-) -> Iterator[tuple[str, Mapping[str, Value], Mapping[str, int], FileRef]]:
-    """Yield (key, features, notes, frame) of the good records of a file.
-
-    `inspection` counts all and names the others.
-    """
+) -> Iterator[_Inspected]:
+    """Yield the good records of a file; `inspection` counts all and names the others."""
     try:
         for offset, frame in tfrecord.read_file(shard.path, shard.compressed):
             key = f"{shard.relative}:{inspection.num_records}"
@@ -121,26 +126,17 @@ def _records(
 
 
 def write_index(
-    shard: RecordFile, schema: tuple[Feature, ...], directory: str, scratch: str
+    shard: RecordFile, schema: tuple[Feature, ...], directory: str, values: SharedValues
 ) -> dict[str, FileEntry]:
     """Write a file's index below its dataset's `directory`, from the output of `inspect_shard`."""
     files = index.files(shard.relative, shard.compressed)
     paths = [storage.join(directory, file) for file in files]
     with index.writing(schema, paths, durable=True) as writer:
-        for chunk in _chunks(_rows_path(shard, scratch)):
+        for chunk in values.load(_name(shard)):
             lengths = [frame.length for frame in chunk.fields["example"]]
             writer.add(index.rows(schema, chunk), np.array(lengths, np.int64))
     return {file: each.entry for file, each in zip(files, writer.files, strict=True)}
 
 
-def _rows_path(shard: RecordFile, scratch: str) -> str:
-    return os.path.join(scratch, hashlib.sha256(shard.path.encode()).hexdigest())
-
-
-def _chunks(path: str) -> Iterator[Examples]:
-    with open(path, "rb") as handle:
-        while True:
-            try:
-                yield pickle.load(handle)
-            except EOFError:
-                return
+def _name(shard: RecordFile) -> str:
+    return hashlib.sha256(shard.relative.encode()).hexdigest()

@@ -188,21 +188,31 @@ def stated_bytes(directory: str, path: str, entry: FileEntry | None) -> bytes:
     return data
 
 
-def one_by_one(info: Dataset) -> Iterator[Dataset]:
-    """Split a dataset into one per shard, reduced to what a worker process needs."""
-    facts = {"config": info.metadata["config"]}
-    for split, shards in info.splits.items():
-        for shard in shards:
-            files = {
-                path: info.files[path] for path in index.files(shard.file) if path in info.files
-            }
-            yield dataclasses.replace(info, metadata=facts, splits={split: (shard,)}, files=files)
+class StatedShard(NamedTuple):
+    """A shard and the files of its index, as metadata.json states them."""
+
+    shard: ShardEntry
+    files: dict[str, FileEntry]
 
 
-def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
-    """Check the only shard of a dataset and its index; return a line per problem."""
+def stated_shards(info: Dataset) -> Iterator[StatedShard]:
+    """Yield the shards of all splits in order."""
+    for shard in itertools.chain.from_iterable(info.splits.values()):
+        files = index.files(shard.file)
+        yield StatedShard(shard, {path: info.files[path] for path in files if path in info.files})
+
+
+def without_shards(info: Dataset) -> Dataset:
+    """Reduce a dataset to what is the same for all its shards."""
+    return dataclasses.replace(
+        info, metadata={"config": info.metadata["config"]}, splits={}, files={}
+    )
+
+
+def verify_shard(stated: StatedShard, info: Dataset, progress_dir: str) -> list[str]:
+    """Check a shard of a dataset and its index; return a line per problem."""
     meter = Meter(progress_dir, "verify")
-    [[shard]] = info.splits.values()
+    shard, files = stated
     reader = _ShardReader(shard, info, meter)
     reader.read()
     meter.beat()
@@ -214,7 +224,7 @@ def verify_shard(info: Dataset, progress_dir: str) -> list[str]:
     )
     for path, cause_in in zip(index.files(shard.file, info.compressed), checks, strict=False):
         try:
-            data = stated_bytes(info.path, path, info.files.get(path))
+            data = stated_bytes(info.path, path, files.get(path))
             cause = cause_in(data, reader.spans)
         except FileProblemError as error:
             unreadable.append(problem(path, str(error)))

@@ -11,23 +11,21 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from beam_pipeline import recipe
 from beam_pipeline.dataset.opening import Dataset, check_unchanged
 from beam_pipeline.dataset.opening import open as open_dataset
+from beam_pipeline.dataset.shard_workers import shard_workers
 from beam_pipeline.dataset.shards import (
     FileProblemError,
     cause_of,
     hash_cause,
-    one_by_one,
     problem,
     stated_bytes,
+    stated_shards,
     verify_shard,
+    without_shards,
 )
-from beam_pipeline.dataset.verify_job import shard_problems
 from beam_pipeline.describe import croissant, description, index, metadata, tfds
 from beam_pipeline.describe.tfds import TfdsInfo
 from beam_pipeline.errors import DataError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.running.job import watched
-from beam_pipeline.running.parallel import map_shards
-from beam_pipeline.running.runner import choose_runner
 from beam_pipeline.sources.tfrecord.record_files import has_record_name, kind_of_file
 from tfrecord_dataset.format.metadata import ShardEntry
 from tfrecord_dataset.json_file import check_seal, parse_object
@@ -86,12 +84,14 @@ def verify(
 
 
 def _shard_problems(info: Dataset, options: PipelineOptions) -> list[str]:
-    if choose_runner(options) is None:
-        return shard_problems(info, options)
     paths = [storage.join(info.path, shard.file) for shard in _shards(info)]
-    with watched(options) as local:
-        verify_one = functools.partial(verify_shard, progress_dir=local.progress_dir)
-        of_shards = map_shards(verify_one, list(one_by_one(info)), paths, local.processes)
+    parent, _, version = info.path.rpartition("/")
+    folder = storage.join(parent, f".verify-{version}")
+    with shard_workers(options, f"verify-{info.metadata['name']}", info.path, folder) as workers:
+        verify_one = functools.partial(
+            verify_shard, info=without_shards(info), progress_dir=workers.progress_dir
+        )
+        of_shards = workers.map(verify_one, [*stated_shards(info)], paths)
     return [*itertools.chain.from_iterable(of_shards)]
 
 

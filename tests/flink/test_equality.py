@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from flink_cluster import ROOT
@@ -46,10 +47,27 @@ def test_equal_bytes_spread_over_slots(
     verify = [sys.executable, "-m", "beam_pipeline", "verify", tmp_path / "there/data/1.0.0"]
     on_flink = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
     subprocess.run([*verify, *on_flink], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    verified = cluster.records_by_slot(cluster.jobs()[0], "VerifyShards")
+    verified = cluster.records_by_slot(cluster.jobs()[0], "CallWithShards")
     assert sum(verified) == len([*tmp_path.glob("there/data/1.0.0/*.tfrecord-*")])
     assert sum(count > 0 for count in verified) == 4, verified
     shutil.rmtree(tmp_path / "there")
+
+
+def test_adopted_files_are_described_alike(cluster, tmp_path, digests):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("x,label\n" + "".join(f"{n},c{n % 3}\n" for n in range(9000)))
+    built = beam_pipeline.build(input=str(rows), output=str(tmp_path), name="t", num_shards=8)
+    for folder in ("here", "there"):
+        (tmp_path / folder / "t").mkdir(parents=True)
+        for shard in Path(built.path).glob("*.tfrecord-*"):
+            shutil.copy(shard, tmp_path / folder / "t")
+    beam_pipeline.adopt(tmp_path / "here/t")
+    adopt = [sys.executable, "-m", "beam_pipeline", "adopt", tmp_path / "there/t"]
+    on_flink = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
+    subprocess.run([*adopt, *on_flink], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+    for job in cluster.jobs()[:2]:
+        assert sum(cluster.records_by_slot(job, "CallWithShards")) == 8
 
 
 def test_beams_options_for_stores_reach_the_workers(cluster, launch, people, bucket, monkeypatch):
