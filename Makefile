@@ -8,7 +8,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 READY := .venv/ready
 
-.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full scale scale-large test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format docs pictures dist constraints clean
+.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full scale scale-large test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format words docs pictures dist constraints clean
 
 setup: $(INSTALLED)
 
@@ -37,22 +37,22 @@ SELECT ?=
 PYTEST := $(BIN)/python -m pytest --numprocesses $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Python keeps what it has compiled: tests start it again some thirty times.
-test test-slow test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu: export PYTHONDONTWRITEBYTECODE :=
+test test-slow test-readers test-docker test-dataflow test-runners test-flink storm-flink test-gpu nightly: export PYTHONDONTWRITEBYTECODE :=
 
-# Those that need neither a cluster, a GPU nor what other projects bring.
-PLAIN := not flink and not gpu and not readers and not docker and not dataflow and not runners
+# Those of code that need neither a cluster, a GPU nor what other projects bring.
+PLAIN := not words and not flink and not gpu and not readers and not docker and not dataflow and not runners
 HERE := not nightly and $(PLAIN)
 
 test: $(READY)
 	$(PYTEST) -m 'not slow and $(HERE)'
 
-# Tests of drawn examples run here again, with many more of them.
 test-slow: $(READY)
-	$(PYTEST) --hypothesis-profile=thorough -m '(slow or hypothesis) and $(HERE)'
+	$(PYTEST) -m 'slow and $(HERE)'
 
-# What CI leaves out: further jobs on other runners, long fuzzing, kills, changes of the code.
+# What CI leaves out: further cases of its tests, many more drawn examples, long fuzzing, kills,
+# changes of the code. `SELECT` is unset, so the targets below run their nightly tests, too.
 nightly: $(READY)
-	$(PYTEST) --hypothesis-profile=thorough -m 'nightly and $(PLAIN)'
+	$(PYTEST) --hypothesis-profile=thorough -m '(nightly or hypothesis) and $(PLAIN)'
 	$(MAKE) test-readers test-flink test-runners test-dataflow test-docker
 	$(MAKE) fuzz storm storm-flink mutations scale-large
 
@@ -171,6 +171,10 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Phrases that make pages and comments hard to read, and the lengths of pages.
+words: $(READY)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/test_words.py
 
 # The site, in site/; a link that leads nowhere stops it. It reads the packages, and imports none.
 docs: .venv-docs/ready

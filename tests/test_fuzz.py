@@ -9,8 +9,8 @@ _QUICK = (
     *("jpeg", "png", "other images", "npy", "map", "mp3", "zip"),
     *(name for name in corpus.LAYOUTS if name != "zoo"),
 )
-# One format of tables and one of datasets; the others run nightly.
-_MANY = ("csv", "tfrecord")
+# One format in CI.
+_MANY = {"tfrecord": pytest.mark.slow}
 _FOUND = sorted(path.name for path in corpus.FOUND.iterdir())
 
 
@@ -22,7 +22,7 @@ def _need_reader(name):
 @pytest.mark.parametrize(
     ("name", "cases"),
     [
-        (name, 3) if name in _QUICK else pytest.param(name, 20, marks=pytest.mark.slow)
+        (name, 3) if name in _QUICK else pytest.param(name, 20, marks=pytest.mark.nightly)
         for name in FORMATS
     ],
 )
@@ -42,7 +42,7 @@ def test_what_was_a_fault(file):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=() if each in _QUICK else pytest.mark.slow) for each in FORMATS],
+    [pytest.param(each, marks=() if each in _QUICK else pytest.mark.nightly) for each in FORMATS],
 )
 def test_a_right_file_is_taken(name):
     """Mutations of files that are rejected anyway would test little."""
@@ -50,10 +50,8 @@ def test_a_right_file_is_taken(name):
     assert any(running.try_case(name, right) == "taken" for right in FORMATS[name].corpus())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    [name if name in _MANY else pytest.param(name, marks=pytest.mark.nightly) for name in FORMATS],
+    "name", [pytest.param(name, marks=_MANY.get(name, pytest.mark.nightly)) for name in FORMATS]
 )
 def test_many_cases(name):
     """In a process with limited time and memory."""

@@ -107,7 +107,7 @@ tfrecord_dataset.opne("x")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_strict_type_checker_sees_an_editable_installation(tmp_path):
     """From any folder: type checkers do not follow setuptools' default way."""
     _run(sys.executable, "-m", "venv", tmp_path / "venv", folder=tmp_path)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.words
+
 _ROOT = Path(__file__).parents[1]
 _TURNS = {
     "told, says so": r"\b(?:is|are|was|be|been|being) told\b|\btold (?:by|to|of)\b|\bsays? so\b",

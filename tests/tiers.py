@@ -1,4 +1,4 @@
-"""Selects the cases of a test that the quick tier runs."""
+"""Selects the cases of a test that CI runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,15 +7,15 @@ import pytest
 from _pytest.mark import ParameterSet
 
 
-def first_quick(cases: Sequence[Any], number: int = 1) -> list[Any]:
-    """Return values for `parametrize`: the first `number` quick, all others slow."""
-    return [*cases[:number], *map(_slow, cases[number:])]
+def first_in_ci(cases: Sequence[Any], number: int = 1) -> list[Any]:
+    """Return values for `parametrize`: the first `number` run in CI, all others nightly."""
+    return [*cases[:number], *map(_nightly, cases[number:])]
 
 
-def _slow(case: Any) -> ParameterSet:
-    values, name = case, None
+def _nightly(case: Any) -> ParameterSet:
+    values, name, marks = case, None, ()
     if isinstance(case, ParameterSet):
-        values, name = case.values, case.id
+        values, name, marks = case.values, case.id, case.marks
     elif not isinstance(case, tuple):
         values = (case,)
-    return pytest.param(*values, id=name, marks=pytest.mark.slow)
+    return pytest.param(*values, id=name, marks=[*marks, pytest.mark.nightly])

@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability import common_urns
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from cases.inputs import make
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline import batch
 from beam_pipeline.config import BuildConfig
@@ -177,7 +177,7 @@ ALWAYS = {"GroupByContent", "GroupByPosition", "GroupByShard"}
 
 @pytest.mark.parametrize(
     ("local_job", "shuffles", "num_stages"),
-    first_quick(
+    first_in_ci(
         [
             pytest.param(Job(processes=2), ALWAYS, 8, id="here"),
             pytest.param(Job(), ALWAYS | {"Balance"}, 8, id="on a cluster"),

@@ -63,6 +63,7 @@ def test_ctrl_c_cancels_the_job(held, launch, pets, service, cloud):
     assert service.keys(f"{cloud}/data") == []
 
 
+@pytest.mark.nightly
 def test_the_job_of_a_killed_launcher_goes_on_alone(held, launch, build, pets, service, cloud):
     launch(pets).kill()
     job = service.jobs[-1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from end_to_end.building import build
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline.assign import columns
 from beam_pipeline.cli import commands
@@ -41,7 +41,7 @@ def tree(tmp_path, class_folders):
 
 @pytest.mark.parametrize(
     ("form", "is_remote"),
-    first_quick([("zip", False), ("gztar", False), ("zip", True), ("gztar", True)]),
+    first_in_ci([("zip", False), ("gztar", False), ("zip", True), ("gztar", True)]),
 )
 def test_a_tree_in_an_archive_becomes_the_same_shards(tree, tmp_path, bucket, form, is_remote):
     url, store = bucket

@@ -235,7 +235,7 @@ def test_a_slow_image_costs_only_itself(class_folders, command, tmp_path, thread
     assert metadata["splits"]["train"]["num_records"] == 600
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_zip_of_300_000_empty_members_is_refused_by_name(command, tmp_path):
     (tmp_path / "x.zip").write_bytes(zip_bytes({f"a/{n}.jpg": b"" for n in range(300_000)}))
     options = ("--one-class", "--output", tmp_path / "out")

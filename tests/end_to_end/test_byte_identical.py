@@ -52,7 +52,7 @@ def expected(build, voc_input):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_listed_in_another_order(build, voc_input, expected, run_transform):
     elements = run_transform(AllElements(source_at(voc_input)[1]))
     random.Random(1).shuffle(elements)
@@ -65,7 +65,7 @@ def test_on_a_job_service(build, voc_input, expected):
     assert build(voc_input, beam_options=JOB_SERVICE) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("where", [CASES / "arrays/as-keras-has-mnist/input", GOLDEN])
 def test_arrays_and_examples_on_a_job_service(build, tmp_path, where):
     if where.is_file():
@@ -75,7 +75,7 @@ def test_arrays_and_examples_on_a_job_service(build, tmp_path, where):
     assert build(source, beam_options=JOB_SERVICE, **options) == build(source, **options)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_compressed(build, voc_input, expected):
     one = build(voc_input, compression="gzip")
     assert build(voc_input, compression="gzip", threads=1) == one

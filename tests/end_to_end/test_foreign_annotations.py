@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from end_to_end.building import build
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline.cli import commands
 from beam_pipeline.errors import ConfigError
@@ -34,7 +34,7 @@ def tree(tmp_path, write_image):
     return write
 
 
-@pytest.fixture(params=first_quick(["absolute", "http URL"]))
+@pytest.fixture(params=first_in_ci(["absolute", "http URL"]))
 def name(request, secret, bucket):
     """A name of the secret in an annotation, which would be read in the user's own input."""
     url, store = bucket
@@ -59,7 +59,7 @@ def coco(names):
 
 @pytest.mark.parametrize(
     ("annotate", "name"),
-    first_quick(
+    first_in_ci(
         [
             *((csv, each) for each in ("absolute", "http URL", "upwards", "file URL", "s3 URL")),
             (coco, "upwards"),

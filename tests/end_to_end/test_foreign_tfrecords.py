@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 from end_to_end.building import build
 from tensorflow_examples import example
-from tiers import first_quick
+from tiers import first_in_ci
 
 import beam_pipeline
 import tfrecord_dataset
@@ -199,7 +199,7 @@ def test_class_names(tmp_path):
         build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_declared_schema(tmp_path):
     raw = {"kind": "tensor", "dtype": "float32", "shape": [64, 64], "encoding": "bytes"}
     for name, declared in (
@@ -370,7 +370,7 @@ def test_a_directory_that_tfds_prepared(tfds, tmp_path, digests):
 
 @tfds_warns
 @pytest.mark.parametrize(
-    "name", first_quick(["pets_train.record-{:05d}-of-00003", "train_{:05d}.tfrecord"])
+    "name", first_in_ci(["pets_train.record-{:05d}-of-00003", "train_{:05d}.tfrecord"])
 )
 def test_tfds_reads_what_was_adopted(tfds, tmp_path, name):
     names = [name.format(number) for number in range(3)]

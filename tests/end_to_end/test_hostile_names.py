@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline.cli import commands
 from tfrecord_dataset import standard_streams
@@ -93,7 +93,7 @@ ALL = ("--max-bad-fraction", "1")
 LAYOUTS = (class_folders, csv, coco, voc)
 
 
-@pytest.mark.parametrize("layout", first_quick(LAYOUTS))
+@pytest.mark.parametrize("layout", first_in_ci(LAYOUTS))
 def test_plan_and_build(layout, run, tmp_path, write_image):
     root = tmp_path / EVIL
     root.mkdir()

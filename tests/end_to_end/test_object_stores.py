@@ -11,6 +11,7 @@ import threading
 import pytest
 from end_to_end.building import build
 from file_bytes import tar_bytes
+from tiers import first_in_ci
 
 from beam_pipeline.files import storage
 from tfrecord_dataset.format.example import encode
@@ -61,14 +62,18 @@ def records(images):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "a_record"),
-    [
-        pytest.param(folders, 1, id="folders"),
-        # Inspected in ranges of many records.
-        pytest.param(tar, 0, id="tar"),
-        pytest.param(lambda images: {"a.tfrecord": records(images)}, 0, id="TFRecords"),
-        # Unpacked once, then like the others.
-        pytest.param(lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 0, id="gz"),
-    ],
+    first_in_ci(
+        [
+            pytest.param(folders, 1, id="folders"),
+            # Inspected in ranges of many records.
+            pytest.param(tar, 0, id="tar"),
+            pytest.param(lambda images: {"a.tfrecord": records(images)}, 0, id="TFRecords"),
+            # Unpacked once, then like the others.
+            pytest.param(
+                lambda images: {"a.tfrecord.gz": gzip.compress(records(images))}, 0, id="gz"
+            ),
+        ]
+    ),
 )
 def test_requests_a_record(bucket, images, layout, a_record):
     """What was inspected waits on this machine until it is written."""
@@ -87,7 +92,7 @@ def test_requests_a_record(bucket, images, layout, a_record):
     assert clients._made.cache_info().misses - before == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_byte_is_sent_once(bucket, images, tmp_path):
     """Objects are uploaded to their final keys, not copied there."""
     for name, data in folders(images).items():
@@ -116,7 +121,7 @@ def test_shards_of_a_build_that_lost_the_folder_are_deleted(bucket, write_image,
     assert {"notes.txt", "metadata.json", "in-train.tfrecord-00000-of-00001"} <= names
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_waits_of_reads_overlap(bucket, images):
     """So do most of the 64 that a process has in flight."""
     url, store = bucket
@@ -194,9 +199,9 @@ def faults(store, url):
     ("scheme", "begin"),
     [
         # tests/tfrecord_dataset/store/test_requests.py covers each kind and each request.
-        ("s3", out("reset", 5, "put")),
-        ("az", out("500", 5, "list")),
         ("gs", faults),
+        pytest.param("s3", out("reset", 5, "put"), marks=pytest.mark.nightly),
+        pytest.param("az", out("500", 5, "list"), marks=pytest.mark.nightly),
         pytest.param("gs", out("silent", 30, "put"), marks=pytest.mark.nightly),
         pytest.param("az", out("refused", 90, "get"), marks=pytest.mark.nightly),
     ],
@@ -216,7 +221,7 @@ def test_a_build_survives(pets, built, scheme, begin):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("below", "operation"),
-    [("pets/dog", "get"), ("data", "put"), ("data/pets/1.0.0/README.md", "put")],
+    first_in_ci([("pets/dog", "get"), ("data", "put"), ("data/pets/1.0.0/README.md", "put")]),
 )
 def test_a_lasting_fault_ends_the_build_which_goes_on_later(
     pets, built, monkeypatch, below, operation
@@ -284,7 +289,7 @@ def test_verify_and_a_training_survive(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize("after", first_in_ci([0, 3]))
 def test_after_the_limit_the_error_says_how_long_it_was_tried(
     uploaded, monkeypatch, command_here, tmp_path, after
 ):
@@ -346,13 +351,9 @@ def test_a_suspended_build_notices_that_its_folder_was_deleted(pets, command_her
     ("operation", "after"),
     [
         pytest.param("get", 0, id="get"),
-        pytest.param("put", 0, id="put", marks=pytest.mark.slow),
-        pytest.param("get", 2000, id="worker processes inspect", marks=pytest.mark.slow),
-        pytest.param(
-            *("get", 5000),
-            id="worker processes encode",
-            marks=[pytest.mark.slow, pytest.mark.nightly],
-        ),
+        pytest.param("put", 0, id="put", marks=pytest.mark.nightly),
+        pytest.param("get", 2000, id="worker processes inspect", marks=pytest.mark.nightly),
+        pytest.param("get", 5000, id="worker processes encode", marks=pytest.mark.nightly),
     ],
 )
 def test_ctrl_c_ends_a_build_that_waits(pets, operation, after):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tiers import first_in_ci
 
 import beam_pipeline
 from beam_pipeline import pipeline
@@ -54,7 +55,7 @@ def config(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", first_in_ci(FORMS))
 def test_a_build_over_pickles_of_somebody_else(config, evil, form, tmp_path, monkeypatch):
     """Every file of a build killed before its commit is a pickle."""
 

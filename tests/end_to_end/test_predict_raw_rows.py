@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from tiers import first_in_ci
 
 from beam_pipeline import build
 from trainer.commands import main
@@ -79,7 +80,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "options", "target"), CASES)
+@pytest.mark.parametrize(("name", "text", "options", "target"), first_in_ci(CASES, 2))
 def test_a_model_predicts_for_the_file_of_its_dataset(
     tmp_path, capsys, name, text, options, target
 ):

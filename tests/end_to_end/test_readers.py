@@ -144,11 +144,13 @@ def source(tmp_path, write_voc):
 @pytest.mark.parametrize(
     ("options", "size", "form"),
     [
-        pytest.param({}, (64, 48), "jpeg", id="kept", marks=pytest.mark.slow),
+        pytest.param({}, (64, 48), "jpeg", id="kept", marks=pytest.mark.nightly),
         pytest.param({"max_side": 32}, (32, 24), "jpeg", id="shrunk"),
         pytest.param({"format": "bmp"}, (64, 48), "bmp", id="bmp"),
-        pytest.param({"size": (48, 32)}, (32, 48), "jpeg", id="stretched", marks=pytest.mark.slow),
-        pytest.param({"format": "png"}, (64, 48), "png", id="png", marks=pytest.mark.slow),
+        pytest.param(
+            {"size": (48, 32)}, (32, 48), "jpeg", id="stretched", marks=pytest.mark.nightly
+        ),
+        pytest.param({"format": "png"}, (64, 48), "png", id="png", marks=pytest.mark.nightly),
     ],
 )
 def test_boxes_fit_what_tensorflow_decodes(source, tmp_path, readers_agree, options, size, form):

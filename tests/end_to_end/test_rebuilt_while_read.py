@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import pytest
-from tiers import first_quick
+from tiers import first_in_ci
 
 import beam_pipeline
 import trainer
@@ -94,7 +94,7 @@ def builds(found):
 
 @pytest.mark.parametrize(
     ("place", "read_before"),
-    first_quick([*((place, 1) for place in PLACES), ("held", 50), ("s3", 0)]),
+    first_in_ci([*((place, 1) for place in PLACES), ("held", 50), ("s3", 0)]),
     indirect=["place"],
 )
 def test_a_reader_never_mixes_two_builds(build, place, read_before):
@@ -132,7 +132,7 @@ def test_a_training_ends_with_the_data_that_it_began_with(build, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["opened each time", "s3"], indirect=True)
+@pytest.mark.parametrize("place", first_in_ci(["opened each time", "s3"]), indirect=True)
 def test_every_pass_is_of_one_build_while_builds_go_on(build, place):
     output, built, opened = place
     build(1, output, **built)

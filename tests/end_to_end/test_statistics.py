@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from end_to_end.building import build
 from kinds_of_learning import training
-from tiers import first_quick
+from tiers import first_in_ci
 
 import trainer
 from tfrecord_dataset.json_file import sealed
@@ -54,7 +54,7 @@ def values_of(task):
 
 @pytest.mark.parametrize(
     ("target", "inputs"),
-    first_quick(
+    first_in_ci(
         [
             pytest.param("price", ["position"], id="a vector"),
             pytest.param("species", ["position"], id="names as classes"),

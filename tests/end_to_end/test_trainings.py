@@ -65,7 +65,7 @@ _SPOKEN = f"--path-pattern {{label}}_{{speaker}}_{{index}} {_EIGHTHS}"
             "audio_classification: from audio (audio) to label",
             {"accuracy": 0.9},
             id="spoken digits",
-            marks=pytest.mark.slow,
+            marks=pytest.mark.nightly,
         ),
         pytest.param(
             lambda folder: _BLOOD,
@@ -115,7 +115,7 @@ def test_a_training_reaches_what_the_page_states(
         assert all(text in page for text in ("F1 by least score", "By size", ">predicted</span>"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_maps_are_drawn_for_every_box(tmp_path):
     """The centre of a cell has its class, unless others cover it."""
     maps = _maps(tmp_path)

@@ -46,6 +46,7 @@ def test_task_managers_are_killed(cluster, launch, heavy, tmp_path, built_by, lo
     assert built_by(tmp_path / "out") == heavy.digests
 
 
+@pytest.mark.nightly
 def test_a_cancelled_job(cluster, launch, heavy, tmp_path, built_by):
     """It is not reported as the failure of a part that ran again."""
     launcher = launch(heavy.source, tmp_path / "out", *heavy.options)

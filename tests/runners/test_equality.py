@@ -69,6 +69,7 @@ def uneven(tmp_path):
     return tmp_path / "uneven"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("options", ["spark", *map(nightly, OTHERS)], indirect=True)
 def test_splits_stratified_by_class(options, build, uneven, tmp_path, digests):
     splits = ("--split", "train=0.8,test=0.2", "--num-shards=3")

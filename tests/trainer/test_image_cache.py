@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiers import first_quick
+from tiers import first_in_ci
 
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
@@ -87,8 +87,8 @@ def images(batches):
     return np.concatenate([batch["image"] for batch in batches])
 
 
-@pytest.mark.parametrize("dtype", first_quick(["float32", "uint8"]))
-@pytest.mark.parametrize("views", first_quick([FLIPS, None]), ids=["mirrored", "whole"])
+@pytest.mark.parametrize("dtype", first_in_ci(["float32", "uint8"]))
+@pytest.mark.parametrize("views", first_in_ci([FLIPS, None]), ids=["mirrored", "whole"])
 def test_batches_are_equal_bit_for_bit(colors, views, dtype):
     """Except in float32, which only the cache rounds."""
     dataset = trainer.open(colors)

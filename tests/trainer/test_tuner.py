@@ -56,7 +56,7 @@ def test_images_are_measured_stage_by_stage(colors):
     assert f"Remedy: {found['remedy']}" in said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_table_is_measured_in_batches(tmp_path, write_records):
     files = tmp_path / "table.tfrecord"
     write_records(files, [{"a": n / 3, "b": n / 7, "label": n % 2} for n in range(64)])

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from fresh_python import printed
 from inspecting import Inspected, table_of
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.duplicates import settle
@@ -111,7 +111,7 @@ class Hot:
             yield self._tables[number % len(self._tables)]
 
 
-@pytest.mark.parametrize("policy", first_quick(["drop", "keep"]))
+@pytest.mark.parametrize("policy", first_in_ci(["drop", "keep"]))
 def test_one_content_any_number_of_times_takes_little(policy):
     hot, statistics = Hot(30), Statistics()
     kept = sum(table.num_rows for table, _ in settle(hot, policy, statistics, 2000))
@@ -151,7 +151,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before << 10)
 """
 
 
-@pytest.mark.parametrize("policy", first_quick(["drop", "keep"]))
+@pytest.mark.parametrize("policy", first_in_ci(["drop", "keep"]))
 def test_a_group_takes_little(policy):
     number = 20_000
     assert int(printed(PAIRS.format(policy=policy, number=number))) < 2500 * number

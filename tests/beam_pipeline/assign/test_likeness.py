@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from eager_runner import yielded
 from PIL import Image
+from tiers import first_in_ci
 
 import beam_pipeline
 from beam_pipeline.assign import columns, likeness
@@ -173,7 +174,7 @@ def test_report_names_them_and_group_keeps_them_together(pictures, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["report", "group"])
+@pytest.mark.parametrize("mode", first_in_ci(["report", "group"]))
 def test_bytes_are_equal_whatever_the_workers(pictures, tmp_path, digests, mode):
 
     one, again = (built(pictures, tmp_path / name, mode) for name in ("one", "again"))

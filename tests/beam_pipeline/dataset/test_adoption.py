@@ -7,6 +7,7 @@ import sys
 import power_cut
 import pytest
 from damages import edit
+from tiers import first_in_ci
 
 from beam_pipeline import open as open_dataset
 from beam_pipeline import verify
@@ -214,7 +215,7 @@ def test_what_killed_ones_left_goes(directory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("overwrite", first_in_ci([False, True]))
 def test_a_power_cut_leaves_a_whole_description_or_none(directory, overwrite):
     """A cut at any call leaves the old, no, or the new description, and nothing else."""
     if overwrite:

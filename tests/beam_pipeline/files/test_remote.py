@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 from fresh_python import printed
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import remote, storage
@@ -12,7 +12,7 @@ from beam_pipeline.records import FileRef
 
 MEGABYTE = 1 << 20
 SCHEMES = ["s3", "gs", "az"]
-first_scheme = pytest.mark.parametrize("folder", first_quick(SCHEMES), indirect=True)
+first_scheme = pytest.mark.parametrize("folder", first_in_ci(SCHEMES), indirect=True)
 
 
 @pytest.fixture(params=SCHEMES)

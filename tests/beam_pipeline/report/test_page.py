@@ -86,7 +86,7 @@ def test_statistics_of_all_splits_are_read_once(golden, monkeypatch):
     assert read == [str(golden / "statistics.json")]
 
 
-@pytest.mark.parametrize("compression", ["gzip", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compression", ["gzip", pytest.param("none", marks=pytest.mark.nightly)])
 def test_a_build_writes_it(tmp_path, class_folders, pages, compression):
     pets = class_folders(tmp_path / "pets")
     options = {"compression": compression, "split": {"train": 0.7, "test": 0.3}}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline import pipeline
 from beam_pipeline.config import BuildConfig
@@ -111,7 +111,7 @@ def test_a_call_whose_process_was_killed_is_made_again(tmp_path, deadly):
 
 @pytest.mark.parametrize(
     ("deadly_batches", "once"),
-    first_quick([pytest.param([0, 4, 5], False, id="always"), pytest.param([3], True, id="once")]),
+    first_in_ci([pytest.param([0, 4, 5], False, id="always"), pytest.param([3], True, id="once")]),
 )
 def test_only_a_batch_that_kills_its_process_is_done_piece_by_piece(
     tmp_path, deadly, deadly_batches, once

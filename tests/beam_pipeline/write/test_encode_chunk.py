@@ -66,7 +66,7 @@ def test_pieces_are_the_whole(work):
         assert rows[0].equals(rows[2])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_process_that_was_killed_for_once_costs_no_record(work, tmp_path):
     encode, chunk = work("once")
     (tmp_path / "once").touch()

@@ -100,9 +100,9 @@ def dataset(files):
         pytest.param(0, 2, "", id="the first dataset", marks=pytest.mark.nightly),
         pytest.param(3, 2, "", id="fewer shards"),
         pytest.param(1, 1, "", id="the same files", marks=pytest.mark.nightly),
-        pytest.param(2, 2, "exchange", id="no exchange", marks=pytest.mark.slow),
+        pytest.param(2, 2, "exchange", id="no exchange", marks=pytest.mark.nightly),
         pytest.param(2, 2, "links", id="no links", marks=pytest.mark.nightly),
-        pytest.param(3, 2, "end", id="killed, and run again", marks=pytest.mark.slow),
+        pytest.param(3, 2, "end", id="killed, and run again", marks=pytest.mark.nightly),
         *(
             pytest.param(
                 3, 2, f"sync {number}", id=f"killed at {number}", marks=pytest.mark.nightly
@@ -142,7 +142,7 @@ def num_finished(disk):
     return count
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rejects_of_a_build_that_fails(pets, tmp_path):
     """Once it has ended, the list named in its message exists."""
     source = shutil.copytree(pets, tmp_path / "pets")
@@ -162,7 +162,12 @@ def test_the_rejects_of_a_build_that_fails(pets, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("num_old", "samples"), [(3, 10), pytest.param(0, 40, marks=pytest.mark.nightly)]
+    ("num_old", "samples"),
+    [
+        (3, 4),
+        pytest.param(3, 10, marks=pytest.mark.nightly),
+        pytest.param(0, 40, marks=pytest.mark.nightly),
+    ],
 )
 def test_the_same_command_goes_on(pets, tmp_path, num_old, samples, digests):
     recording = recorded(pets, tmp_path / "out", num_old=num_old, num_new=2)

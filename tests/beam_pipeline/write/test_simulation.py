@@ -21,7 +21,7 @@ import interleaving
 import obstore
 import pytest
 from obstore.store import MemoryStore
-from tiers import first_quick
+from tiers import first_in_ci
 
 import beam_pipeline
 from beam_pipeline import pipeline as building
@@ -432,7 +432,7 @@ def simulate(request, alone, works):
     return make
 
 
-@pytest.mark.parametrize("place", first_quick(["store", "disk"]))
+@pytest.mark.parametrize("place", ["store", pytest.param("disk", marks=pytest.mark.slow)])
 def test_some_moments(simulate, place):
     """The other build has the same options and other images."""
     simulation = simulate(place, "other input", overwrite=place == "disk")
@@ -440,23 +440,18 @@ def test_some_moments(simulate, place):
         simulation.run(Schedule(first_calls, WAYS[number % 2]))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("place", "second", "then"),
     [
-        ("disk", "other input", "kill"),
         ("disk", "other options", "pause"),
+        ("disk", "other input", "kill"),
+        ("disk", "other options", "kill"),
         ("store", "same", "kill"),
+        ("store", "same", "pause"),
         ("store", "other input", "pause"),
-        *(
-            pytest.param(*each, marks=pytest.mark.nightly)
-            for each in (
-                ("disk", "other options", "kill"),
-                ("store", "same", "pause"),
-                ("store", "other input", "kill"),
-                ("store", "other options", "pause"),
-            )
-        ),
+        ("store", "other input", "kill"),
+        ("store", "other options", "pause"),
     ],
 )
 def test_every_moment(simulate, place, second, then):
@@ -539,7 +534,7 @@ def late_worker(place, work, other, calls):
     return had_ended
 
 
-@pytest.mark.parametrize("second", first_quick(["other options", "other input", "same"]))
+@pytest.mark.parametrize("second", first_in_ci(["other options", "other input", "same"]))
 def test_a_build_whose_folder_was_deleted_while_it_was_suspended(in_store, works, second):
     """No build ends without an error while the folder holds files of both."""
     had_ended, calls = False, 0

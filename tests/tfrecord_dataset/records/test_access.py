@@ -17,6 +17,7 @@ from damages import edit
 from fresh_python import modules_after
 from PIL import Image
 from testdata.make_golden import GOLDEN
+from tiers import first_in_ci
 
 import tfrecord_dataset
 import trainer
@@ -164,7 +165,7 @@ def read_in_child(records, numbers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["spawn", "forkserver"])
+@pytest.mark.parametrize("start", first_in_ci(["spawn", "forkserver"]))
 def test_worker_processes_read_the_same(split, start):
     before = captions(split)
     context = multiprocessing.get_context(start)

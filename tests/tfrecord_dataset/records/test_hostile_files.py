@@ -10,7 +10,7 @@ import struct
 import numpy as np
 import pytest
 from damages import edit
-from tiers import first_quick
+from tiers import first_in_ci
 
 import tfrecord_dataset
 from tfrecord_dataset.errors import DatasetChangedError, DatasetDamagedError, NotADatasetError
@@ -194,7 +194,7 @@ def dataset(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("is_stated", first_quick([False, True]), ids=["", "with its hash"])
+@pytest.mark.parametrize("is_stated", first_in_ci([False, True]), ids=["", "with its hash"])
 @pytest.mark.parametrize(("rows", "message"), LIES.values(), ids=LIES)
 def test_an_index_that_is_not_true(dataset, is_stated, rows, message):
     index = dataset / "idx/tiny-train.tfrecord-00000-of-00001.idx"

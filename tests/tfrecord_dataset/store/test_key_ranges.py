@@ -34,7 +34,7 @@ def computed(bucket):
     ("name", "number"),
     [
         *((name, 50_000) for name in COMPUTED),
-        *(pytest.param(name, 1_000_000, marks=pytest.mark.slow) for name in COMPUTED),
+        *(pytest.param(name, 1_000_000, marks=pytest.mark.nightly) for name in COMPUTED),
     ],
 )
 def test_a_listing_takes_hardly_more_requests_than_answers_and_makes_many_at_once(

@@ -6,16 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fake_store import OUTAGES
+from tiers import first_in_ci
 
 from tfrecord_dataset.errors import ConfigError
 from tfrecord_dataset.store import clients, objects, requests
 from tfrecord_dataset.store.clients import client_and_key
 from tfrecord_dataset.store.urls import unsigned
 
-SLOW = pytest.mark.slow
 
-
-@pytest.fixture(params=["s3", pytest.param("gs", marks=SLOW), pytest.param("az", marks=SLOW)])
+@pytest.fixture(params=first_in_ci(["s3", "gs", "az"]))
 def place(request, bucket):
     """A bucket's URL for each scheme, and the store."""
     url, store = bucket

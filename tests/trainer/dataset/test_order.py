@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiers import first_quick
+from tiers import first_in_ci
 
 import trainer
 from trainer.input_pipeline import record_source
@@ -43,7 +43,7 @@ def test_shuffled_order_is_decided_by_the_seed(dataset):
     assert first[:50] != first[50:]  # another order in each pass
 
 
-@pytest.mark.parametrize(("global_seed", "shuffle_buffer"), first_quick([(0, 7), (1, 2048)]))
+@pytest.mark.parametrize(("global_seed", "shuffle_buffer"), first_in_ci([(0, 7), (1, 2048)]))
 def test_tensorflows_global_seed_has_no_part_in_the_order(dataset, global_seed, shuffle_buffer):
     options = {"seed": 0, "shuffle_buffer": shuffle_buffer}
     expected = shuffled(dataset, **options)
@@ -58,7 +58,7 @@ def test_without_seed_each_call_has_its_own_order(dataset):
     assert shuffled(dataset, seed=None) != shuffled(dataset, seed=None)
 
 
-@pytest.mark.parametrize("first_record", first_quick([73, 49, 0, 1, 50]))
+@pytest.mark.parametrize("first_record", first_in_ci([73, 49, 0, 1, 50]))
 @pytest.mark.parametrize("shuffle_shards", [None, 2])
 def test_the_order_goes_on_from_any_record(dataset, first_record, shuffle_shards):
     options = {"repeat": 3, "shuffle_shards": shuffle_shards, "shuffle_buffer": 8}
@@ -78,7 +78,7 @@ def test_iterating_again_gives_the_next_order(dataset):
 
 @pytest.mark.parametrize("repeat", [False, 2])
 @pytest.mark.parametrize("is_large", [False, True])
-@pytest.mark.parametrize("first_record", first_quick([33, 50]))
+@pytest.mark.parametrize("first_record", first_in_ci([33, 50]))
 def test_only_the_first_iteration_skips_records(
     dataset, monkeypatch, repeat, is_large, first_record
 ):
@@ -133,9 +133,9 @@ def test_what_was_skipped_is_not_read(dataset, planned):
     assert len(planned) < 20
 
 
-@pytest.mark.parametrize("num_workers", first_quick([4, 2]))
+@pytest.mark.parametrize("num_workers", first_in_ci([4, 2]))
 @pytest.mark.parametrize(
-    "order", first_quick([{"shuffle": True, "shuffle_shards": 1}, {"shuffle": True}, {}])
+    "order", first_in_ci([{"shuffle": True, "shuffle_shards": 1}, {"shuffle": True}, {}])
 )
 def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, order):
     arguments = {"batch_size": 12, "features": ["number"], "seed": 3, **order}
@@ -178,7 +178,7 @@ def test_the_last_batch_is_shared_as_the_docs_have_it(ten):
 
 
 @pytest.mark.parametrize("features", [None, ["text"]], ids=["by batches", "by records"])
-@pytest.mark.parametrize("first_record", first_quick([1, 0]))
+@pytest.mark.parametrize("first_record", first_in_ci([1, 0]))
 def test_workers_have_equally_many_full_batches(tmp_path, write_records, features, first_record):
     records = [{"text": [b"a"] * (1 + number % 2), "number": number} for number in range(10)]
     write_records(tmp_path / "ten.tfrecord", records)

@@ -7,7 +7,7 @@ read both ways, the second with an additional image.
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiers import first_quick
+from tiers import first_in_ci
 
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
@@ -180,7 +180,7 @@ def test_batches_are_padded_to_their_longest(dataset):
 
 @pytest.mark.parametrize(
     ("pad", "truncate"),
-    first_quick(
+    first_in_ci(
         [
             pytest.param({"tokens": 2, "words": 3, "rows": 1}, True, id="cut"),
             pytest.param({"tokens": 11, "words": 9, "rows": 8}, False, id="all"),
@@ -189,7 +189,7 @@ def test_batches_are_padded_to_their_longest(dataset):
         2,
     ),
 )
-@pytest.mark.parametrize("batch_size", first_quick([9, None]))
+@pytest.mark.parametrize("batch_size", first_in_ci([9, None]))
 def test_stated_lengths(dataset, pad, truncate, batch_size):
     values = {"tokens": -5, "words": "none", "rows": 0.5}
     batches = dataset.batches(
@@ -209,7 +209,7 @@ def test_stated_lengths(dataset, pad, truncate, batch_size):
         assert static == [length, *np.shape(fills[name])]
 
 
-@pytest.mark.parametrize("batch_size", first_quick([4, None]))
+@pytest.mark.parametrize("batch_size", first_in_ci([4, None]))
 def test_a_longer_record_is_an_error(dataset, batch_size):
     with pytest.raises(
         tf.errors.InvalidArgumentError,
@@ -225,7 +225,7 @@ def test_full_batches_have_a_static_shape(dataset):
     assert spec["tokens"].shape.as_list() == [4, None]
 
 
-@pytest.mark.parametrize("ragged", first_quick([True, ["tokens"]]))
+@pytest.mark.parametrize("ragged", first_in_ci([True, ["tokens"]]))
 def test_ragged(dataset, ragged):
     (batch,) = dataset.batches(batch_size=9, ragged=ragged)
 

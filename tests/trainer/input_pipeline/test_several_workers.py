@@ -105,7 +105,7 @@ def test_endless_batches_of_two_workers_continue_across_the_passes(found):
         assert sorted(numbers[first : first + _NUM_RECORDS]) == [*range(_NUM_RECORDS)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fit_of_keras_fails_with_any_dataset(found):
     """When this passes in a release of Keras, docs/gpus.md can recommend `Model.fit`."""
     assert all("PerReplica" in each["fit"] for each in found)

@@ -5,7 +5,7 @@ import re
 import pytest
 import tensorflow as tf
 from damages import edit
-from tiers import first_quick
+from tiers import first_in_ci
 
 import trainer
 from trainer.input_pipeline.tensorflow_errors import explain, readable_errors
@@ -29,7 +29,7 @@ def error_of(read):
 
 @pytest.mark.parametrize(
     ("last", "expected"),
-    first_quick(
+    first_in_ci(
         [
             pytest.param({"x": [0.5] * 2, "s": b"a"}, "key 'n' is missing", id="missing"),
             pytest.param({**USUAL, "n": 1.5}, "key 'n' holds values of another type", id="type"),
@@ -87,7 +87,7 @@ BOX = {f"x/bbox/{side}": [0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
 
 @pytest.mark.parametrize(
     ("name", "declared", "record", "reason"),
-    first_quick(
+    first_in_ci(
         [
             pytest.param("x", IMAGE, {"x": JPEG[:100]}, "Invalid JPEG data", id="JPEG"),
             pytest.param("x", MASKS, BOX | {"x/mask": [b"no PNG"]}, "", id="mask"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow_examples import example
+from tiers import first_in_ci
 
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer import parsing
@@ -106,7 +107,7 @@ def noise(image, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("augment", [None, noise])
+@pytest.mark.parametrize("augment", first_in_ci([None, noise]))
 def test_views_and_augmentation_depend_only_on_the_record_and_the_pass(record, augment):
     decoding = dataclasses.replace(DECODING, augment=augment, image_dtype="float32")
     parse = parsing.parser(FEATURES, decoding, "one that does not fit")

@@ -10,7 +10,7 @@ from damages import DAMAGES, flip
 from hypothesis import given
 from hypothesis import strategies as st
 from run_files import COMMANDS, seal, unsealed
-from tiers import first_quick
+from tiers import first_in_ci
 
 from trainer.errors import RunDamagedError
 from trainer.runs.directory import RunDirectory
@@ -39,7 +39,7 @@ OF_OTHERS = [
 
 @pytest.mark.parametrize(
     ("name", "commands", "damage"),
-    [*first_quick(OF_CONFIG, 4), *first_quick(OF_OTHERS)],
+    [*first_in_ci(OF_CONFIG, 4), *first_in_ci(OF_OTHERS)],
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_every_command_names_the_file(run, command, capsys, name, commands, damage):

@@ -5,6 +5,7 @@ import json
 import keras
 import numpy as np
 import pytest
+from tiers import first_in_ci
 
 import trainer
 from trainer.commands import main
@@ -27,11 +28,15 @@ def train(start, tmp_path, directory_of):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "key"),
-    [
-        pytest.param("text", (), "probabilities", id="a class, of words"),
-        pytest.param("several labels", (), "probabilities", id="any number of classes"),
-        pytest.param("table", ("--task", "regression", "--target", "age"), "prediction", id="age"),
-    ],
+    first_in_ci(
+        [
+            pytest.param("text", (), "probabilities", id="a class, of words"),
+            pytest.param("several labels", (), "probabilities", id="any number of classes"),
+            pytest.param(
+                "table", ("--task", "regression", "--target", "age"), "prediction", id="age"
+            ),
+        ]
+    ),
 )
 def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, directory_of, tmp_path):
     code, result, said = train(kind, "--folds", "3", *more)
@@ -59,7 +64,7 @@ def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, directory_of
     assert (tmp_path / "run/fold-2/model.keras").read_bytes() == before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_fold_is_that_of_all(train, directory_of, tmp_path):
     assert train("table", "--folds", "3", "--fold", "2")[0] == 0
     single = trainer.open_run(str(tmp_path / "run")).metrics

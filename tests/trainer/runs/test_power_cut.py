@@ -9,6 +9,7 @@ import sys
 import power_cut
 import pytest
 import tensorflow as tf
+from tiers import first_in_ci
 
 from trainer.exporting import export
 from trainer.runs.directory import RunDirectory
@@ -104,12 +105,14 @@ def test_a_training_that_replaces_a_run(table, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "overwrite"),
-    [
-        ("1", True),
-        ("model.keras", False),
-        pytest.param("1", False, marks=pytest.mark.nightly),
-        pytest.param("model.keras", True, marks=pytest.mark.nightly),
-    ],
+    first_in_ci(
+        [
+            ("1", True),
+            ("model.keras", False),
+            pytest.param("1", False, marks=pytest.mark.nightly),
+            pytest.param("model.keras", True, marks=pytest.mark.nightly),
+        ]
+    ),
 )
 def test_an_export(run, tmp_path, name, overwrite):
     out = tmp_path / "out"

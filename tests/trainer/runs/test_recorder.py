@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from kinds_of_learning import training
-from tiers import first_quick
+from tiers import first_in_ci
 
 from trainer.errors import InterruptedRunError, TrainingDivergedError
 from trainer.progress import Progress
@@ -108,7 +108,7 @@ def test_events_come_at_their_steps(make_recorder):
     ]
 
 
-@pytest.mark.parametrize("stopped_at", first_quick([3, 1, 4, 6]))
+@pytest.mark.parametrize("stopped_at", first_in_ci([3, 1, 4, 6]))
 def test_a_run_goes_on_in_the_middle_of_an_epoch(make_recorder, stopped_at, tmp_path):
     run, first = make_recorder([5.0] * 3, checkpoint_every_steps=1)
     follow(first, steps=stopped_at)

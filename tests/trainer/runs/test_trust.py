@@ -4,7 +4,7 @@ import sys
 
 import pytest
 from run_files import COMMANDS, seal, unsealed
-from tiers import first_quick
+from tiers import first_in_ci
 
 from trainer.errors import UntrustedRunError
 from trainer.options.train import TrainConfig, check_named
@@ -71,7 +71,7 @@ def acting(run, tmp_path, monkeypatch):
     sys.modules.pop("somebodys", None)
 
 
-@pytest.mark.parametrize("name", first_quick(COMMANDS))
+@pytest.mark.parametrize("name", first_in_ci(COMMANDS))
 def test_no_command_imports_what_only_the_run_names(acting, command, tmp_path, capsys, name):
     run = acting()
 
@@ -97,7 +97,7 @@ def test_a_run_with_a_loss_of_its_own_is_continued_from_python(acting, command, 
 
 @pytest.mark.parametrize(
     "name",
-    first_quick(["resume", *COMMANDS[1:]]),
+    first_in_ci(["resume", *COMMANDS[1:]]),
 )
 def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket, capsys, name):
     url, store = bucket
@@ -112,7 +112,7 @@ def test_no_command_asks_an_address_that_only_the_run_names(command, run, bucket
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["evaluate", "predict", "export"])
+@pytest.mark.parametrize("name", first_in_ci(["evaluate", "predict", "export"]))
 def test_what_is_named_again_is_used(acting, command, tmp_path, name):
     assert command(name, acting(), "--model-fn", "somebodys:model_fn") == 0
     assert (tmp_path / "acted").exists()

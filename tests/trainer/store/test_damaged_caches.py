@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from damages import cut, flip, make_folder
+from tiers import first_in_ci
 
 import trainer
 from tfrecord_dataset.records import index
@@ -153,10 +154,12 @@ def test_what_this_user_may_not_read(kept):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
-    [
-        pytest.param(lambda folder: folder.write_text("no folder"), id="a file"),
-        pytest.param(lambda folder: folder.mkdir(mode=0o555), id="not writable"),
-    ],
+    first_in_ci(
+        [
+            pytest.param(lambda folder: folder.write_text("no folder"), id="a file"),
+            pytest.param(lambda folder: folder.mkdir(mode=0o555), id="not writable"),
+        ]
+    ),
 )
 def test_a_folder_that_cannot_be_used(kept, make):
     """Caches that are required are reported; without the others, only time is lost."""
@@ -207,7 +210,7 @@ print(digest.hexdigest())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", ["unpacked", "copies"], indirect=True)
+@pytest.mark.parametrize("kept", first_in_ci(["unpacked", "copies"]), indirect=True)
 def test_processes_at_once(kept):
     def begin():
         shards = str(kept.folder) if kept.remote else ""

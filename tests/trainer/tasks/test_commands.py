@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from tiers import first_in_ci
 
 from trainer.commands import main
 
@@ -71,7 +72,7 @@ def test_each_task(kind, more, task, metrics, guess, directory_of, train, evalua
     assert config["task"] == task
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_weights_of_zero_leave_no_loss(directory_of, train):
     weighed, _ = train(directory_of("table"), "--inputs", "age", "--sample-weight", "zero")
 
@@ -208,7 +209,7 @@ def test_a_resumed_run_knows_them_too_and_its_weight(command, trained, tmp_path,
     assert "continue it with the same data" in err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_shards_of_a_directory_are_evaluated_by_what_it_said_of_them(
     command, tmp_path, directory_of
 ):
@@ -232,10 +233,12 @@ AS_LIST = [{"name": name, **each} for name, each in DECLARED.items()]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
-    [
-        pytest.param(DECLARED, id="by name"),
-        pytest.param({"format_version": 1, "features": AS_LIST}, id="metadata.json"),
-    ],
+    first_in_ci(
+        [
+            pytest.param(DECLARED, id="by name"),
+            pytest.param({"format_version": 1, "features": AS_LIST}, id="metadata.json"),
+        ]
+    ),
 )
 def test_a_schema_declares_what_bare_files_hold(schema, command, tmp_path, write_records):
     (tmp_path / "schema.json").write_text(json.dumps(schema))

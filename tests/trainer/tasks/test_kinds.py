@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from following import Follower
 from kinds_of_learning import KINDS, learned, training
-from tiers import first_quick
+from tiers import first_in_ci
 
 import tfrecord_dataset
 import trainer
@@ -96,7 +96,7 @@ def trained(make_kind_plan, dataset_of, on_replicas):
 
 
 @pytest.mark.parametrize(
-    "kind", first_quick(sorted(WITHOUT_BOXES, key=lambda kind: kind != "table"))
+    "kind", first_in_ci(sorted(WITHOUT_BOXES, key=lambda kind: kind != "table"))
 )
 def test_replicas_agree(kind, trained):
     _, history, evaluation = trained(kind, 1)
@@ -121,7 +121,7 @@ def test_what_was_trained_is_saved_whole(kind, trained, dataset_of, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["audio", "table", "text"])
+@pytest.mark.parametrize("kind", first_in_ci(["audio", "table", "text"]))
 def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
     _, expected, _ = trained(kind, 1)
     keras.config.set_dtype_policy("mixed_bfloat16")  # until the test ends
@@ -132,7 +132,7 @@ def test_bfloat16_learns_alike(kind, trained, make_kind_plan, one_replica):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sequence", "audio", "series", "tags", "text"])
+@pytest.mark.parametrize("kind", first_in_ci(["sequence", "audio", "series", "tags", "text"], 2))
 def test_what_pads_changes_nothing(kind, make_kind_plan, one_replica, dataset_of):
     plan = make_kind_plan(kind, one_replica)
     random = np.random.default_rng(0)  # unlike a new model, no bias is 0

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from keras.src.legacy.saving import legacy_h5_format
 from testdata.make_golden import GOLDEN
+from tiers import first_in_ci
 
 from trainer.errors import ConfigError
 from trainer.tasks import Task, models, pretrained
@@ -53,7 +54,7 @@ def test_an_application_has_its_preprocessing_inside(mobilenet):
     np.testing.assert_allclose(mobilenet(pixels / 255), head(backbone(prepared)), atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["MobileNetV2", "EfficientNetB0"])
 def test_an_application_learns_from_random_weights(
     start, write_dataset, colored_records, schema, tmp_path, name
@@ -90,7 +91,7 @@ def test_averages_of_batches_follow_a_short_training_in_a_saved_model_too(mobile
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weights", ["notop.weights.h5", "imagenet"])
+@pytest.mark.parametrize("weights", first_in_ci(["notop.weights.h5", "imagenet"]))
 def test_weights_are_loaded_below_the_head(mobilenet, tmp_path, monkeypatch, weights):
     """imagenet's are read by Keras's own code, from a file like the one that it downloads."""
     backbone = backbone_of(mobilenet)

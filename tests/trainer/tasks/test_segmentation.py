@@ -94,7 +94,7 @@ def network(height, width, channels=3, *, classes=2, name=None):
         pytest.param("small", 3, id="small"),
         pytest.param("small", 1, id="one channel"),
         *(
-            pytest.param(name, 3, id=name, marks=pytest.mark.slow)
+            pytest.param(name, 3, id=name, marks=pytest.mark.nightly)
             for name in ("MobileNetV2", "ResNet50", "EfficientNetB0", "ConvNeXtTiny", "VGG16")
         ),
     ],
@@ -171,7 +171,7 @@ def found_by_hand(trained, data):
     return true, model.predict(images, verbose=0).argmax(axis=-1).astype(np.uint8)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("devices", ["cpu", "cpu:2"])
 def test_metrics_are_those_of_a_count_over_the_whole_split(devices, start, trained, data):
     """13 records in batches of 8: the padding of the last one does not count."""
@@ -233,7 +233,7 @@ def learned(start, data, folder, *options):
     return weights_of(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_replicas_learn_what_one_learns(start, data, tmp_path):
     """Crops beyond the image give replicas different numbers of labelled pixels."""
     options = ("--optimizer", "sgd", "--learning-rate", "0.01", "--clip-norm", "1")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from following import Follower
+from tiers import first_in_ci
 
 from trainer.training import loop
 
@@ -122,7 +123,7 @@ def test_the_next_call_is_begun_before_the_sums_of_the_last_are_read(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", first_in_ci([1, 2]))
 def test_history_and_weights_are_those_of_steps_one_by_one(make_plan, on_replicas, replicas):
     """Equal bit for bit, with calls of any length."""
     found = []

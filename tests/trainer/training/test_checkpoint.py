@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from damages import DAMAGES, flip
-from tiers import first_quick
+from tiers import first_in_ci
 
 from trainer.errors import CheckpointError, RunDamagedError
 from trainer.training import checkpoint
@@ -85,7 +85,7 @@ def test_nothing_to_restore(tmp_path, one_replica):
 
 
 @pytest.mark.parametrize("name", ["state.index", DATA, "checksums.json"])
-@pytest.mark.parametrize("damage", first_quick(DAMAGES))
+@pytest.mark.parametrize("damage", first_in_ci(DAMAGES))
 def test_the_newest_whole_one_is_restored_and_damaged_ones_are_named(
     saved, one_replica, name, damage
 ):

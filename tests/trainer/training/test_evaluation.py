@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from kinds_of_learning import training
-from tiers import first_quick
+from tiers import first_in_ci
 
 from trainer.errors import DatasetDamagedError
 from trainer.input_pipeline import with_mask
@@ -58,11 +58,13 @@ def validator(dataset, task, model, strategy, batch_size, num_records=13):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "batch_size",
-    [
-        pytest.param(4, id="the last batch leaves a replica without work"),
-        pytest.param(8, id="the last batch splits unevenly"),
-        pytest.param(26, id="one batch, a whole replica of nothing"),
-    ],
+    first_in_ci(
+        [
+            pytest.param(4, id="the last batch leaves a replica without work"),
+            pytest.param(8, id="the last batch splits unevenly"),
+            pytest.param(26, id="one batch, a whole replica of nothing"),
+        ]
+    ),
 )
 def test_two_replicas_see_every_record_once(
     dataset, task, model, two_replicas, by_hand, batch_size
@@ -87,7 +89,7 @@ def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
 
 @pytest.mark.parametrize(
     ("batch_size", "num_workers", "sizes"),
-    first_quick(
+    first_in_ci(
         [
             pytest.param(8, 2, [[4, 4], [4, 1]], id="a part of the last batch"),
             pytest.param(8, 4, [[2, 2], [2, 2], [2, 1], [2, 0]], id="none of it"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from following import Follower
+from tiers import first_in_ci
 
 import trainer
 from trainer.commands import main
@@ -71,7 +72,7 @@ def test_else_the_statistics_are_those_of_the_first_replicas_part(make_plan, two
         np.testing.assert_array_equal(each, found[0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_validates_the_model_that_it_saves(colors, tmp_path, capsys):
     options = {"batch_size": 8, "image_size": 16, "steps_per_epoch": 3, "seed": 1}
     options |= {"devices": "cpu:2", "deterministic": True}
@@ -173,7 +174,9 @@ FEW = {name: LAYERS[name] for name in ("Dropout", "own")}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layers", "replicas"),
-    [pytest.param(LAYERS, 2, id="all layers"), pytest.param(FEW, 4, id="more replicas")],
+    first_in_ci(
+        [pytest.param(LAYERS, 2, id="all layers"), pytest.param(FEW, 4, id="more replicas")]
+    ),
 )
 def test_each_replica_has_its_own_numbers(make_plan, on_replicas, layers, replicas):
     found = drawn(make_plan, on_replicas(replicas), layers)

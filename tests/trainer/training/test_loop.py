@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from following import Follower
+from tiers import first_in_ci
 
 from trainer.tasks.reading import BatchChanges, training_batches
 from trainer.training import loop
@@ -40,11 +41,13 @@ CLIPPED = {"clip_norm": 0.2}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("replicas", "options"),
-    [
-        pytest.param(2, {}, id="two"),
-        pytest.param(2, CLIPPED, id="clipped"),
-        pytest.param(4, {**CLIPPED, "weight_decay": 0.01, "ema": 0.9}, id="decay and averages"),
-    ],
+    first_in_ci(
+        [
+            pytest.param(2, {}, id="two"),
+            pytest.param(2, CLIPPED, id="clipped"),
+            pytest.param(4, {**CLIPPED, "weight_decay": 0.01, "ema": 0.9}, id="decay and averages"),
+        ]
+    ),
 )
 def test_replicas_learn_what_one_learns(trained, replicas, options):
     weights, history = trained(replicas, **options)
@@ -76,7 +79,7 @@ def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_
     assert history_of_two[1][1] == pytest.approx(history_of_one[1][1], abs=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica, two_replicas):
     """The reason for `gradients.clipped`: if this fails, Keras has fixed it."""
 
@@ -130,7 +133,7 @@ def test_regularization_counts_once_for_any_number_of_replicas(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("clip_norm", [None, 0.2])
+@pytest.mark.parametrize("clip_norm", first_in_ci([None, 0.2]))
 def test_an_overflow_on_one_replica_skips_the_step_on_both(make_plan, two_replicas, clip_norm):
     def scaled():
         return keras.optimizers.LossScaleOptimizer(
@@ -188,7 +191,7 @@ def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
     assert 0.5 * seconds <= waiting_s <= seconds
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_four_replicas_differ_only_by_the_order_of_sums(make_plan, on_replicas):
     """With Adam in float32, rounding moves a bias that normalisation removes again.
 

@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 from file_bytes import tar_bytes, zip_bytes
-from tiers import first_quick
+from tiers import first_in_ci
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
@@ -85,7 +85,7 @@ def folder(request, tmp_path):
 
 @pytest.mark.parametrize(
     ("folder", "name"),
-    [*itertools.product(["local"], PACKED), *first_quick([*itertools.product(["s3"], PACKED)], 3)],
+    [*itertools.product(["local"], PACKED), *first_in_ci([*itertools.product(["s3"], PACKED)], 3)],
     indirect=["folder"],
 )
 def test_files_in_an_archive_are_files(folder, name):

@@ -190,7 +190,7 @@ def test_damaged_tars(data, names, reason):
     assert ([member.name for member in members], found) == (names, reason)
 
 
-@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.nightly)])
 def test_no_mutation_crashes_or_hangs(step):
     """Any changed byte of a header gives members inside the file, or a RecordError."""
     long = tar_of((NAMES[4], b"1"), ("2.txt", b"22"), form=tarfile.PAX_FORMAT)
