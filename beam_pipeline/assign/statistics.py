@@ -104,7 +104,7 @@ def _known(one: NearDuplicates, other: NearDuplicates) -> NearDuplicates:
     return other if other.groups else one
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
+@dataclasses.dataclass(init=False)
 class Statistics(Counts):
     """Statistics of records; `merge` raises DataError for too many features.
 

@@ -1,10 +1,11 @@
 """Counts that merge in any order: each field of a class of counts states how it merges."""
 
+import dataclasses
 import functools
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Self, TypeVar, get_type_hints
 
 from beam_pipeline.kinds.numbers import Number
 
@@ -16,36 +17,41 @@ _V = TypeVar("_V")
 
 
 class Counts:
-    """A dataclass, each of whose fields is `Annotated` with its merge.
+    """A dataclass without `__init__`, each of whose fields is `Annotated` with its merge.
 
     A merge gets the field's value and that of other counts, which is None or not empty; it may
-    change and return the first, and never changes or keeps the second.
+    change and return the first, and never changes or keeps the second. A field is made when it is
+    first used, as most are of no use for most features.
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle only what was counted, as most counts are empty."""
-        kind: Any = type(self)
-        values = {name: getattr(self, name) for name in _merges(kind)}
-        counted = {name: value for name, value in values.items() if value or value is None}
-        return _unpickled, (kind, counted)
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __init__(self, **counted: Any) -> None:
+        vars(self).update(counted)
+
+    def __getattr__(self, name: str) -> Any:
+        field = type(self).__dataclass_fields__.get(name)
+        if field is None or field.default_factory is dataclasses.MISSING:
+            raise AttributeError(name)
+        vars(self)[name] = value = field.default_factory()
+        return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what was counted."""
+        return {name: value for name, value in vars(self).items() if value or value is None}
 
     def merge(self, other: Self) -> None:
         """Add all of `other`."""
         kind: Any = type(self)
-        for name, merge in _merges(kind).items():
-            more = getattr(other, name)
-            if more or more is None:
-                setattr(self, name, merge(getattr(self, name), more))
+        merges = _merges(kind)
+        for name, more in other.__getstate__().items():
+            setattr(self, name, merges[name](getattr(self, name), more))
 
 
 @functools.cache
 def _merges(counts: Any) -> Mapping[str, Callable[[Any, Any], Any]]:
     hints = get_type_hints(counts, include_extras=True)
-    return {name: hint.__metadata__[0] for name, hint in hints.items()}
-
-
-def _unpickled(counts: type, counted: Mapping[str, Any]) -> Any:
-    return counts(**counted)
+    return {name: hints[name].__metadata__[0] for name in counts.__annotations__}
 
 
 def added(one: Any, other: Any) -> Any:

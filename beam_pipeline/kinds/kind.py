@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import Lists, ListSpec
+from tfrecord_dataset.format.feature_keys import Lists, ListSpec, written_key
 
 V = TypeVar("V")
 Int64s = npt.NDArray[np.int64]
@@ -207,17 +207,21 @@ class Kind(Generic[V]):
         """Return the number of occurrences of a feature's classes, by name."""
         return observed.classes
 
-    def infer(self, name: str, observed: Observed, declared: Names) -> Feature:
-        """Infer the feature `name` from its values, without a key.
+    def infer(
+        self, name: str, observed: Observed, declared: Names, names: Collection[str]
+    ) -> Feature:
+        """Infer the feature `name` from its values.
 
         Args:
             declared: Class names in order, if layout or user declare them.
+            names: Names of all features of the record, on which its key depends.
 
         Raises:
             DataError: No feature can hold all values.
         """
         fields = {"kind": self.features[0], "dtype": self.dtypes[0], **self.fields(name, observed)}
-        return self.complete(Feature(name=name, key="", **fields), observed, declared)
+        key = written_key(name, fields["kind"], names)
+        return self.complete(Feature(name=name, key=key, **fields), observed, declared)
 
     def fields(self, name: str, observed: Observed) -> Mapping[str, Any]:
         """Return the fields of feature `name` that differ from the kind's usual ones."""

@@ -88,7 +88,7 @@ def merge_namings(
     return dict(sorted(named.items())[:_KEPT_NAMINGS])
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
+@dataclasses.dataclass(init=False)
 class ListCounts(Counts):
     """Statistics of the lists of one key in existing Examples.
 
@@ -125,7 +125,7 @@ class ListCounts(Counts):
                 self.names[number] = fewest(_KEPT)(self.names.get(number), {name})
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
+@dataclasses.dataclass(init=False)
 class Observed(Counts):
     """Statistics of one feature's values over several records.
 

@@ -101,8 +101,10 @@ def read(dataset: Contents, split: str, numbers: Sequence[int]) -> list[Sampled]
 
 
 def sampled(dataset: Contents, split: str, number: int, serialized: bytes) -> Sampled:
-    """Parse a record from its Example."""
-    example = lists(serialized)
+    """Parse a record from its Example, without the keys of features that the page leaves out."""
+    is_whole = len(dataset.facts.get("features", ())) <= len(dataset.features)
+    shown = itertools.chain.from_iterable(map(specs_to_read, dataset.features.values()))
+    example = lists(serialized, None if is_whole else shown)
     values: dict[str, Any] = {}
     for feature in dataset.features.values():
         values |= numpy_values(feature, example, specs_to_read(feature), decode=False)

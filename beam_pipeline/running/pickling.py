@@ -4,11 +4,10 @@ No Beam here: worker processes import this module.
 """
 
 import copyreg
-import dataclasses
 import functools
 import pickle
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
@@ -59,33 +58,39 @@ def pickled(element: object) -> bytes:
     return pickle.dumps(element, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-@dataclasses.dataclass(frozen=True)
 class Constant(Generic[_T]):
-    """Value that nobody changes: pickled once, and unpickled at most once in a process."""
+    """Value that nobody changes: pickled and unpickled at most once in a process."""
 
-    data: bytes
-    _made: list[_T] = dataclasses.field(default_factory=list, compare=False, repr=False)
+    def __init__(self, data: bytes, made: Sequence[_T] = ()) -> None:
+        self._data, self._made = data, made
 
     @classmethod
     def of(cls, value: _T) -> Self:
         """Return a constant whose value this process need not unpickle."""
-        constant = cls(pickled(value), [value])
-        _value_of(constant)
-        return constant
+        return cls(b"", [value])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.data,)
+        if not self._data:
+            self._data = pickled(self.value)
+            _value_of(self)
+        return type(self), (self._data,)
+
+    def __hash__(self) -> int:
+        return hash(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Constant) and b"" != self._data == other._data)
 
     @property
     def value(self) -> _T:
         """Return the value, always the same object in a process."""
-        value: _T = _value_of(self)
+        value: _T = self._made[0] if self._made else _value_of(self)
         return value
 
 
 @functools.lru_cache(maxsize=8)
 def _value_of(constant: Constant[_T]) -> _T:
-    value: _T = constant._made[0] if constant._made else pickle.loads(constant.data)
+    value: _T = constant._made[0] if constant._made else pickle.loads(constant._data)
     return value
 
 

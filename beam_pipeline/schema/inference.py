@@ -11,7 +11,6 @@ from beam_pipeline.kinds.label import numbered_classes
 from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.format import inference
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.format.feature_keys import written_key
 from tfrecord_dataset.format.inference import KeyStatistics
 
 
@@ -105,9 +104,7 @@ def _inferred(
             f"feature {name!r} is missing in {missing:,} of {num_records:,} records; give every "
             "record a value, or leave the column out"
         )
-    feature = kind.infer(name, observed, declared)
-    key = written_key(name, feature.kind, beside)
-    return dataclasses.replace(feature, key=key)
+    return kind.infer(name, observed, declared, beside)
 
 
 def _one_kind(name: str, observed: Observed) -> Kind[Any]:

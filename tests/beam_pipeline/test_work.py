@@ -136,7 +136,7 @@ def test_work_per_column_of_a_wide_table(tmp_path, monkeypatch, pages):
     for owner, name in (
         (declaration, "_feature"),  # of metadata.json
         (metadata, "_value_facts"),  # of statistics.json
-        (Observed, "__reduce__"),
+        (Observed, "__getstate__"),
         (Observed, "merge"),
     ):
         counted(owner, name)
@@ -148,7 +148,7 @@ def test_work_per_column_of_a_wide_table(tmp_path, monkeypatch, pages):
     )
     build(BuildConfig(input=str(path), output=str(tmp_path), name="t"))
     # From Inspect to the plan, and from there to the commit.
-    assert calls == {"_feature": number, "_value_facts": number, "__reduce__": 2 * number}
+    assert calls == {"_feature": number, "_value_facts": number, "__getstate__": 2 * number}
 
 
 def test_names_are_looked_at_a_few_times_to_tell_a_layout(tmp_path):
