@@ -8,7 +8,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 READY := .venv/ready
 
-.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full scale scale-large test-gpu test-readers test-docker test-dataflow test-runners flink-jar test-flink storm-flink spark-jar check format words docs pictures dist constraints clean
+.PHONY: setup dev demo test test-slow nightly fuzz coverage mutations storm bench bench-full scale scale-large test-gpu test-readers test-docker test-dataflow test-runners flink-jar flink-home test-flink storm-flink spark-jar check format words docs pictures dist constraints clean
 
 setup: $(INSTALLED)
 
@@ -54,7 +54,7 @@ test-slow: $(READY)
 nightly: $(READY)
 	$(PYTEST) --hypothesis-profile=thorough -m '(nightly or hypothesis) and $(PLAIN)'
 	$(MAKE) test-readers test-flink test-runners test-dataflow test-docker
-	$(MAKE) fuzz storm storm-flink mutations scale-large
+	$(MAKE) dist fuzz storm storm-flink mutations scale-large
 
 # Lines and branches that the quick tests run, worker processes and commands included: a table in
 # the terminal, pages in htmlcov/. SLOW=1 measures the slow tests, too, which takes hours.
@@ -106,23 +106,28 @@ test-gpu: $(READY)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m gpu tests/gpu
 
 # Other projects' readers, which nothing else here needs; of report.html a browser.
-test-readers: $(READY)
+test-readers: .venv/readers
+	$(PYTEST) -m 'readers $(SELECT)'
+
+.venv/readers: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers]'
 	$(BIN)/pip install --quiet --no-deps 'keras-hub==0.32.0' 'kagglehub==1.0.2' 'kagglesdk==0.1.28' regex sentencepiece tokenizers
 	command -v chromium || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; } \
 	  || echo 'no page can be opened here: chromium cannot be installed'
-	$(PYTEST) -m 'readers $(SELECT)'
+	touch $@
 
 # Builds the images, on a machine of Debian's without Docker and without a registry. Where they
 # cannot be built, the tests that want them are skipped, with the reason in the summary.
-test-docker: $(READY)
+test-docker: .venv/docker flink-home
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'docker $(SELECT)' tests/docker
+
+.venv/docker: $(READY)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docker]'
 	{ command -v buildah && command -v mmdebstrap; } || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends buildah crun mmdebstrap; } \
 	  || echo 'no image can be built here: buildah and mmdebstrap cannot be installed'
-	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
-	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'docker $(SELECT)' tests/docker
+	touch $@
 
 # Google's libraries change Beam's file systems and its start, so they have an environment of their
 # own; it lacks this package, which a job brings to its workers.
@@ -151,16 +156,16 @@ FLINK ?= 1.19
 flink-jar:
 	docker/flink/make_jar.sh $(FLINK)
 
-# A cluster of real processes on this machine; Flink itself stays in the user's cache, too.
-test-flink: $(READY)
-	docker/flink/make_jar.sh 1.19
+# Flink itself, which stays there, too.
+flink-home: $(READY)
 	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
+
+# A cluster of real processes on this machine.
+test-flink: flink-jar flink-home
 	$(BIN)/python -m pytest $(PYTEST_ARGS) -m 'flink $(SELECT)' tests/flink
 
 # As many builds on Flink, each of which loses a part of its cluster; `test-flink` has one of them.
-storm-flink: $(READY)
-	docker/flink/make_jar.sh 1.19
-	PYTHON=$(BIN)/python docker/flink/make_home.sh 1.19.3
+storm-flink: flink-jar flink-home
 	SEEDS=$(SEEDS) $(BIN)/python -m pytest $(PYTEST_ARGS) -s -m flink tests/flink/test_storm.py
 
 check: $(READY)

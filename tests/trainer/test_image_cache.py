@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from tiers import first_in_ci
 
 import trainer
@@ -118,14 +117,3 @@ def test_an_image_is_decoded_once(colors):
     assert (second == 99).all()
     shuffled = images(dataset.batches("validation", shuffle=True, **options))
     assert (shuffled == 99).all()
-
-
-@pytest.mark.slow
-def test_a_deterministic_run_looks_up_at_once(colors):
-    """No operation of the chain is one that TensorFlow would then run sequentially."""
-    batches = trainer.open(colors).batches("train", image_size=16, cache="memory", shuffle=True)
-    graph = tf.compat.v1.GraphDef.FromString(batches._as_serialized_graph().numpy())
-    names = {node.op for function in graph.library.function for node in function.node_def}
-
-    assert "PyFuncStateless" in names
-    assert not names & {"EagerPyFunc"}

@@ -3,10 +3,8 @@
 `benchmarks/guard.py` counts. Update counts here when they fall.
 """
 
-import importlib
 import math
 import os
-from pathlib import Path
 
 import pytest
 from fresh_python import printed
@@ -14,41 +12,6 @@ from fresh_python import printed
 from trainer.input_pipeline import record_source
 
 BATCH_SIZE = 8
-
-
-@pytest.fixture
-def guard(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("guard")
-
-
-# Operations in all functions of a chain (for all formats, as none is declared, and all branches of
-# conditions), and those that call Python: per iteration, for the plan of a window, and for windows
-# that TensorFlow cannot read. 36 of all are per window or run, not per record.
-@pytest.mark.parametrize(
-    ("options", "operations", "in_python"),
-    [
-        pytest.param({}, 70, 3, id="whole images, float32"),
-        pytest.param({"image_dtype": "uint8"}, 78, 3, id="whole images, uint8"),
-        pytest.param({"features": ["number"]}, 46, 3, id="only a number"),
-    ],
-)
-def test_operations(guard, dataset, options, operations, in_python):
-    options = {"image_dtype": "float32", "image_size": 16, "shuffle": True, **options}
-    found = guard.operations(dataset.batches("train", batch_size=BATCH_SIZE, **options))
-
-    assert found.total() <= operations, found
-    assert guard.in_python(found) == in_python
-    assert found["ParseExampleV2"] == 1  # per window
-
-
-def test_stages(guard, dataset):
-    """Per window: read, parse; per record: decode; per batch: batch, several at once, prefetch."""
-    batches = dataset.batches("train", batch_size=BATCH_SIZE, image_size=16, shuffle=True)
-
-    assert guard.stages(batches).count("ParallelMapDatasetV2") == 2
-    assert len(guard.stages(batches)) <= 10
-    assert "ParallelBatchDataset" in guard.stages(batches)
 
 
 def test_a_byte_of_a_shard_is_read_once_and_by_no_python(dataset, monkeypatch):

@@ -1,7 +1,5 @@
 """Assignment of boxes to points."""
 
-import functools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -81,17 +79,6 @@ def test_all_points_have_what_all_pairs_of_points_and_boxes_give(seed):
         np.testing.assert_allclose(found.centerness[number], centerness, rtol=1e-6)
 
 
-def test_there_is_at_most_a_number_for_each_point_and_box():
-    batch, most, level = 5, 7, POINTS.levels[0]
-    graph = tf.function(functools.partial(assign, POINTS), autograph=False).get_concrete_function(
-        tf.TensorSpec([batch, most, 4]), tf.TensorSpec([batch, most], tf.int64)
-    )
-    outputs = [each for operation in graph.graph.get_operations() for each in operation.outputs]
-
-    sizes = [output.shape.num_elements() for output in outputs]
-    assert max(sizes) == batch * len(level.x) * len(level.y) * (most + 1)
-
-
 SQUARE = points_of(ImageSize(64, 64))
 NUM_CLASSES = 2
 GOAL = BoxesTarget(name="boxes", classes=("a", "b"), height=64, width=64)
@@ -136,16 +123,6 @@ def test_giou(second, expected):
     assert giou(tf.constant([0.0, 0, 2, 2]), tf.constant(second, tf.float32)).numpy() == (
         pytest.approx(expected, abs=1e-6)
     )
-
-
-@pytest.mark.slow
-def test_boxes_are_assigned_once_a_step():
-    step = tf.function(lambda target, outputs: loss(target, outputs), autograph=False)
-    graph = step.get_concrete_function(TARGET, OUTPUTS).graph
-
-    found = [operation for operation in graph.get_operations() if operation.type == "ArgMin"]
-
-    assert len(found) == len(SQUARE.levels)
 
 
 def test_the_right_class_and_box_lower_the_loss():

@@ -9,59 +9,6 @@ from tiers import first_in_ci
 from trainer.training import loop
 
 
-@pytest.fixture(scope="module")
-def plan(make_plan):
-    """Two replicas on devices other than the host's, /cpu:0."""
-    strategy = tf.distribute.MirroredStrategy(
-        ["/cpu:1", "/cpu:2"], cross_device_ops=tf.distribute.ReductionToOneDevice()
-    )
-    return make_plan(strategy)
-
-
-@pytest.fixture(scope="module")
-def steps(plan):
-    """Operations of the loop over steps in the graph: {name: operation}."""
-    batches = iter(plan.distributed_batches(0))
-    call = loop.train_function(plan).get_concrete_function(
-        batches, tf.constant(2), tf.constant(0.0)
-    )
-    functions = call.graph.as_graph_def().library.function
-    (body,) = [function for function in functions if "while_body" in function.signature.name]
-    return {each.name: each for each in body.node_def}
-
-
-def sources(steps, operation):
-    """Operations whose values `operation` takes, without control inputs."""
-    names = [each.partition(":")[0] for each in operation.input if not each.startswith("^")]
-    return [steps[name] for name in names if name in steps]
-
-
-@pytest.mark.slow
-def test_batches_come_as_bytes_and_only_sums_are_copied_to_the_host(steps):
-    batches = [step for step in steps.values() if step.op == "IteratorGetNext"]
-    on_host = [step for step in steps.values() if step.device.endswith("/device:CPU:0")]
-
-    assert [batch.attr["output_types"].list.type[0] for batch in batches] == [
-        tf.uint8.as_datatype_enum
-    ] * 2
-    assert sorted(each.op for each in on_host) == ["Identity", "Timestamp", "Timestamp"]
-    assert [sources(steps, each) for each in on_host] == [[], [], []]
-    (copied,) = [each for each in on_host if each.op == "Identity"]
-    (taken,) = copied.input  # the loop's state
-    updated = [step for step in steps.values() if step.op == "TensorScatterUpdate"]
-    assert taken in updated[0].input
-    assert [each.attr["T"].type for each in [copied, *updated]] == [tf.float32.as_datatype_enum] * 3
-
-
-def test_in_each_step_replicas_add_up_only_their_gradients(plan, steps):
-    def devices(operation):
-        return {source.device[-5:] for source in sources(steps, operation)}
-
-    added = [step for step in steps.values() if {"CPU:1", "CPU:2"} <= devices(step)]
-
-    assert [each.op for each in added] == ["AddN"] * len(plan.model.trainable_variables)
-
-
 class Watcher(Follower):
     """Record the steps of calls, and how many steps the weights are ahead."""
 
