@@ -87,7 +87,9 @@ LAYERS = {
         __init__
     """,
     "trainer": """
-        errors tensors progress startup order private_parts task_kinds
+        errors tensors startup order private_parts task_kinds
+        metrics
+        progress
         options raw_rows
         views
         parsing

@@ -35,6 +35,8 @@ __all__ = [
     "Feature",
     "ImageCache",
     "InterruptedRunError",
+    "Metric",
+    "Model",
     "NotADatasetError",
     "Run",
     "RunDamagedError",
@@ -61,7 +63,9 @@ if TYPE_CHECKING:
     from trainer.dataset.opening import open
     from trainer.exporting import export
     from trainer.image_cache import ImageCache
+    from trainer.metrics import Metric
     from trainer.runs.trained import Run, open_run
+    from trainer.tasks.models import Model
     from trainer.views import Views
 
     __version__: str
@@ -72,6 +76,8 @@ else:  # hidden from type checkers, which would accept any name
         "Dataset": "trainer.dataset",
         "Feature": "tfrecord_dataset.format.feature",
         "ImageCache": "trainer.image_cache",
+        "Metric": "trainer.metrics",
+        "Model": "trainer.tasks.models",
         "Run": "trainer.runs.trained",
         "Split": "tfrecord_dataset.records.contents",
         "Views": "trainer.views",

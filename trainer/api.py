@@ -11,6 +11,7 @@ from tfrecord_dataset.options import checked, takes_options
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
+from trainer.metrics import Metric
 from trainer.options.commands import EvaluateConfig, PredictConfig
 from trainer.options.train import TrainConfig, option
 from trainer.options.train_arguments import TrainArguments
@@ -33,7 +34,7 @@ def train(
     *,
     model: str | Callable[[Task], keras.Model] | None = None,
     loss: LossFn | None = None,
-    metrics: Mapping[str, LossFn] | None = None,
+    metrics: Mapping[str, LossFn | Metric] | Sequence[str] = (),
     augment: str | Augment = "auto",
     optimizer: str | keras.optimizers.Optimizer | OptimizerFn = "adam",
     schedule: str | keras.optimizers.schedules.LearningRateSchedule | None = None,
@@ -54,7 +55,8 @@ def train(
         model: A name as for `--model`, or a function from the task to the model.
         loss: Function of a batch's (target, outputs) that returns each example's loss, float32 [b];
             None for the task's.
-        metrics: Additional metrics by name: functions like `loss`, whose values are averaged.
+        metrics: Additional metrics by name: functions like `loss`, whose values are averaged, or
+            a `trainer.Metric`, which says which value is better; or names as for `--metrics`.
         augment: A name as for `--augment`, or a function of an image, uint8 [h, w, c], and a seed,
             int64 [2], that returns such an image.
         optimizer: A name as for `--optimizer`; an optimizer, or a function that takes the learning
@@ -77,10 +79,12 @@ def train(
         dataset = data if isinstance(data, Dataset) else None
         given = {"data": dataset.path if dataset else data, "output": output, **options}
         given |= {name: part for name, part in own.items() if isinstance(part, str)}
+        if not isinstance(metrics, Mapping):
+            given["metrics"], metrics = tuple(metrics), {}
         parts: dict[str, Any] = {name: part for name, part in own.items() if name not in given}
         if parts.get("model") is not None:
             given["model_fn"] = path_of(model)
-        parts |= {"callbacks": list(callbacks), "metrics": dict(metrics or {})}
+        parts |= {"callbacks": list(callbacks), "metrics": dict(metrics)}
         if "learning_rate" in options and isinstance(optimizer, keras.optimizers.Optimizer):
             raise ConfigError(
                 f"{option('learning_rate')} is the optimizer's own; set it there, or give a "
@@ -99,7 +103,7 @@ def _check_parts(own: Mapping[str, Any], metrics: Any) -> None:
         if not (part is None or is_function or is_name or is_object):
             names = "" if name == "loss" else " or a name"
             wrong.append(f"{name}={part!r}: give a function{names}")
-    if metrics is not None and not isinstance(metrics, Mapping):
+    if not isinstance(metrics, Mapping | list | tuple):
         wrong.append(f"metrics={metrics!r} is not a dict; give functions by name")
     raise_together([ConfigError(sentence) for sentence in wrong])
 

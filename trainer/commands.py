@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from tfrecord_dataset import foreign_errors, standard_streams
+from tfrecord_dataset import foreign_errors, plugins, standard_streams
 
 # Exits on Windows, before imports that fail there.
 from tfrecord_dataset import posix_only as posix_only
@@ -36,6 +36,9 @@ from trainer.options.commands import (
     TuneConfig,
 )
 from trainer.options.train import TrainConfig, new_config
+
+# Entry points, whose packages are the user's code.
+_GROUPS = ("beam_tfrecords.models", "beam_tfrecords.metrics")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,7 +114,7 @@ def _failure(error: BaseException) -> tuple[str, int] | None:
     match error:
         case TrainerError():
             return f"error: {error}", error.exit_code
-        case Exception() if where := foreign_errors.place_of(error):
+        case Exception() if where := foreign_errors.place_of(error, plugins.packages(*_GROUPS)):
             return f"error in your code: {where}; --debug prints the full traceback", 1
         case Exception() if short := foreign_errors.shortage(error):
             return f"error: {short}", 1

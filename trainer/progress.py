@@ -10,8 +10,9 @@ from typing import NamedTuple
 import tqdm
 
 from tfrecord_dataset import standard_streams
-from tfrecord_dataset.shown_text import number_text, one_line
+from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.standard_streams import stderr_of_bars
+from trainer.metrics import metric_named
 
 _INTERVAL_S = 5.0
 _BAR = "{desc} {percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
@@ -67,10 +68,7 @@ class Progress:
 
 def as_text(values: Mapping[str, float]) -> str:
     """Format as `loss 0.6931, mae 38,223`."""
-    return ", ".join(
-        f"{name} {number_text(value) if abs(value) >= 1000 else format(value, '.4f')}"
-        for name, value in values.items()
-    )
+    return ", ".join(f"{name} {metric_named(name).text(value)}" for name, value in values.items())
 
 
 _RECENT_S = 10.0

@@ -13,6 +13,7 @@ from tiers import first_in_ci
 
 from trainer import commands, startup
 from trainer.commands import main
+from trainer.metrics import Metric
 from trainer.runs import train
 from trainer.runs.preparing import OwnParts
 
@@ -50,7 +51,9 @@ def test_an_if_over_tensors_is_of_the_graph(dataset):
         dataset.batches("test", prepare=lambda by_name: {"image": zero(by_name["image"])}, **size),
     ):
         assert not next(iter(batches))["image"].numpy().any()
-    task = dataclasses.replace(learned(dataset), loss_fn=zero, more_metrics={"own": zero})
+    task = dataclasses.replace(
+        learned(dataset), loss_fn=zero, more_metrics={"own": Metric(name="own", of_examples=zero)}
+    )
     loss, own = tf.function(
         lambda values: (task.loss(values, None), task.metrics["own"](values, None)), autograph=False
     )(tf.ones([3]))

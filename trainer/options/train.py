@@ -133,6 +133,10 @@ class TrainConfig(InputConfig):
             is_rare=True,
         ),
     ] = None
+    metrics: Annotated[
+        tuple[str, ...],
+        RunOption("further metrics, of other packages", metavar="METRIC,…", is_rare=True),
+    ] = ()
     optimizer: Annotated[
         str,
         RunOption("how weights are updated", choices=OPTIMIZER_NAMES, is_rare=True),

@@ -5,15 +5,15 @@ import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Self
 
 from tfrecord_dataset.shown_text import counted, number_text
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.metrics import METRICS, Metric, metric_named
 from trainer.tasks.baselines import PREFIX
 
 Row = Mapping[str, float]
 
-# Metrics to show if the loss is the criterion; the first in a row is used.
-_LEADING = ("accuracy", "f1", "mAP", "mIoU", "mae")
 # Negligible difference, relative to a loss or to the range of a metric.
 _LITTLE = 0.01
 # Epochs, and multiples of a loss's noise, that exceed chance.
@@ -21,9 +21,7 @@ _SEVERAL = 3
 # Fewest epochs that show a trend.
 _LEAST_TREND = 4
 _TIMES_NOISE = 2
-# Task metrics for which lower is better; for others higher is.
-_LOWER_IS_BETTER = ("loss", "mse", "rmse", "mae")
-_WAYS = {"min": True, "max": False}
+_WAYS = ("min", "max")
 
 
 def value_of(row: Row, metric: str) -> float:
@@ -37,6 +35,15 @@ class Best:
 
     metric: str = "loss"
     is_least: bool = True
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse METRIC:min or METRIC:max, as config.json has it."""
+        metric, _, way = text.rpartition(":")
+        return cls(metric, way == "min")
+
+    def __str__(self) -> str:
+        return f"{self.metric}:{'min' if self.is_least else 'max'}"
 
     def rank(self, row: Mapping[str, float]) -> float:
         """Return a key that is lowest for the best row; NaN and infinity come last."""
@@ -54,39 +61,46 @@ class Best:
 _LOSS = Best()
 
 
-def best_of(stated: str | None, rows: Sequence[Row]) -> Best:
-    """Return the criterion from a run's `--best-by` and its rows of history."""
-    names = {name.removeprefix("val_") for row in rows for name in row}
-    return best_by(stated or "loss", names, (), validated=True)
-
-
-def best_by(stated: str, metrics: Collection[str], own: Collection[str], validated: bool) -> Best:
+def best_by(
+    stated: str,
+    names: Collection[str],
+    added: Mapping[str, Metric] = MappingProxyType({}),
+    *,
+    validated: bool = True,
+) -> Best:
     """Parse `--best-by`: METRIC, METRIC:min or METRIC:max.
 
+    Args:
+        stated: The option.
+        names: Names of the metrics that the run has.
+        added: Metrics in addition to the target's, by name.
+        validated: Whether there is a validation.
+
     Raises:
-        UnknownNameError: The metric does not exist.
-        ConfigError: The metric is the user's own, and neither min nor max is given.
+        UnknownNameError: The metric does not exist, or ranks no models.
+        ConfigError: Which value of the metric is better is unknown, and not given.
     """
+    ranking = [name for name in names if name not in METRICS or METRICS[name].best]
     name, _, way = stated.rpartition(":")
-    if stated in metrics or way not in _WAYS:
+    if stated in ranking or way not in _WAYS:
         name, way = stated, ""
-    if name not in metrics:
+    if name not in ranking:
         where = "" if validated else " without a validation split"
-        raise UnknownNameError(f"metric{where}, for --best-by,", name, metrics)
-    if way:
-        return Best(name, _WAYS[way])
-    if name in own:
+        raise UnknownNameError(f"metric{where}, for --best-by,", name, ranking)
+    way = way or added.get(name, metric_named(name)).best
+    if not way:
         raise ConfigError(
             f"--best-by {name} is a metric of your own: say whether its lowest or its highest "
             f"value is the best, by --best-by {name}:min or {name}:max"
         )
-    return Best(name, name in _LOWER_IS_BETTER)
+    return Best(name, way == "min")
 
 
 def shown_metric(row: Row, metric: str) -> str:
     """Return the metric to show for the best row by `metric`."""
-    leading = (each for each in _LEADING if math.isfinite(value_of(row, each)))
-    return next(leading, "loss") if metric == "loss" else metric
+    leading = (each.name for each in METRICS.values() if each.leads)
+    known = (name for name in leading if math.isfinite(value_of(row, name)))
+    return next(known, "loss") if metric == "loss" else metric
 
 
 def saved_place(history: Sequence[Row], best: Best) -> int:

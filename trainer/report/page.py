@@ -11,13 +11,12 @@ from typing import Any
 from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import number_text, shown
+from trainer.metrics import is_by_class, metric_named
 from trainer.options.train import TrainConfig, as_typed, options_that
 from trainer.report.history import Best, Row, curves, saved_place
 
 Points = Sequence[tuple[float, float]]
 
-# Separator in names of metrics by class, which are shown in a table.
-_BY_CLASS = "/"
 # Facts for a page without a training.
 _NO_TRAINING = {"facts": (), "command": (), "curves": ()}
 
@@ -79,9 +78,9 @@ def html(
         "saved": saved,
         "verdict": sentence,
         "curves": [
-            chart(metric, lines, saved, whole=True)
+            chart(metric_named(metric).title, lines, saved, whole=True)
             for metric, lines in curves(history).items()
-            if _BY_CLASS not in metric
+            if not is_by_class(metric)  # which a table shows
         ]
         + [chart("learning rate", {"train": rates}, saved, whole=True)],
     }

@@ -39,6 +39,7 @@ class RunConfig:
     window: int  # records per shuffling window
     class_weights: tuple[float, ...]  # empty if all are 1
     own: Mapping[str, str]  # names of the user's loss, optimizer and augmentation
+    best: str = "loss:min"  # what ranks validations
     group: int = 0  # shards that are shuffled together; 0 for all
     # How the build read rows of tables: fields of `RowOptions`.
     rows: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -12,7 +12,7 @@ from tfrecord_dataset.shown_text import number_text
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.progress import Progress
-from trainer.report.history import best_of, shown_metric
+from trainer.report.history import Best, shown_metric
 from trainer.runs import train as of_one
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import NOTHING_OWN, OwnParts
@@ -50,7 +50,7 @@ def train(
         _average(run, runs)
         means = _means(rows)
         run.write_history([means])
-    best = best_of(run.read_config().options.best_by, rows)
+    best = Best.parse(run.read_config().best)
     metric = shown_metric(means, best.metric)
     name = f"val_{metric}"
     spread = {

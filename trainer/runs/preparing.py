@@ -15,6 +15,7 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.image_cache import ImageCache, describe
 from trainer.input_pipeline.record_source import shuffle_sizes
+from trainer.metrics import Metric, added_metrics
 from trainer.options import parse_devices
 from trainer.options.train import TrainConfig, check_same, continued_config, new_config
 from trainer.parsing import Augment
@@ -47,11 +48,18 @@ class OwnParts:
 
     model: models.ModelFn | None = None
     loss: LossFn | None = None
-    metrics: Mapping[str, LossFn] = dataclasses.field(default_factory=dict)
+    metrics: Mapping[str, LossFn | Metric] = dataclasses.field(default_factory=dict)
     optimizer: keras.optimizers.Optimizer | OptimizerFn | None = None
     schedule: keras.optimizers.schedules.LearningRateSchedule | None = None
     augment: Augment | None = None
     callbacks: Sequence[keras.callbacks.Callback] = ()
+
+    def by_name(self) -> dict[str, Metric]:
+        """Return the metrics; which value of a plain function is better is unknown."""
+        return {
+            name: part if isinstance(part, Metric) else Metric(name=name, of_examples=part)
+            for name, part in self.metrics.items()
+        }
 
     def recorded(self) -> dict[str, str]:
         """Return the paths (`path_of`) of the parts that a run records."""
@@ -159,9 +167,10 @@ def prepare(
             is_validated=validation_split is not None,
             is_uneven=data_checks.is_uneven(counts),
         )
-    if taken := sorted({"loss", *task.metrics} & own.metrics.keys()):
+    if taken := sorted({"loss", *task.metrics, *config.metrics} & own.metrics.keys()):
         raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")
-    task = dataclasses.replace(task, loss_fn=own.loss, more_metrics=own.metrics)
+    added = added_metrics(config.metrics, task.goal.learns)
+    task = dataclasses.replace(task, loss_fn=own.loss, more_metrics={**added, **own.by_name()})
     if own.augment is not None:
         check_images(f"augment={path_of(own.augment)}", task.inputs.values())
     check_memory_of_batch(task, config.global_batch // workers.count)

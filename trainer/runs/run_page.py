@@ -24,7 +24,7 @@ from trainer.dataset import Dataset
 from trainer.options.commands import ShowBatchConfig
 from trainer.progress import Progress, time_text
 from trainer.report import pictures
-from trainer.report.history import best_of, saved_place, shown_metric, verdict
+from trainer.report.history import Best, saved_place, shown_metric, verdict
 from trainer.report.page import Pictured, Sections, html
 from trainer.runs.choices import open_input
 from trainer.runs.directory import Row
@@ -49,9 +49,13 @@ class RunPage:
 
     The figures of the report are those of model.keras: of the best validation, or, if an earlier
     process made it, of an evaluation at the end.
+
+    Attributes:
+        best: What ranks validations.
     """
 
     def __init__(self, prepared: Prepared, plan: Plan) -> None:
+        self.best = Best()
         self._baseline: Baseline | None = None  # trivial baseline, set by the first validation
         self._guessed: Row = {}
         self._started = datetime.datetime.now().astimezone()
@@ -104,7 +108,7 @@ class RunPage:
     def sentences(self, history: Sequence[Row]) -> tuple[str, str]:
         """Return how the training went, and how its model compares with a trivial guess."""
         config = self._prepared.config
-        best = best_of(config.best_by, history)
+        best = self.best
         row = history[saved_place(history, best)]
         compared = ""
         if self._baseline is not None:
@@ -154,8 +158,7 @@ class RunPage:
 
     def draw(self, history: Sequence[Row]) -> None:
         """Write the report, unless it was written recently; the last row was just validated."""
-        best = best_of(self._prepared.config.best_by, history)
-        if saved_place(history, best) == len(history) - 1:
+        if saved_place(history, self.best) == len(history) - 1:
             self._figures = self._latest
         if (started := time.monotonic()) < self._next_s:
             self._waiting = history
@@ -172,7 +175,7 @@ class RunPage:
                 run.path.absolute().name,
                 self._prepared.config,
                 history,
-                best_of(self._prepared.config.best_by, history),
+                self.best,
                 sentence="; ".join(filter(None, self.sentences(history))),
                 task=task.name,
                 facts=[*self._facts()],
@@ -188,8 +191,7 @@ class RunPage:
 
     def _sections(self, history: Sequence[Row]) -> Sections:
         prepared = self._prepared
-        best = best_of(prepared.config.best_by, history)
-        epoch = f"{history[saved_place(history, best)]['epoch']:.0f}"
+        epoch = f"{history[saved_place(history, self.best)]['epoch']:.0f}"
         split = prepared.validation_split or ""
         awaited = f"The figures of epoch {epoch} follow when the training ends."
         return dataclasses.replace(

@@ -13,7 +13,7 @@ from tfrecord_dataset.standard_streams import address
 from trainer.dataset import Dataset
 from trainer.options.train import USUAL_LEARNING_RATE
 from trainer.raw_rows import RowOptions
-from trainer.report.history import best_by, saved_place
+from trainer.report.history import Best, best_by, saved_place
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
 from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare
@@ -84,15 +84,15 @@ def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
     names = loop.metric_names(plan.task)
     if validate is not None:
         names = [*validate(num_batches=1)]  # finds errors before training
-    goal = plan.task.goal
-    names = [name for name in names if name not in (goal.least_score, goal.threshold)]
-    best = best_by(
+    best = page.best = best_by(
         config.best_by or "loss", names, plan.task.more_metrics, validated=validate is not None
     )
     if is_chief:
         if config.overwrite:
             run.clear()
-        run.write_config(_config_json(prepared), task_to_json(plan.task, prepared.dataset.features))
+        run.write_config(
+            _config_json(prepared, best), task_to_json(plan.task, prepared.dataset.features)
+        )
     checkpoints = Checkpoints(
         run.checkpoints,
         plan.model,
@@ -115,13 +115,14 @@ def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
     )
 
 
-def _config_json(prepared: Prepared) -> dict[str, Any]:
+def _config_json(prepared: Prepared, best: Best) -> dict[str, Any]:
     task = prepared.task
     return {
         "options": prepared.config.to_json(),
         "data": prepared.data,
         "window": prepared.window,
         "group": prepared.group,
+        "best": str(best),
         "task": task.name,
         "inputs": [each.name for each in task.inputs.values()],
         "target": task.target,

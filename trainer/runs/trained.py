@@ -19,11 +19,12 @@ from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.shown_text import counted, listed
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
+from trainer.metrics import added_metrics
 from trainer.options import parse_devices
 from trainer.options.commands import EvaluateConfig
 from trainer.progress import Progress, as_text
 from trainer.raw_rows import RowOptions
-from trainer.report.history import best_of, saved_place
+from trainer.report.history import Best, saved_place
 from trainer.report.page import html_of_predictions
 from trainer.runs.choices import of_run, open_given, training_part, with_targets
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
@@ -108,7 +109,7 @@ class Run:
     def metrics(self) -> Row:
         """The model's row in the history: epoch, step, loss, metrics."""
         rows = RunDirectory(self.path).read_history()
-        return row_of(rows, self.which, self.config.options.best_by) if rows else {}
+        return row_of(rows, self.which, Best.parse(self.config.best)) if rows else {}
 
     @functools.cached_property
     def model(self) -> keras.Model:
@@ -144,9 +145,9 @@ class Run:
         return {each.name: each.to_predict(self.features[each.name]) for each in inputs}
 
 
-def row_of(history: Sequence[Row], which: str, best_by: str | None) -> Row:
+def row_of(history: Sequence[Row], which: str, best: Best) -> Row:
     """Return the row of the "best" or the "last" model."""
-    place = saved_place(history, best_of(best_by, history)) if which == "best" else -1
+    place = saved_place(history, best) if which == "best" else -1
     return history[place]
 
 
@@ -201,6 +202,8 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     run = open_run(config.run_path, which=config.which, model_fn=config.model_fn)
     with strategy.scope():
         model, task = run.model, run.learned
+    added = added_metrics(run.config.options.metrics, task.goal.learns)
+    task = dataclasses.replace(task, more_metrics=added)
     global_batch = config.batch_size or run.config.options.global_batch
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     if "loss" in run.config.own:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.shown_text import listed, number_text
+from trainer.metrics import METRICS
 from trainer.tasks.figures import Accumulator, Arrays
 from trainer.tasks.mean_average_precision import MeanAveragePrecision
 
@@ -22,13 +23,11 @@ class Baseline(Accumulator):
 
     Attributes:
         metric: Name of the compared metric.
-        is_least: Whether lower is better.
         guess: Description of the guess; set by `result`.
         missing: Classes without a record in the split; set by `result`.
     """
 
     metric: str
-    is_least = False
     guess = ""
     missing: Sequence[str] = ()
 
@@ -69,7 +68,7 @@ class Baseline(Accumulator):
     def is_beaten_by(self, result: Mapping[str, float]) -> bool:
         """Whether a model is better than the guess, by the metrics of both."""
         model, guessed = result[self.metric], result[self.key]
-        return model < guessed if self.is_least else model > guessed
+        return model < guessed if METRICS[self.metric].best == "min" else model > guessed
 
     def _without_records(self, counts: Sequence[int]) -> list[str]:
         return [name for name, count in zip(self._classes, counts, strict=True) if not count]
@@ -125,7 +124,6 @@ class Median(Baseline):
     """The mean absolute error of always guessing the median of each column."""
 
     metric = "mae"
-    is_least = True
     guess = "always guessing the median"
 
     def value(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from tfrecord_dataset.shown_text import number_text
 from trainer.dataset import Dataset
 from trainer.progress import time_text
+from trainer.task_kinds import REGRESSION
 from trainer.tasks.inputs import is_table
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.task import Task
@@ -20,7 +21,7 @@ PREFIX = "boosted_trees_"
 
 def are_possible(task: Task) -> bool:
     """Whether scikit-learn is installed, and the task is a table with one class or number."""
-    is_one = task.goal.has_one_class or task.goal.best_by == "mae"
+    is_one = task.goal.has_one_class or task.goal.learns == REGRESSION
     suits = is_table(task.inputs) and is_one and task.num_outputs <= _MOST_CATEGORIES
     suits = suits and (task.goal.has_one_class or task.num_outputs == 1)
     return suits and importlib.util.find_spec("sklearn") is not None

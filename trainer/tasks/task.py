@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from trainer.augmentation import Augmentation
 from trainer.errors import ConfigError
+from trainer.metrics import Metric
 from trainer.parsing import Decoding, Tensors
 from trainer.tasks.inputs import Audio, Image, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
@@ -28,7 +29,7 @@ class Task:
         augment: One of the target's `policies`.
         loss_fn: The user's function from (target, outputs) to the loss of each example, float32
             [b]; or None.
-        more_metrics: The user's metrics, in addition to the target's.
+        more_metrics: Metrics of the user and of other packages, in addition to the target's.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Task:
     sample_weight: str | None = None
     augment: str = "none"
     loss_fn: PerExample | None = None
-    more_metrics: Mapping[str, PerExample] = dataclasses.field(default_factory=dict)
+    more_metrics: Mapping[str, Metric] = dataclasses.field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -98,7 +99,11 @@ class Task:
     @property
     def metrics(self) -> Mapping[str, PerExample]:
         """Metrics by name; each is a mean over examples."""
-        own = {name: converted(metric) for name, metric in self.more_metrics.items()}
+        own = {
+            name: converted(each.of_examples)
+            for name, each in self.more_metrics.items()
+            if each.of_examples is not None
+        }
         return {**self.goal.metrics, **own}
 
     @property

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.metrics import Metric
 from trainer.options.train import TrainConfig
 from trainer.report.history import Best, best_by, curves, verdict
 from trainer.report.page import Pictured, Sections, chart, command, html, thinned
@@ -179,7 +180,12 @@ def test_a_chart_of_losses_at_the_end_of_all_numbers(losses, num_drawn):
     assert "inf" not in line["points"]
 
 
-METRICS = ("loss", "mae", "mAP", "IoU/a:max", "mine")
+METRICS = ("loss", "mae", "mAP", "IoU/a:max", "threshold", "mine", "cost", "gain")
+OWN = {
+    "mine": Metric(name="mine"),
+    "cost": Metric(name="cost", best="min"),
+    "gain": Metric(name="gain", best="max"),
+}
 
 
 @pytest.mark.parametrize(
@@ -190,27 +196,35 @@ METRICS = ("loss", "mae", "mAP", "IoU/a:max", "mine")
         ("mAP", Best("mAP", False)),
         ("mAP:min", Best("mAP", True)),
         ("mine:max", Best("mine", False)),
+        ("cost", Best("cost", True)),
+        ("gain", Best("gain", False)),
         ("IoU/a:max", Best("IoU/a:max", False)),
         ("IoU/a:max:min", Best("IoU/a:max", True)),
     ],
 )
 def test_what_is_stated(stated, expected):
-    assert best_by(stated, METRICS, ("mine",), validated=True) == expected
+    assert best_by(stated, METRICS, OWN, validated=True) == expected
 
 
 @pytest.mark.parametrize(
     ("stated", "validated", "error", "message"),
     [
         ("map", True, UnknownNameError, "metric, for --best-by, 'map'.*mAP"),
-        ("val_loss", True, UnknownNameError, "choose from: loss, mae, mAP, IoU/a:max, mine"),
+        (
+            "val_loss",
+            True,
+            UnknownNameError,
+            "choose from: loss, mae, mAP, IoU/a:max, mine, cost, gain",
+        ),
         ("mAP:most", True, UnknownNameError, "'mAP:most'"),
         ("mine", True, ConfigError, "--best-by mine:min or mine:max"),
+        ("threshold", True, UnknownNameError, "'threshold'"),
         ("F1", False, UnknownNameError, "metric without a validation split, for --best-by"),
     ],
 )
 def test_what_is_refused(stated, validated, error, message):
     with pytest.raises(error, match=message):
-        best_by(stated, METRICS, ("mine",), validated=validated)
+        best_by(stated, METRICS, OWN, validated=validated)
 
 
 def test_the_best_row():

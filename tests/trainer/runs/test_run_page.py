@@ -10,7 +10,6 @@ from tiers import first_in_ci
 
 import trainer
 from trainer.options.commands import EvaluateConfig
-from trainer.report.history import Best
 from trainer.runs import run_page
 from trainer.runs.trained import evaluate
 from trainer.tasks.figures import Example
@@ -143,9 +142,7 @@ def test_drawing_takes_a_twentieth_of_the_time_and_ends_with_the_last_validation
 
     monkeypatch.setattr(run_page.RunPage, "_write", write)
     monkeypatch.setattr(run_page, "time", types.SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(run_page, "best_of", lambda stated, rows: Best())
-    prepared = types.SimpleNamespace(config=types.SimpleNamespace(best_by=None))
-    page = run_page.RunPage(prepared, None)
+    page = run_page.RunPage(None, None)
     with page.completed():
         for _ in range(30):
             clock[0] += 1

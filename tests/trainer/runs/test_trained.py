@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from trainer.errors import ConfigError, RunDamagedError, TrainerError
+from trainer.report.history import Best
 from trainer.runs.trained import load_model, row_of
 from trainer.tasks import Task, models
 from trainer.tasks.inputs.tabular import Numbers
@@ -28,16 +29,21 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("which", "best_by", "expected"),
-    [("last", "loss", 0.4), ("best", "loss", 0.2), ("best", "mAP", 0.3), ("best", "mAP:min", 0.2)],
+    ("which", "best", "expected"),
+    [
+        ("last", "loss:min", 0.4),
+        ("best", "loss:min", 0.2),
+        ("best", "mAP:max", 0.3),
+        ("best", "mAP:min", 0.2),
+    ],
 )
-def test_the_row_of_the_model_that_is_used(which, best_by, expected):
-    assert row_of(ROWS, which, best_by)["val_min_score"] == expected
+def test_the_row_of_the_model_that_is_used(which, best, expected):
+    assert row_of(ROWS, which, Best.parse(best))["val_min_score"] == expected
 
 
 def test_without_validation_the_model_is_the_last():
     rows = [{"epoch": 1, "step": 5, "loss": 1.0}, {"epoch": 2, "step": 9, "loss": 2.0}]
-    assert row_of(rows, "best", None) is rows[1]
+    assert row_of(rows, "best", Best()) is rows[1]
 
 
 CONFIG, WEIGHTS = "config.json", "model.weights.h5"

@@ -61,7 +61,7 @@ class Target(Part):
 
     Attributes:
         learns: Value of `--task` for this target.
-        metrics: Metrics by name, each a mean over examples.
+        metrics: Functions of metrics by name, each a mean over examples; names are in METRICS.
         best_by: Metric that ranks validations.
         learning_rate: Peak learning rate of the plan with random weights.
         num_steps: Steps of the plan for small datasets.
