@@ -21,7 +21,7 @@ OPTIONS = _ROOT / "docs" / "options.md"
 TREES = _ROOT / "docs" / "trees.md"
 _OUTCOMES = _ROOT / "tests" / "cases" / "zoo" / "outcomes.tsv"
 # Arguments of `trainer.train` itself; mypy refuses duplicates.
-_OF_TRAIN = ("data", "output", "model", "augment", "optimizer", "schedule")
+_OF_TRAIN = ("data", "output", "model", "augment", "optimizer", "schedule", "metrics")
 _TRAIN_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
 
 Made of `TrainConfig` by tests/generated_pages.py.

@@ -88,7 +88,7 @@ LAYERS = {
     """,
     "trainer": """
         errors tensors startup order private_parts task_kinds
-        metrics
+        metrics model
         progress
         options raw_rows
         views

@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from trainer.exporting import export
     from trainer.image_cache import ImageCache
     from trainer.metrics import Metric
+    from trainer.model import Model
     from trainer.runs.trained import Run, open_run
-    from trainer.tasks.models import Model
     from trainer.views import Views
 
     __version__: str
@@ -77,7 +77,7 @@ else:  # hidden from type checkers, which would accept any name
         "Feature": "tfrecord_dataset.format.feature",
         "ImageCache": "trainer.image_cache",
         "Metric": "trainer.metrics",
-        "Model": "trainer.tasks.models",
+        "Model": "trainer.model",
         "Run": "trainer.runs.trained",
         "Split": "tfrecord_dataset.records.contents",
         "Views": "trainer.views",

@@ -14,8 +14,10 @@ from tfrecord_dataset.shown_text import number_text
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.task_kinds import TASK_KINDS
 
-# The entry points by which other packages add metrics (docs/own-source.md).
+# The entry points by which other packages add metrics (docs/dev/own-source.md).
 GROUP = "beam_tfrecords.metrics"
+# Before the names of metrics: those of a validation, and of a trivial guess.
+VALIDATION, GUESS = "val_", "baseline_"
 _BY_CLASS = "/"  # before the class in the names of a metric by class
 
 
@@ -83,12 +85,14 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
 )
 
 
-def metric_named(name: str) -> Metric:
-    """Return the metric of a column; one that only the user knows has no `best`.
+def metric_named(name: str, added: Mapping[str, Metric] = MappingProxyType({})) -> Metric:
+    """Return the metric of a column of history.csv.
 
-    A metric by class is that of its name before the class.
+    It is one of METRICS, perhaps of one class, or one of those that are `added`; else what is
+    better is unknown.
     """
-    return METRICS.get(name.partition(_BY_CLASS)[0]) or Metric(name=name)
+    name = name.removeprefix(VALIDATION).removeprefix(GUESS)
+    return added.get(name) or METRICS.get(name.partition(_BY_CLASS)[0]) or Metric(name=name)
 
 
 def is_by_class(name: str) -> bool:

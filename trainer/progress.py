@@ -5,6 +5,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import tqdm
@@ -12,7 +13,7 @@ import tqdm
 from tfrecord_dataset import standard_streams
 from tfrecord_dataset.shown_text import one_line
 from tfrecord_dataset.standard_streams import stderr_of_bars
-from trainer.metrics import metric_named
+from trainer.metrics import Metric, metric_named
 
 _INTERVAL_S = 5.0
 _BAR = "{desc} {percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
@@ -66,9 +67,10 @@ class Progress:
             self._bar = None
 
 
-def as_text(values: Mapping[str, float]) -> str:
+def as_text(values: Mapping[str, float], added: Mapping[str, Metric] = MappingProxyType({})) -> str:
     """Format as `loss 0.6931, mae 38,223`."""
-    return ", ".join(f"{name} {metric_named(name).text(value)}" for name, value in values.items())
+    texts = (f"{name} {metric_named(name, added).text(each)}" for name, each in values.items())
+    return ", ".join(texts)
 
 
 _RECENT_S = 10.0

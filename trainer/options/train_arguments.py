@@ -39,7 +39,6 @@ class TrainArguments(TypedDict, total=False):
     checkpoint_every_steps: int | None
     early_stopping: int | None
     best_by: str | None
-    metrics: Sequence[str]
     learning_rate: float | None
     warmup_steps: int | None
     weight_decay: float | None

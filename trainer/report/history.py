@@ -9,8 +9,7 @@ from typing import Self
 
 from tfrecord_dataset.shown_text import counted, number_text
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.metrics import METRICS, Metric, metric_named
-from trainer.tasks.baselines import PREFIX
+from trainer.metrics import GUESS, METRICS, Metric, metric_named
 
 Row = Mapping[str, float]
 
@@ -186,7 +185,7 @@ def curves(history: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, floa
                 continue
             name = column.removeprefix("val_")
             split = "train" if name == column else "validation"
-            if name.startswith(PREFIX):
-                name, split = name.removeprefix(PREFIX), "trivial guess"
+            if name.startswith(GUESS):
+                name, split = name.removeprefix(GUESS), "trivial guess"
             series.setdefault(name, {}).setdefault(split, []).append((row["epoch"], value))
     return series

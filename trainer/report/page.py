@@ -6,12 +6,13 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import number_text, shown
-from trainer.metrics import is_by_class, metric_named
+from trainer.metrics import Metric, is_by_class, metric_named
 from trainer.options.train import TrainConfig, as_typed, options_that
 from trainer.report.history import Best, Row, curves, saved_place
 
@@ -55,6 +56,7 @@ def html(
     facts: Sequence[str] = (),
     rates: Points = (),
     sections: Sections | None = None,
+    added: Mapping[str, Metric] = MappingProxyType({}),
 ) -> str:
     """Render the page of a run.
 
@@ -68,6 +70,7 @@ def html(
         facts: Further facts for the head.
         rates: Learning rates by epoch, if they change.
         sections: Results of the saved model's validation.
+        added: Metrics in addition to the target's, by name.
     """
     saved = history[saved_place(history, best)]["epoch"]
     of_training = {
@@ -78,7 +81,7 @@ def html(
         "saved": saved,
         "verdict": sentence,
         "curves": [
-            chart(metric_named(metric).title, lines, saved, whole=True)
+            chart(metric_named(metric, added).title, lines, saved, whole=True)
             for metric, lines in curves(history).items()
             if not is_by_class(metric)  # which a table shows
         ]

@@ -14,11 +14,11 @@ import tensorflow as tf
 
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import InterruptedRunError, RunDamagedError, TrainingDivergedError
+from trainer.metrics import GUESS
 from trainer.options.train import TrainConfig
 from trainer.progress import Pace, Progress, as_text, time_text
 from trainer.report.history import Best, saved_place
 from trainer.runs.directory import Row, RunDirectory
-from trainer.tasks.baselines import PREFIX
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.hooks import TRAINING, overrides
 from trainer.training.loop import Done, Plan, metric_names
@@ -314,7 +314,9 @@ class Recorder:
                 self._flush()
                 self.draw(self.history)
         self._callbacks.on_epoch_end(self._epoch - 1, self._logs)
-        self.progress.say(f"epoch {self._epoch}: {as_text(self._logs)}")
+        self.progress.say(
+            f"epoch {self._epoch}: {as_text(self._logs, self.plan.task.more_metrics)}"
+        )
 
     @property
     def best_place(self) -> int:
@@ -333,7 +335,7 @@ class Recorder:
 
 
 def _without_baseline(validation: dict[str, float]) -> dict[str, float]:
-    return {name: value for name, value in validation.items() if not name.startswith(PREFIX)}
+    return {name: value for name, value in validation.items() if not name.startswith(GUESS)}
 
 
 def _diverged(step: int, loss: float, steps_per_epoch: int) -> TrainingDivergedError:

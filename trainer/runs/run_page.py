@@ -181,6 +181,7 @@ class RunPage:
                 facts=[*self._facts()],
                 rates=self._rates(history),
                 sections=self._sections(history),
+                added=task.more_metrics,
             )
             run.write_report(page)
         except Exception as error:  # a report must not end a training

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.shown_text import listed, number_text
-from trainer.metrics import METRICS
+from trainer.metrics import GUESS, METRICS
 from trainer.tasks.figures import Accumulator, Arrays
 from trainer.tasks.mean_average_precision import MeanAveragePrecision
-
-PREFIX = "baseline_"
 
 
 class Baseline(Accumulator):
@@ -49,7 +47,7 @@ class Baseline(Accumulator):
     @property
     def key(self) -> str:
         """The name of the guess's metric."""
-        return f"{PREFIX}{self.metric}"
+        return f"{GUESS}{self.metric}"
 
     def compare(self, result: Mapping[str, float], stated: str = "") -> str:
         """Return `accuracy 0.9; always guessing RBC gives accuracy 0.62`, or that it is not beaten.

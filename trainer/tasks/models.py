@@ -10,6 +10,7 @@ import keras
 from tfrecord_dataset import plugins
 from tfrecord_dataset.foreign_errors import place_of
 from trainer.errors import ConfigError, UnknownNameError
+from trainer.model import GROUP, Model
 from trainer.task_kinds import CLASSIFICATION, DETECTION, REGRESSION, SEGMENTATION
 from trainer.tasks import detection, networks, pretrained
 from trainer.tasks.inputs import encode, keras_inputs, single_or_dict
@@ -18,30 +19,6 @@ from trainer.tasks.targets.maps import STRIDES
 from trainer.tasks.task import Task
 
 ModelFn = Callable[[Task], keras.Model]
-# The entry points by which other packages add models (docs/own-source.md).
-GROUP = "beam_tfrecords.models"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Model:
-    """A network for one or more kinds of tasks.
-
-    Attributes:
-        name: Value of `--model`. Networks for different kinds of tasks may share it.
-        learns: Kinds of tasks, values of `--task`.
-        build: Function from the task to a keras.Model that takes `task.inputs` and returns
-            `task.output_shape`. If it `takes_weights`, its second argument is `--weights`.
-        about: What it is, in a line.
-        needs_image: Whether one of the inputs has to be an image.
-        takes_weights: Whether `--weights` may be given.
-    """
-
-    name: str
-    learns: Sequence[str]
-    build: Callable[..., keras.Model]
-    about: str
-    needs_image: bool = False
-    takes_weights: bool = False
 
 
 def _branches(task: Task, of_image: Callable[[Any], Any] | None = None) -> keras.Model:

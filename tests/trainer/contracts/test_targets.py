@@ -1,4 +1,7 @@
-"""Every kind of learning: replicas agree, and trained models are saved completely."""
+"""Contract of targets and inputs, on made data of every kind of learning.
+
+One training of each kind and number of replicas serves all tests.
+"""
 
 import functools
 import json
@@ -16,7 +19,10 @@ import tfrecord_dataset
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
+from trainer.progress import as_text
+from trainer.report.page import html_of_predictions
 from trainer.runs.directory import RunDirectory
+from trainer.runs.run_page import sections_of
 from trainer.tasks import models
 from trainer.tasks.reading import evaluation_batches, training_batches
 from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
@@ -272,6 +278,24 @@ def test_a_row_is_json_and_its_lines_have_their_columns(sample, png):
             assert len(line) == len(task.goal.columns)
         of_record = tf.nest.map_structure(lambda each, n=number: each[n].numpy(), target)
         assert isinstance(task.goal.shown(of_record)[0], str)
+
+
+def test_figures_are_drawn_and_compared_with_a_guess(sample):
+    task, dataset, target, outputs = sample
+    target = tf.nest.map_structure(lambda each: each.numpy(), target)
+    found = {name: each.numpy() for name, each in task.goal.predict(outputs).items()}
+    accumulators, baseline = task.goal.accumulators(), task.goal.baseline()
+    result = {baseline.metric: 0.5}
+    for each in (*accumulators, baseline):
+        each.update(target, found)
+        result |= each.result()
+
+    page = html_of_predictions(
+        "run", "test", as_text(result), sections_of(accumulators, task, dataset, "test")
+    )
+
+    assert baseline.compare(result)
+    assert page.count("<svg") + page.count("<td") > 2
 
 
 def test_a_task_is_read_as_it_was_written(sample):
