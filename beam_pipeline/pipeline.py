@@ -33,8 +33,7 @@ from beam_pipeline.running.job import job_pipeline, watched
 from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.memory import collecting_rarely
 from beam_pipeline.running.pickling import Constant
-from beam_pipeline.running.remote.clusters import cluster_of
-from beam_pipeline.running.remote.launch import Launch, job_name
+from beam_pipeline.running.remote.launch import Launch, cluster_of, job_name
 from beam_pipeline.running.runner import PLAIN_JOB, Job, choose_runner, is_local
 from beam_pipeline.running.store_settings import use_options
 from beam_pipeline.sources.inputs import complete, find_input, naming_other_layouts, source_of

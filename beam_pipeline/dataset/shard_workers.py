@@ -17,8 +17,8 @@ from beam_pipeline.running.gathering import Balance, Merge
 from beam_pipeline.running.job import watched
 from beam_pipeline.running.locked_folders import temporary_folder
 from beam_pipeline.running.parallel import map_shards
-from beam_pipeline.running.remote.clusters import Cluster, cluster_of
-from beam_pipeline.running.remote.launch import Launch, job_name
+from beam_pipeline.running.remote.clusters import Cluster
+from beam_pipeline.running.remote.launch import Launch, cluster_of, job_name
 from beam_pipeline.running.runner import Job, choose_runner
 from beam_pipeline.running.shared_values import SharedValues
 

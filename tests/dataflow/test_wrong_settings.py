@@ -7,7 +7,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.remote.clusters import cluster_of
+from beam_pipeline.running.remote.launch import cluster_of
 from tfrecord_dataset.store import clients
 
 IN_TIME_S = 10

@@ -131,18 +131,3 @@ class PortableCluster(Cluster):
                 "--environment_type=PROCESS if the workers' machines have it, or "
                 "--environment_config=IMAGE with docker/pipeline.Dockerfile's"
             )
-
-
-def cluster_of(options: PipelineOptions) -> Cluster:
-    """Return the runner that `options` name, which is not the local one."""
-    # Imported here, as a local build needs none of these.
-    match runner_name(options):
-        case "flink":
-            from beam_pipeline.running.remote.flink import FlinkCluster
-
-            return FlinkCluster(options)
-        case "dataflow":
-            from beam_pipeline.running.remote.dataflow import DataflowCluster
-
-            return DataflowCluster(options)
-    return PortableCluster(options)

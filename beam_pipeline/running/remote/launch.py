@@ -23,8 +23,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.running import progress
 from beam_pipeline.running.failures import own_error, read_problem
 from beam_pipeline.running.job import as_in_a_program
-from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
-from beam_pipeline.running.runner import Job
+from beam_pipeline.running.remote.clusters import Cluster, JobState, PortableCluster, SeenJob
+from beam_pipeline.running.runner import Job, runner_name
 from beam_pipeline.running.store_settings import send_settings
 from tfrecord_dataset.shown_text import one_line, without_secrets
 
@@ -35,6 +35,21 @@ _CANCEL_S = 30.0
 _CANCELLED = (JobState.CANCELLED, JobState.CANCELLING)
 # Seconds between the counts of a stage; on a store each is a request.
 _BEAT_S, _REMOTE_BEAT_S = 1.0, 5.0
+
+
+def cluster_of(options: PipelineOptions) -> Cluster:
+    """Return the runner that `options` name, which is not the local one."""
+    # Imported here, as a job needs one of these.
+    match runner_name(options):
+        case "flink":
+            from beam_pipeline.running.remote.flink import FlinkCluster
+
+            return FlinkCluster(options)
+        case "dataflow":
+            from beam_pipeline.running.remote.dataflow import DataflowCluster
+
+            return DataflowCluster(options)
+    return PortableCluster(options)
 
 
 def job_name(options: PipelineOptions, name: str, dataset_dir: str) -> str:

@@ -10,7 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import checks, dataflow, flink
-from beam_pipeline.running.remote.clusters import cluster_of
+from beam_pipeline.running.remote.launch import cluster_of
 
 
 @pytest.fixture
