@@ -23,6 +23,8 @@ OUTSIDE = {
     "benchmarks/RESULTS.md": "dev/benchmarks.md",
     "benchmarks/QUALITY.md": "dev/quality.md",
 }
+# Pages that the search shows after all others, in addition to those of dev/.
+_LATE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "options.md", "python.md")
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -56,6 +58,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """The page with links that hold on the site."""
     at = page.file.src_uri
+    if at.startswith("dev/") or at in _LATE:
+        page.meta["search"] = {"boost": 1e-6}
     source = next((path for path, name in OUTSIDE.items() if name == at), f"docs/{at}")
 
     def link(found: re.Match[str]) -> str:

@@ -1,14 +1,16 @@
 """Makes docs/options.md, docs/trees.md and the types of Python keywords.
 
 `PYTHONPATH=. python tests/generated_pages.py` writes them: from the commands' options, and from
-tests/cases/zoo/outcomes.tsv, which of 420 well-known trees a build reads.
+the trees of public datasets in tests/cases/zoo, which tests read with these commands.
 """
 
 import dataclasses
-import textwrap
+import shlex
 import typing
 from collections.abc import Collection, Mapping
 from pathlib import Path
+
+import yaml
 
 from beam_pipeline.cli import options as cli
 from beam_pipeline.config import BuildConfig
@@ -19,7 +21,7 @@ from trainer.options.train import TrainConfig
 _ROOT = Path(__file__).parent.parent
 OPTIONS = _ROOT / "docs" / "options.md"
 TREES = _ROOT / "docs" / "trees.md"
-_OUTCOMES = _ROOT / "tests" / "cases" / "zoo" / "outcomes.tsv"
+_ZOO = _ROOT / "tests" / "cases" / "zoo"
 # Arguments of `trainer.train` itself; mypy refuses duplicates.
 _OF_TRAIN = ("data", "output", "model", "augment", "optimizer", "schedule", "metrics")
 _TRAIN_HEAD = '''"""Options that `trainer.train` takes as keywords, for editors and type checkers.
@@ -63,24 +65,68 @@ _WIDER = {
 }
 # Longer value names are cut in the table.
 _WIDEST = 80
-_TREES_HEAD = """# Well-known datasets
+_TREES_HEAD = """# Public datasets
 
-How trees of these names are read, as their authors or Kaggle distribute them. `tests/cases/zoo`
-holds small ones of some.
+What you type for datasets as their authors or Kaggle distribute them, once you have unpacked them. A test reads a small tree of
+each, with the folders, names and annotations of the original.
+
+Where an option is needed, `build` says so: it stops with a question that names it.
 """
-# Text and outcomes by heading.
-_PARTS = {
-    "Read as they are": ("", ("read as before", "read now")),
-    "Read with a recipe": (
-        "`build` stops with a question; an option or a [recipe](recipe.md) answers it.",
-        ("read by a recipe",),
-    ),
-    "Refused": (
-        "A step comes first, such as a [conversion](from/convert.md); the message names it.",
-        ("refused",),
-    ),
+# By heading: what is read of a dataset, by its case in tests/cases/zoo.
+_PUBLIC = {
+    "Classes of images": {
+        "mnist-s-own-files": "MNIST",
+        "kmnist-as-npz": "Kuzushiji-MNIST",
+        "cassava": "Cassava leaf disease (Kaggle)",
+        "plant-pathology": "Plant pathology 2020 (Kaggle)",
+        "chest-x-ray": "Chest X-ray (Kaggle)",
+        "herbarium-2020": "Herbarium 2020 (Kaggle)",
+        "ham10000": "HAM10000",
+        "chexpert": "CheXpert",
+        "cub-200": "CUB-200-2011",
+        "dtd": "Describable Textures",
+        "inaturalist": "iNaturalist",
+        "fairface": "FairFace",
+        "rvl-cdip": "RVL-CDIP",
+    },
+    "Boxes": {
+        "coco-2017": "COCO 2017",
+        "pascal-voc-2012": "Pascal VOC 2012",
+        "ilsvrc-of-kaggle": "ImageNet, localization (Kaggle)",
+        "bccd": "BCCD",
+        "kitti": "KITTI",
+        "wider-face": "WIDER FACE",
+        "global-wheat": "Global wheat detection (Kaggle)",
+        "publaynet": "PubLayNet",
+    },
+    "Masks and depth": {
+        "ade20k": "ADE20K",
+        "cityscapes-fine-and-coarse": "Cityscapes",
+        "busi": "Breast ultrasound (BUSI)",
+        "nyu-depth-whole": "NYU depth (Kaggle)",
+    },
+    "Audio": {
+        "speech-commands": "Speech Commands",
+        "esc-50-whole": "ESC-50",
+        "fsd50k": "FSD50K",
+        "common-voice": "Common Voice",
+        "librispeech": "LibriSpeech",
+        "ljspeech": "LJ Speech",
+        "vctk": "VCTK",
+        "maestro": "MAESTRO",
+        "nsynth": "NSynth",
+    },
+    "Text and tables": {
+        "imdb-of-the-hub": "IMDb (Hugging Face)",
+        "20-newsgroups-as-the-refusal-mends-it": "20 Newsgroups, once the names end in `.txt`",
+        "snli": "SNLI",
+        "sts-b": "STS-B",
+        "flickr8k": "Flickr8k captions (Kaggle)",
+        "docvqa": "DocVQA",
+        "iris-of-kaggle": "Iris (Kaggle)",
+        "tables-of-kaggle-s-digits": "Digit recognizer (Kaggle)",
+    },
 }
-_WIDTH = 185
 
 
 def as_table(owner: type) -> str:
@@ -170,18 +216,31 @@ def _typed(owner: type, left_out: Collection[str]) -> str:
 
 
 def trees_page() -> str:
-    """Render docs/trees.md: names by outcome."""
-    rows = [line.split("\t") for line in _OUTCOMES.read_text("utf-8").splitlines()]
+    """Render docs/trees.md: what to type for public datasets."""
     parts = [_TREES_HEAD]
-    for heading, (text, outcomes) in _PARTS.items():
-        names = [name for name, outcome, _ in rows if outcome in outcomes]
-        listed = textwrap.fill(
-            ", ".join(names), _WIDTH, break_long_words=False, break_on_hyphens=False
-        )
-        parts.append(f"## {heading} ({len(names)})\n")
-        parts.append(f"{text}\n" if text else "")
-        parts.append(f"{listed}\n")
-    return "\n".join(filter(None, parts))
+    for heading, titles in _PUBLIC.items():
+        rows: dict[str, list[str]] = {}
+        for case, title in titles.items():
+            rows.setdefault(typed(_ZOO / case), []).append(title)
+        parts.append(f"## {heading}\n\n| dataset | type `beam-tfrecords …` |\n|---|---|")
+        parts += [f"| {', '.join(named)} | `{command}` |" for command, named in rows.items()]
+        parts[-1] += "\n"
+    return "\n".join(parts)
+
+
+def typed(case: Path) -> str:
+    """Return the command that reads a case: its options, or what its recipe answers."""
+    words = ["INPUT"]
+    if (case / "options").exists():
+        words = shlex.split((case / "options").read_text())
+    elif (case / "recipe.yaml").exists():
+        options = all_options(BuildConfig)
+        answers = yaml.safe_load((case / "recipe.yaml").read_text())
+        words = [answers.pop("input")]
+        for name, answer in answers.items():
+            for value in answer if isinstance(answer, list) else [answer]:
+                words += [options[name].flag, value]
+    return f"build {' '.join(map(shlex.quote, words)).replace('INPUT', 'FOLDER')} --output data"
 
 
 if __name__ == "__main__":

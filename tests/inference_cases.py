@@ -1,4 +1,4 @@
-"""Features that both packages infer from keys of foreign Examples (rules: docs/format.md).
+"""Features that both packages infer from keys of foreign Examples (rules: docs/dev/metadata.md).
 
 A record has a list of values of one kind under the key. None is a list without a kind, MISSING a
 record without the key.

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_datasets as tfds
 from end_to_end import pages
-from end_to_end.inputs_of_pages import EXAMPLES, write_table
+from end_to_end.inputs_of_pages import EXAMPLES
 
 import beam_pipeline
 import trainer
@@ -21,15 +21,13 @@ pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("default")]
 
 @pytest.fixture
 def run(tmp_path):
-    """run(heading) -> the folder in which a section's snippets were run, except `but`."""
+    """run(heading) -> the folder in which a section's snippets were run."""
     (tmp_path / "examples").symlink_to(EXAMPLES)
 
-    def run(heading, but="nothing of this name"):
+    def run(heading):
         def change(words):
             if "-c" not in words:
                 return words
-            if but in words[-1]:
-                return []
             (tmp_path / "snippet.py").write_text(words[-1])  # TFDS builders read their file
             return ["python", "snippet.py"]
 
@@ -66,21 +64,6 @@ def test_create_tf_record(run):
         for key, values in old.items():
             assert list(record[key]) == pytest.approx(list(values)), key
     assert not before
-
-
-def test_the_table_of_tfrecorder(run, tmp_path):
-    images = sorted(EXAMPLES.glob("data/cells/*/*.jpg"))[::30]
-    splits = ("TRAIN", "VALIDATION", "TEST")
-    rows = [
-        (splits[number % 3], path.relative_to(EXAMPLES.parent), path.parent.name)
-        for number, path in enumerate(images)
-    ]
-    write_table(tmp_path / "rows.csv", [("split", "image_uri", "label"), *rows])
-    dataset = trainer.open(run("TFRecorder", but="tfrecorder") / "data/rows")
-    assert {name.upper(): dataset.num_records(name) for name in dataset.splits} == Counter(
-        split for split, _, _ in rows
-    )
-    assert dataset.classes == ["Platelets", "RBC", "WBC"]
 
 
 def test_image_dataset_from_directory(run):

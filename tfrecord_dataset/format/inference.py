@@ -2,7 +2,7 @@
 
 Every key is a feature of the same name, except for the keys of TensorFlow's Object Detection API
 and Model Garden: their images, labels and boxes are the features `image`, `label` and `boxes`. The
-rules are documented in docs/format.md.
+rules are documented in docs/dev/metadata.md.
 """
 
 import dataclasses

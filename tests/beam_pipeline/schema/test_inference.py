@@ -1,4 +1,4 @@
-"""The schema is inferred from records, and from the lists of existing Examples (docs/format.md)."""
+"""The schema is inferred from records, and from the lists of existing Examples (docs/dev/metadata.md)."""
 
 import dataclasses
 
