@@ -110,7 +110,7 @@ test-readers: .venv/readers
 	$(PYTEST) -m 'readers $(SELECT)'
 
 .venv/readers: $(READY)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[readers,docs]'
 	$(BIN)/pip install --quiet --no-deps 'keras-hub==0.32.0' 'kagglehub==1.0.2' 'kagglesdk==0.1.28' regex sentencepiece tokenizers
 	command -v chromium || { apt-get update --quiet && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; } \

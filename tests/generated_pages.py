@@ -67,10 +67,10 @@ _WIDER = {
 _WIDEST = 80
 _TREES_HEAD = """# Public datasets
 
-What you type for datasets as their authors or Kaggle distribute them, once you have unpacked them. A test reads a small tree of
-each, with the folders, names and annotations of the original.
+What you type for datasets as their authors or Kaggle distribute them, once you have unpacked them.
+A test reads a small tree of each, with the folders, names and annotations of the original.
 
-Where an option is needed, `build` says so: it stops with a question that names it.
+If an option is needed, `build` stops with a question that names it.
 """
 # By heading: what is read of a dataset, by its case in tests/cases/zoo.
 _PUBLIC = {
@@ -157,9 +157,7 @@ def options_page() -> str:
         "All options of the commands, as `--help` shows them; `plan` has those of `build`. "
         "`plan`, `verify`, `show`, `diff`, `train`, `evaluate`, `predict` and `tune` print JSON "
         "with `--json`. `beam-tfrecords` is "
-        "`python -m beam_pipeline`, and `beam-tfrecords-train` is `python -m trainer`. "
-        "`--version` prints the version, and `--print-completion bash` a script that completes "
-        "commands and options.",
+        "`python -m beam_pipeline`, and `beam-tfrecords-train` is `python -m trainer`.",
         "A `BuildConfig` takes the options of `build`, and `trainer.train` those of `train`, by "
         "their names with `_`: `batch_size=64`. In Python a size is a side or (height, width); "
         "`640x480` is for the command line.",

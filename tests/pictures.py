@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 _ROOT = Path(__file__).parents[1]
 _IMAGES = _ROOT / "docs/images"
 # The report section that a page of docs/from shows.
-_SECTIONS = {"audio": "audio", "tables": "numbers", "text": "texts"}
+_SECTIONS = {"audio": "audio", "tables": "numbers", "text": "texts", "text-table": "texts"}
 
 
 def main() -> None:

@@ -147,6 +147,15 @@ def _parquet(root: Path) -> None:
         pq.write_table(table, root / f"cells/data/{split}-00000-of-00001.parquet")
 
 
+def _reviews_table(root: Path) -> None:
+    words = {"pos": ("good", "fine", "great"), "neg": ("bad", "dull", "poor")}
+    rows: list[tuple[object, ...]] = [("text", "label")]
+    for number in range(40):
+        name = ("pos", "neg")[number % 2]
+        rows.append((f"A {words[name][number % 3]} film, seen {number} times.", name))
+    write_table(root / "reviews.csv", rows)
+
+
 def _reviews(root: Path) -> None:
     words = {"pos": ("good", "fine", "great"), "neg": ("bad", "dull", "poor")}
     for split in ("train", "test"):
@@ -226,6 +235,7 @@ TREES: dict[str, Callable[[Path], None]] = {
     "parquet": _parquet,
     "audio": _link("digits", _DATA / "digits"),
     "text": _reviews,
+    "text-table": _reviews_table,
     "archives": _zip,
     "masks": _masks,
     "arrays": _arrays,
@@ -252,11 +262,15 @@ def _training(root: Path) -> None:
     trainer.train(root / "texts/reviews", root / "runs/reviews", epochs=1, quiet=True)
 
 
-_OF_DEMO = ("building", "detection", "input", "reading", "recipe", "segmentation", "tutorial")
+# Guides whose commands need no more than examples/ and the output of `make demo`.
+_OF_DEMO = (
+    *("building", "compare-runs", "detection", "input", "install", "predicting", "rare-classes"),
+    *("reading", "recipe", "segmentation", "table-tutorial", "training", "tutorial"),
+)
 # Functions that make a guide's files in a folder with examples/ and the output of `make demo`.
 INPUTS: dict[str, Callable[[Path], None]] = {
     **dict.fromkeys(_OF_DEMO, lambda root: None),
     "data-checks": _data_checks,
     "object-stores": _class_folders,
-    "training": _training,
+    "training-reference": _training,
 }

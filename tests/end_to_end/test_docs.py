@@ -35,8 +35,8 @@ _OTHERS = {
     *("--user", "--volumes", "--for", "--timeout", "--image", "--input-path", "--input-format"),
     *("--output-path", "--output-format", "--save-media", "--no-deps", "--constraint"),
     *("--parameters", "--spark-master-url", "--add-opens", "--worker_pool", "--sdk-language"),
-    *("--metadata-file", "--template-file-gcs-location", "--service_port", "--dir", "--tag_set"),
-    *("--signature_def", "--flink-master", "--job-port", "--number_of_execution_retries", "--case"),
+    *("--metadata-file", "--template-file-gcs-location", "--service_port", "--dir", "--logdir"),
+    *("--flink-master", "--job-port", "--number_of_execution_retries", "--case"),
 }
 _LAUNCHER = ["beam-tfrecords"]
 _TRAINERS = (["beam-tfrecords-train"], ["beam-tfrecords-trainer"])

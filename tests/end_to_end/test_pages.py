@@ -21,7 +21,15 @@ _README = (_ROOT / "README.md").read_text()
 _OF_INPUTS = {page.stem: page.read_text() for page in _DOCS.glob("from/*.md")}
 # By page: starts of lines, or parts of snippets, that cannot run here, and why.
 _NOT_HERE = {
-    "training": {
+    "compare-runs": {"tensorboard --logdir": "it serves until it is stopped"},
+    "install": {
+        "sudo": "sets up the machine",
+        "make setup": "sets up the machine",
+        ". .venv": "sets up the machine",
+        "doctor": "stores of the environment",
+        "pip install": "network",
+    },
+    "training-reference": {
         "--weights mobilenet": "network: Keras's weights",
         "TF_CONFIG": "several machines",
         "--output runs/both": "several machines",

@@ -208,7 +208,7 @@ class Contents:
         return self.split(split).index()
 
     def statistics(self, split: str | None = None) -> Mapping[str, Mapping[str, Any]]:
-        """Return a split's statistics.json by feature (docs/dev/metadata.md); empty without the file."""
+        """Return a split's statistics.json by feature; empty without the file."""
         return self.read_statistics().get(self.split(split).name, {})
 
 

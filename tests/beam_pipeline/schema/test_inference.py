@@ -1,4 +1,4 @@
-"""The schema is inferred from records, and from the lists of existing Examples (docs/dev/metadata.md)."""
+"""The schema is inferred from records, and from existing Examples: docs/dev/metadata.md."""
 
 import dataclasses
 
