@@ -1,89 +1,33 @@
-"""The work between steps: metrics, checkpoints, validation, history, callbacks, signals."""
+"""The follower of a training: counts steps and epochs, saves, validates, calls callbacks."""
 
 import contextlib
 import dataclasses
 import math
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import keras
-import tensorflow as tf
 
-from tfrecord_dataset.shown_text import counted
-from trainer.errors import InterruptedRunError, RunDamagedError, TrainingDivergedError
+from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.metrics import GUESS
 from trainer.options.train import TrainConfig
-from trainer.progress import Pace, Progress, as_text, time_text
-from trainer.report.history import Best, saved_place
+from trainer.progress import Pace, Progress
+from trainer.report.history import Best
 from trainer.runs.directory import Row, RunDirectory
+from trainer.runs.interruption import Interruption
+from trainer.runs.own_callbacks import RunFiles, Shown, TensorBoardLogs
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.hooks import TRAINING, overrides
 from trainer.training.loop import Done, Plan, metric_names
 from trainer.training.optimizers import averaged
 
 
-class Interruption:
-    """Whether the process was asked to stop."""
-
-    def __init__(self) -> None:
-        self.signal_name: str | None = None  # "SIGTERM" or "SIGINT" after a signal
-        self._is_saved = False
-
-    @contextlib.contextmanager
-    def expected(self) -> Iterator[None]:
-        """Catch the signals in this context; a second one kills the process."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
-
-        def note(number: int, frame: Any) -> None:
-            del frame
-            self.signal_name = signal.Signals(number).name
-            for each, handler in before.items():
-                signal.signal(each, handler)
-            if self._is_saved:
-                self.end()
-
-        for each in before:
-            signal.signal(each, note)
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-    @contextlib.contextmanager
-    def with_nothing_to_save(self, others_wait: bool = False) -> Iterator[None]:
-        """Let signals raise at once in this context, unless `others_wait` for this worker."""
-        self._is_saved = not others_wait
-        try:
-            yield
-        finally:
-            self._is_saved = False
-
-    def end(self) -> None:
-        """Raise InterruptedRunError."""
-        cause = self.signal_name or "a signal to another worker"
-        raise InterruptedRunError(
-            f"ended by {cause}; the run is saved, and the same command continues it"
-        )
-
-
-# Epochs (the first one compiles) or seconds before the remaining time is shown.
-_EPOCHS_OF_TIME, _SECONDS_OF_TIME = 2, 30.0
-_LEAST_SECONDS_SAID = 10.0
-
-
 @dataclasses.dataclass
 class Recorder:
-    """Follows a training: saves checkpoints, validates and logs.
+    """Follows a training: saves checkpoints, validates, and calls Keras's callbacks.
 
-    A checkpoint is saved before each validation, so a run that is killed or fails during validation
-    resumes with that validation.
+    These are the user's and the trainer's own (`own_callbacks`), which write and show what the
+    recorder counts. A checkpoint is saved before each validation, so a run that is killed or fails
+    during validation resumes with that validation.
     """
 
     run: RunDirectory | None  # None except on the first worker
@@ -102,22 +46,23 @@ class Recorder:
         plan = self.plan
         periods = (plan.steps_per_epoch, self.options.checkpoint_every_steps)
         self._periods = [period for period in periods if period]
-        self._pace = Pace(plan.batch_size, plan.task.unit)
-        self._is_time_said = False
-        self._num_ended = 0
         self._interruption = Interruption()
         self._names = metric_names(plan.task)
         self._sums = [0.0] * len(self._names)
-        self._writers = {
-            name: tf.summary.create_file_writer(os.fspath(self.run.logs / name))
-            for name in ("train", *(["validation"] if self.validate else []))
-            if self.run is not None
-        }
+        self.done = Done(steps=0, sums=self._sums, learning_rate=math.nan)  # the latest steps
+        self.validation: dict[str, float] = {}  # the latest one
         plan.model.stop_training = False
         plan.model.optimizer = plan.optimizer  # for callbacks
+        pace = Pace(plan.batch_size, plan.task.unit)
+        shown = Shown(self, self.progress, pace)
+        files = [] if self.run is None else [RunFiles(self, self.run)]
+        logs = [] if self.run is None else [TensorBoardLogs(self, self.run, pace)]
         parameters = {"verbose": 0, "epochs": self.num_epochs, "steps": plan.steps_per_epoch}
         self._callbacks = keras.callbacks.CallbackList(
-            [*self.callbacks], add_history=True, model=plan.model, **parameters
+            [*files, *self.callbacks, shown, *logs],
+            add_history=True,
+            model=plan.model,
+            **parameters,
         )
         self._logs: dict[str, float] = {}  # of the last epoch, for callbacks
         self._is_stopped = False  # by a callback, as in `Model.fit` after a step or epoch
@@ -142,15 +87,12 @@ class Recorder:
         """Context of the training, in which signals are caught."""
         with self._interruption.expected():
             self._callbacks.on_train_begin()
-            if self.step and self.ends_epoch:
+            if self.step and self.is_at_epoch_end:
                 if not self._is_recorded:
                     self._callbacks.on_epoch_begin(self._epoch - 1)
                 self._end_epoch()
-            self._start_progress()
+            self._begin_epoch()
             yield
-            self.progress.finish()
-            if summary := self._pace.summary():
-                self.progress.say(summary)
             self._callbacks.on_train_end(self._logs)
 
     @property
@@ -165,9 +107,14 @@ class Recorder:
         return self.num_epochs * self.plan.steps_per_epoch
 
     @property
-    def ends_epoch(self) -> bool:
+    def is_at_epoch_end(self) -> bool:
         """Whether this step ends an epoch, with a validation and a row of the history."""
         return self.step % self.plan.steps_per_epoch == 0
+
+    @property
+    def is_at_event(self) -> bool:
+        """Whether a checkpoint is saved after this step."""
+        return any(self.step % period == 0 for period in self._periods)
 
     @property
     def is_done(self) -> bool:
@@ -177,7 +124,7 @@ class Recorder:
         patience = self.options.early_stopping
         if patience is None or not self.history:
             return False
-        return len(self.history) - 1 - self.best_place >= patience
+        return len(self.history) - 1 - self.best.place(self.history) >= patience
 
     def steps_to_event(self) -> int:
         """Number of steps to the next checkpoint, at least 1."""
@@ -190,8 +137,8 @@ class Recorder:
 
     @property
     def sees_steps(self) -> bool:
-        """Whether a callback has a hook of the training's batches."""
-        return overrides(self._callbacks, TRAINING)
+        """Whether a callback of the user has a hook of the training's batches."""
+        return overrides(self.callbacks, TRAINING)
 
     def begin(self) -> None:
         """Call the hooks at the start of a step."""
@@ -199,30 +146,20 @@ class Recorder:
             self._callbacks.on_train_batch_begin(self.step % self.plan.steps_per_epoch)
 
     def advance(self, done: Done) -> None:
-        """Count completed steps, then log, save, validate or end the training.
+        """Count completed steps, then save, validate or end the training.
 
         Raises:
             TrainingDivergedError: The loss is not finite; these steps are not saved.
             InterruptedRunError: The process was asked to end; the run is saved.
         """
-        steps, sums = done.steps, done.sums
-        first, self.step = self.step + 1, self.step + steps
-        if not math.isfinite(sums[0]):
-            number, loss = done.diverged or (steps, sums[0])
+        first, self.step = self.step + 1, self.step + done.steps
+        self.done = done
+        if not math.isfinite(done.sums[0]):
+            number, loss = done.diverged or (done.steps, done.sums[0])
             raise _diverged(first + number - 1, loss, self.plan.steps_per_epoch)
-        self._sums = [old + new for old, new in zip(self._sums, sums, strict=True)]
-        means = self._means()
-        self._pace.add(steps, done.waiting_s)
-        epochs = self.num_epochs - self.step // self.plan.steps_per_epoch
-        left_s = self._pace.seconds_for(self.last_step - self.step, epochs)
-        self._say_time_left(left_s)
-        self.progress.advance(steps, means, *self._pace.facts(done.learning_rate, left_s))
-        now = (each / steps / self.plan.batch_size for each in sums)
-        logged = {**dict(zip(self._names, now, strict=True)), "learning_rate": done.learning_rate}
-        self._log("train", logged | self._pace.scalars())
-        if self.sees_steps:
-            in_epoch = (self.step - 1) % self.plan.steps_per_epoch
-            self._callbacks.on_train_batch_end(in_epoch, means)
+        self._sums = [old + new for old, new in zip(self._sums, done.sums, strict=True)]
+        in_epoch = (self.step - 1) % self.plan.steps_per_epoch
+        self._callbacks.on_train_batch_end(in_epoch, self._means())
         if done.is_settled:
             self._settle(done)
 
@@ -231,43 +168,31 @@ class Recorder:
         # A single process ends at once; several agree through `done.ends`.
         ends = done.ends or (self.is_asked_to_end and not self.plan.has_other_workers)
         is_stopped = self.plan.model.stop_training  # by a callback, also within an epoch
-        if ends or is_stopped or any(self.step % period == 0 for period in self._periods):
+        if ends or is_stopped or self.is_at_event:
             self.checkpoints.save(self.step, self._sums)
-            self._flush()
         if ends:
             self._interruption.end()
-        if self.ends_epoch or is_stopped:
-            self.progress.finish()
+        if self.is_at_epoch_end or is_stopped:
             self._end_epoch()
-            self._start_progress()
+            self._begin_epoch()
 
-    def _say_time_left(self, left_s: float | None) -> None:
-        is_known = (
-            self._num_ended >= _EPOCHS_OF_TIME or self._pace.total.seconds >= _SECONDS_OF_TIME
-        )
-        if self._is_time_said or left_s is None or not is_known:
-            return
-        self._is_time_said = True
-        if left_s >= _LEAST_SECONDS_SAID:
-            steps = counted(self.last_step - self.step, "step")
-            self.progress.say(f"about {time_text(left_s)} left for {steps}")
+    def latest_means(self) -> dict[str, float]:
+        """Return the mean loss and metrics of the latest steps."""
+        return self._by_name(self.done.sums, self.done.steps)
 
     def _means(self) -> dict[str, float]:
         """Mean loss and metrics since the start of the epoch."""
-        steps = (self.step - 1) % self.plan.steps_per_epoch + 1
-        count = steps * self.plan.batch_size
-        return {name: each / count for name, each in zip(self._names, self._sums, strict=True)}
+        return self._by_name(self._sums, (self.step - 1) % self.plan.steps_per_epoch + 1)
 
-    def _start_progress(self) -> None:
-        epoch, done = divmod(self.step, self.plan.steps_per_epoch)
-        if self.is_done:
-            return
-        self._callbacks.on_epoch_begin(epoch)
-        self.progress.start(f"epoch {epoch + 1}/{self.num_epochs}", self.plan.steps_per_epoch, done)
-        self._pace.start()
+    def _by_name(self, sums: Sequence[float], steps: int) -> dict[str, float]:
+        count = steps * self.plan.batch_size
+        return {name: each / count for name, each in zip(self._names, sums, strict=True)}
+
+    def _begin_epoch(self) -> None:
+        if not self.is_done:
+            self._callbacks.on_epoch_begin(self.step // self.plan.steps_per_epoch)
 
     def _end_epoch(self) -> None:
-        self._num_ended += 1
         if not self._is_recorded:
             self._record_row()
         self._sums = [0.0] * len(self._names)
@@ -282,59 +207,30 @@ class Recorder:
     def _is_recorded(self) -> bool:
         return any(row["step"] == self.step for row in self.history)
 
-    def _validation(self) -> dict[str, float]:
+    def _validate(self) -> None:
         """Validate the weights of this step, with the callbacks' hooks."""
-        assert self.validate is not None
+        if self.validate is None:
+            return
         is_awaited = self.plan.has_other_workers
         with (
             self._interruption.with_nothing_to_save(is_awaited),
             averaged(self.plan.optimizer),
         ):
             self._callbacks.on_test_begin()
-            validation = self.validate(callbacks=self._callbacks)
-            self._callbacks.on_test_end(_without_baseline(validation))
-        self._log("validation", validation)
-        return validation
+            self.validation = self.validate(callbacks=self._callbacks)
+            self._callbacks.on_test_end(_without_guess(self.validation))
 
     def _record_row(self) -> None:
-        validation = {} if self.validate is None else self._validation()
-        self._logs = self._means() | {
-            f"val_{name}": value for name, value in _without_baseline(validation).items()
-        }
-        row: Row = {"epoch": self._epoch, "step": self.step, **self._means()}
-        row |= {f"val_{name}": value for name, value in validation.items()}
-        self.history.append(row)
-        if self.run is not None:
-            if saved_place(self.history, self.best) == len(self.history) - 1:
-                with averaged(self.plan.optimizer):
-                    self.run.save_model(self.plan.model, self.run.model)
-            # The row marks the validation as done, so it is written after the model.
-            self.run.write_history(self.history)
-            if self.draw is not None:
-                self._flush()
-                self.draw(self.history)
+        self._validate()
+        means, validation = self._means(), self.validation
+        of_model = _without_guess(validation)
+        self._logs = means | {f"val_{name}": value for name, value in of_model.items()}
+        row: Row = {"epoch": self._epoch, "step": self.step, **means}
+        self.history.append(row | {f"val_{name}": value for name, value in validation.items()})
         self._callbacks.on_epoch_end(self._epoch - 1, self._logs)
-        self.progress.say(
-            f"epoch {self._epoch}: {as_text(self._logs, self.plan.task.more_metrics)}"
-        )
-
-    @property
-    def best_place(self) -> int:
-        """Index of the best row in the history."""
-        return self.best.place(self.history)
-
-    def _flush(self) -> None:
-        for writer in self._writers.values():
-            writer.flush()
-
-    def _log(self, writer: str, values: dict[str, Any]) -> None:
-        if writer in self._writers:
-            with self._writers[writer].as_default(step=self.step):
-                for name, value in values.items():
-                    tf.summary.scalar(name, value)
 
 
-def _without_baseline(validation: dict[str, float]) -> dict[str, float]:
+def _without_guess(validation: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in validation.items() if not name.startswith(GUESS)}
 
 

@@ -118,7 +118,8 @@ class _Totals:
     ) -> None:
         self._names = names
         self._num_batches = num_batches
-        self._callbacks = callbacks if overrides(callbacks, EVALUATION) else None
+        is_called = callbacks and overrides(callbacks.callbacks, EVALUATION)
+        self._callbacks = callbacks if is_called else None
         self._totals = np.zeros(len(names) + 1)
         self._unread: list[Any] = []
 

@@ -11,11 +11,11 @@ TRAINING = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "on_
 EVALUATION = ("on_test_batch_begin", "on_test_batch_end")
 
 
-def overrides(callbacks: keras.callbacks.CallbackList | None, hooks: Sequence[str]) -> bool:
+def overrides(callbacks: Sequence[keras.callbacks.Callback], hooks: Sequence[str]) -> bool:
     """Whether a callback has one of the hooks, by its class or set on the object."""
     return any(
         getattr(hook, "__func__", hook) is not getattr(keras.callbacks.Callback, name)
-        for callback in (callbacks.callbacks if callbacks else ())
+        for callback in callbacks
         for name in hooks
         for hook in (getattr(callback, name),)
     )
