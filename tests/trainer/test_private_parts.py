@@ -1,7 +1,6 @@
 """What is expected of each private part of Keras and TensorFlow (`trainer.private_parts`)."""
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -17,23 +16,6 @@ def test_flatten_layers(nested):
     kinds = [type(layer).__name__ for layer in nested._flatten_layers()]
     assert kinds.count("LSTMCell") == 2
     assert nested in nested._flatten_layers()
-
-
-def test_layers(nested):
-    has_layers = {type(layer).__name__: bool(layer._layers) for layer in nested._flatten_layers()}
-    assert has_layers["Bidirectional"]
-    assert not has_layers["LSTMCell"]
-
-
-def test_seed_generators():
-    dropout = keras.layers.Dropout(0.5)
-    [generator] = dropout._seed_generators
-    drawn = []
-    generator.next = lambda ordered=True: drawn.append(ordered) or tf.constant([1, 2])
-
-    dropout(np.ones((1, 4), np.float32), training=True)
-
-    assert drawn == [True]
 
 
 def test_trainable_variables():

@@ -244,7 +244,6 @@ def build(prepared: Prepared) -> Plan:
             f"batch normalisation runs over the {records} records of each replica; for all "
             "records give a model whose layers have synchronized=True"
         )
-    layers.seed_by_step(model, optimizer, config.seed)
     shuffled = {"window": prepared.window, "group": prepared.group}
     own_input = {**shuffled, "augment": own.augment, "cache": prepared.caches[0]}
     return Plan(
@@ -259,6 +258,7 @@ def build(prepared: Prepared) -> Plan:
         backbones=optimizers.backbones(model) if config.weights else [],
         head_steps=optimizers.head_steps(config, prepared.steps_per_epoch),
         clip_norm=config.clip_norm,
+        seed_layers=layers.seeding(model, optimizer, config.seed),
         times_input=not is_op_determinism_enabled(),  # set for the whole process
     )
 

@@ -107,7 +107,7 @@ def _backbone(
             f"{counted(channels, 'channel')}: {error}; {remedy}, or another --model"
         ) from error
     if weights is None:
-        for layer in backbone._flatten_layers():
+        for layer in backbone.layers:
             if isinstance(layer, keras.layers.BatchNormalization):
                 layer.momentum = min(layer.momentum, _MOMENTUM)
     elif of_keras is None:

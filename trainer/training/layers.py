@@ -6,10 +6,7 @@ generators keep counters in variables: all replicas of a strategy draw the same 
 resumed run repeats those of its first steps.
 """
 
-import functools
-import weakref
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import numpy as np
@@ -49,48 +46,30 @@ def equaliser(model: keras.Model, strategy: tf.distribute.Strategy) -> Callable[
     return tf.function(lambda: strategy.run(of_replica), autograph=False)  # type: ignore[no-any-return]
 
 
-# Number of draws by graph.
-Draws = weakref.WeakKeyDictionary[Any, int]
-
-
-def seed_by_step(
+def seeding(
     model: keras.Model, optimizer: keras.optimizers.Optimizer, seed: int | None
-) -> None:
-    """Make the random layers of `model` draw by (seed, the optimizer's step, replica).
+) -> Callable[[], None]:
+    """Make a function that seeds the random layers of a model by (seed, step, replica).
 
-    Applies inside a `tf.function`; otherwise they draw as in Keras.
+    Call it at the start of a step, on each replica. The states of Keras's seed generators are the
+    variables of a model beside its weights.
     """
     optimizer = inner_optimizer(optimizer)
     start = np.array([seed or 0, 0], np.uint32).view(np.int32)
-    draws: Draws = weakref.WeakKeyDictionary()
-    layers = model._flatten_layers()
-    generators = {id(each): each for layer in layers for each in layer._seed_generators}
-    for generator in generators.values():
-        generator.next = functools.partial(_draw, generator.next, optimizer, start, draws)
+    weights = {id(each) for each in model.weights}
+    states = [
+        each
+        for each in model.variables
+        if id(each) not in weights and each.shape == (2,) and tf.as_dtype(each.dtype).is_integer
+    ]
 
+    def seed_layers() -> None:
+        context = tf.distribute.get_replica_context()
+        fold_in = tf.random.experimental.stateless_fold_in
+        step = tf.cast(tf.convert_to_tensor(optimizer.iterations.value), tf.int32)
+        replica = tf.cast(context.replica_id_in_sync_group, tf.int32)
+        key = fold_in(fold_in(tf.constant(start), step), replica)
+        for number, state in enumerate(states):
+            state.assign(tf.cast(fold_in(key, number), state.dtype))
 
-def _draw(
-    draw_as_keras: Any,
-    optimizer: keras.optimizers.Optimizer,
-    start: Any,
-    draws: Draws,
-    ordered: bool = True,
-) -> Any:
-    """Return a seed, int32 [2]."""
-    if tf.executing_eagerly():
-        return draw_as_keras(ordered)
-    context = tf.distribute.get_replica_context()
-    replica = context.replica_id_in_sync_group if context else 0
-    fold_in = tf.random.experimental.stateless_fold_in
-    step = tf.cast(tf.convert_to_tensor(optimizer.iterations.value), tf.int32)
-    key = fold_in(fold_in(tf.constant(start), step), tf.cast(replica, tf.int32))
-    return key + tf.constant([_next(draws), 0])
-
-
-def _next(draws: Draws) -> int:
-    """Number this draw in the outermost graph, equally in each trace."""
-    graph = tf.compat.v1.get_default_graph()
-    while getattr(graph, "outer_graph", None) is not None and hasattr(graph.outer_graph, "inputs"):
-        graph = graph.outer_graph
-    draws[graph] = draws.get(graph, -1) + 1
-    return draws[graph]
+    return seed_layers if states else lambda: None

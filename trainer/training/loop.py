@@ -82,6 +82,7 @@ class Plan:
     backbones: Sequence[keras.Model] = ()  # with pretrained weights
     head_steps: int = 0  # first steps with the backbones frozen
     clip_norm: float | None = None  # largest global norm of the gradients, over all replicas
+    seed_layers: Callable[[], None] = lambda: None  # in each step, on each replica
     times_input: bool = True  # measure waiting for batches; deterministic runs cannot
 
     def batches_from(self, step: int) -> tf.data.Dataset:
@@ -224,6 +225,7 @@ def _step_function(plan: Plan) -> Callable[..., Any]:
 
     @unconverted
     def step(inputs: Any, target: Any, weight: Any = None) -> Any:
+        plan.seed_layers()
         target = task.goal.with_totals(target)
         with tf.GradientTape() as tape:
             outputs = model(task.prepare(inputs), training=True)

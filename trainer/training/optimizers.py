@@ -201,6 +201,15 @@ def _rate_at(config: TrainConfig, steps_per_epoch: int, step: int) -> float:
     return rate if isinstance(rate, float) else float(rate(step))
 
 
+def leaves(layer: keras.layers.Layer) -> Iterator[keras.layers.Layer]:
+    """Yield the layers of a built-in model that have no others inside."""
+    if not isinstance(layer, keras.Model):
+        yield layer
+        return
+    for each in layer.layers:
+        yield from leaves(each)
+
+
 def backbones(model: keras.Model) -> list[keras.Model]:
     """Return the parts of a built-in model with pretrained weights."""
     return [layer for layer in model.layers if isinstance(layer, keras.Model)]
@@ -209,8 +218,7 @@ def backbones(model: keras.Model) -> list[keras.Model]:
 @contextlib.contextmanager
 def frozen(layers: Sequence[keras.layers.Layer]) -> Iterator[None]:
     """Freeze layers in this context, including the statistics of their batch normalisation."""
-    parts = (each for layer in layers for each in layer._flatten_layers())
-    chosen = [each for each in parts if each.trainable and not each._layers]
+    chosen = [each for layer in layers for each in leaves(layer) if each.trainable]
     for each in chosen:
         each.trainable = False
     try:

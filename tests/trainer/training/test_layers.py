@@ -14,7 +14,7 @@ from tiers import first_in_ci
 import trainer
 from trainer.commands import main
 from trainer.training import layers, loop
-from trainer.training.layers import seed_by_step
+from trainer.training.layers import seeding
 
 MOMENTUM = 0.5
 
@@ -155,7 +155,7 @@ def drawn(make_plan, strategy, layers, seed=1):
         batch_size=count * EACH,
         times_input=False,
     )
-    seed_by_step(plan.model, plan.optimizer, seed)
+    plan = dataclasses.replace(plan, seed_layers=seeding(plan.model, plan.optimizer, seed))
     train, iterator = loop.train_function(plan), iter(plan.distributed_batches(0))
     found = {name: [] for name in layers}
     for _ in range(count):
