@@ -52,7 +52,7 @@ def seeding(
     """Make a function that seeds the random layers of a model by (seed, step, replica).
 
     Call it at the start of a step, on each replica. The states of Keras's seed generators are the
-    variables of a model beside its weights.
+    variables of a model that its weights do not contain.
     """
     optimizer = inner_optimizer(optimizer)
     start = np.array([seed or 0, 0], np.uint32).view(np.int32)
