@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LAYOUT, OPTION, POLICY, CLUSTER_OPTION, KIND = re.findall(
+LAYOUT, OPTION, POLICY, CLUSTER_OPTION, KIND, MODEL, METRIC = re.findall(
     r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
 )
 
@@ -20,7 +20,7 @@ def changed(tmp_path):
     """changed(diff, words) -> what Python prints for the words with the diff applied."""
 
     def run(diff, *words):
-        for package in ("beam_pipeline", "tfrecord_dataset"):
+        for package in ("beam_pipeline", "tfrecord_dataset", "trainer"):
             shutil.copytree(ROOT / package, tmp_path / package)
         subprocess.run(
             ["git", "apply", "-p1", "-C1"], cwd=tmp_path, input=diff, text=True, check=True
@@ -91,3 +91,30 @@ beam_pipeline.build(output="out", name="t", source=source)
 print([float(record["took"]) for record in tfrecord_dataset.open("out/t")["train"]])
 """
     assert "[90.0]" in changed(KIND, "-c", build)
+
+
+# Builds a table, and trains on it with the options that follow.
+TRAIN = """
+import json, sys
+import beam_pipeline, trainer
+rows = "".join(f"{n},{n % 7},{'ab'[n % 2]}\\n" for n in range(60))
+open("t.csv", "w").write("x,y,label\\n" + rows)
+beam_pipeline.build(input="t.csv", output="data", name="t")
+options = json.loads(sys.argv[1])
+row = trainer.train("data/t", "run", epochs=2, devices="cpu", **options)
+print(json.dumps(row))
+print(json.load(open("run/config.json"))["best"])
+"""
+
+
+@pytest.mark.slow
+def test_a_model(changed):
+    printed = changed(MODEL, "-c", TRAIN, json.dumps({"model": "linear"}))
+    assert "\nlinear: " in printed
+
+
+@pytest.mark.slow
+def test_a_metric(changed):
+    printed = changed(METRIC, "-c", TRAIN, json.dumps({"best_by": "brier"}))
+    assert '"val_brier": ' in printed
+    assert "\nbrier:min\n" in printed

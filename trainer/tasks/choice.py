@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NoReturn
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted, listed
@@ -12,7 +13,16 @@ from trainer.options.train import TrainConfig
 from trainer.task_kinds import CLASSIFICATION, REGRESSION
 from trainer.tasks.inputs import Input, input_type
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.inputs.tabular import Date, Numbers, TextCategory
+from trainer.tasks.inputs.tabular import Date, TextCategory
+from trainer.tasks.roles import (
+    TARGET,
+    WEIGHT,
+    describe,
+    describe_all,
+    is_label,
+    leading,
+    suits,
+)
 from trainer.tasks.table_columns import Column, ColumnKind
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task
@@ -29,10 +39,6 @@ _OF_TEXTS: Mapping[ColumnKind, type[Input]] = {
 }
 # Texts of many words lead unless the table has this many columns per text.
 _COLUMNS_OF_TABLE = 5
-_USUAL_NAMES = ("label", "target", "y")
-_LEARNABLE = ("class_label", "scalar", "tensor", "text")
-# Targets at places in an image: the default if no feature describes the image as a whole.
-_IN_IMAGES = [target for target in TARGETS.values() if target.leader is not None]
 # Characters that Keras does not accept in layer names.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -51,7 +57,8 @@ def choose_task(
     """
     goal = choose_target(features, options.target, options.task)
     if options.sample_weight is not None:
-        _check_weight(options.sample_weight, goal, features)
+        others = {name: each for name, each in features.items() if name != goal.name}
+        WEIGHT.stated(options.sample_weight, others)
     inputs = _Inputs(features, options, columns, (goal.name, options.sample_weight))
     takes_all = options.inputs == ALL and "all" not in features
     if options.inputs is None or takes_all:
@@ -170,16 +177,14 @@ class _Inputs:
     def _lead(
         self, candidates: Mapping[str, Input], group: str, table: Sequence[str] = ()
     ) -> Input:
-        """Return a group's only input, else the one named after it, else its only non-string."""
+        """Return the input of a group that `roles.leading` finds."""
         members = [candidate for candidate in candidates.values() if candidate.group == group]
         if not members:
             raise self._no_input(group)
-        named = [each for each in members if each.name == group]
-        of_numbers = [each for each in members if self.features[each.name].dtype != "string"]
-        for some in (members, named, of_numbers):
-            if len(some) == 1:
-                return some[0]
-        names = listed([describe(self.features[member.name]) for member in members])
+        features = {each.name: self.features[each.name] for each in members}
+        if (name := leading(group).find(features)) is not None:
+            return candidates[name]
+        names = describe_all(features)
         instead = f", such as all numbers: --inputs {','.join(table)}" if table else ""
         raise ConfigError(
             f"the dataset has several features of kind {group!r}: {names}; name those to learn "
@@ -190,7 +195,7 @@ class _Inputs:
         others = {name: each for name, each in self.features.items() if name not in self.not_inputs}
         return ConfigError(
             f"there is no input of kind {group!r}; the dataset has: "
-            f"{_list_features(others) or 'nothing else'}; name inputs by --inputs, or train on "
+            f"{describe_all(others) or 'nothing else'}; name inputs by --inputs, or train on "
             "another dataset"
         )
 
@@ -207,16 +212,6 @@ def _check_options(options: TrainConfig, inputs: Sequence[Input], goal: Target) 
     for name in options.pad:
         if name not in varying:
             raise UnknownNameError("input of varying length, for --pad,", name, varying)
-
-
-def _check_weight(name: str, goal: Target, features: Mapping[str, Feature]) -> None:
-    weights = [
-        feature.name
-        for feature in features.values()
-        if feature.name != goal.name and feature.kind == "scalar" and Numbers.suits(feature)
-    ]
-    if name not in weights:
-        raise UnknownNameError("number per record, for --sample-weight,", name, weights)
 
 
 def _by_model_name(inputs: Iterable[Input]) -> dict[str, Input]:
@@ -238,7 +233,7 @@ def _reason(
     """Describe what the task uses and leaves out; `hint` explains how to use more."""
     inputs = {each.name: features[each.name] for each in task.inputs.values()}
     classes = f" of {counted(len(task.classes), 'class')}" if task.classes else ""
-    parts = [f"from {_list_features(inputs)} to {describe(features[task.target])}{classes}"]
+    parts = [f"from {describe_all(inputs)} to {describe(features[task.target])}{classes}"]
     left_out = [
         f"{name} ({reasons[name]})" if name in reasons else describe(feature)
         for name, feature in features.items()
@@ -248,10 +243,6 @@ def _reason(
         parts.append(f"left out: {listed(left_out)}{hint}")
     assumed = [each.assumed(features[each.name]) for each in task.inputs.values()]
     return "; ".join([*parts, *filter(None, assumed)])
-
-
-def _list_features(features: Mapping[str, Feature]) -> str:
-    return listed([*map(describe, features.values())])
 
 
 def choose_target(
@@ -278,10 +269,10 @@ def choose_target(
         suiting = {each: feature for each, feature in features.items() if _kinds_of(feature, kinds)}
     if task is not None and not suiting:
         raise ConfigError(
-            f"--task {task} does not suit the dataset's features: {_list_features(features)}; "
+            f"--task {task} does not suit the dataset's features: {describe_all(features)}; "
             "leave it out, or train on another dataset"
         )
-    feature = features[name or _usual(suiting)]
+    feature = features[name or TARGET.find(suiting) or _asked(suiting)]
     suitable = {kind.learns: kind for kind in _kinds_of(feature, kinds)}
     usual = REGRESSION if feature.dtype.startswith("float") else CLASSIFICATION
     chosen = suitable.get(usual) or next(iter(suitable.values()), None)
@@ -295,34 +286,18 @@ def choose_target(
 
 
 def _kinds_of(feature: Feature, kinds: Iterable[type[Target]]) -> list[type[Target]]:
-    """Return the kinds that suit a feature; none if it has no values."""
-    return [kind for kind in kinds if 0 not in feature.shape and kind.suits(feature)]
+    return [kind for kind in kinds if suits(kind, feature)]
 
 
-def describe(feature: Feature) -> str:
-    """Describe a feature: `caption (text)`, or with its dtype `age (scalar of int64)`."""
-    has_dtype = feature.kind in ("scalar", "tensor", "sequence")
-    return f"{feature.name} ({feature.kind}{f' of {feature.dtype}' if has_dtype else ''})"
-
-
-def _usual(features: Mapping[str, Feature]) -> str:
-    labels = [feature.name for feature in features.values() if feature.kind == "class_label"]
-    if len(labels) == 1:
-        return labels[0]
-    learnable = [feature.name for feature in features.values() if feature.kind in _LEARNABLE]
-    usual = [name for name in _USUAL_NAMES if name in (labels or learnable)]
-    if usual:
-        return usual[0]
-    for kind in _IN_IMAGES:
-        of_kind = [each.name for each in features.values() if _kinds_of(each, [kind])]
-        if len(of_kind) == 1 and not labels:
-            return of_kind[0]
-    names = _list_features(features)
+def _asked(features: Mapping[str, Feature]) -> NoReturn:
+    """Ask which feature is the target."""
+    labels = {name: feature for name, feature in features.items() if is_label(feature)}
     if labels:
         raise ConfigError(
-            f"the dataset has several class labels: {names}; choose one with --target"
+            f"the dataset has several class labels: {describe_all(labels)}; choose one with "
+            "--target"
         )
     raise ConfigError(
-        f"no task suits the dataset's features: {names}; none is a class_label, or named label, "
-        "target or y; choose the target with --target"
+        f"no task suits the dataset's features: {describe_all(features)}; none is a class_label, "
+        "or named label, target or y; choose the target with --target"
     )

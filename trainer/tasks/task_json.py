@@ -10,8 +10,9 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
-from trainer.tasks.choice import choose_target, describe
+from trainer.tasks.choice import choose_target
 from trainer.tasks.inputs import INPUTS
+from trainer.tasks.roles import describe
 from trainer.tasks.targets import TARGETS
 from trainer.tasks.task import Task
 
