@@ -17,7 +17,6 @@ from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.named_files import is_id
 from beam_pipeline.sources.tables.roles import Media
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
-from beam_pipeline.sources.tables.types import is_stated
 from beam_pipeline.sources.tables.usual_columns import TableOptions, checked, lowered
 
 _MAX_SPACES = 2  # in the name of a class, on average
@@ -383,8 +382,7 @@ def may_be_classes(name: str, sample: Sample) -> bool:
 def has_classes(name: str, sample: Sample) -> bool:
     """Return whether the values of a column repeat and may be classes."""
     column = sample.column(name)
-    number = sum(is_stated(row.values.get(name)) for row in sample.rows)
-    repeat = 1 < len(column.texts) <= number // _ROWS_OF_A_CLASS
+    repeat = 1 < len(column.texts) <= len(sample.cells(name)) // _ROWS_OF_A_CLASS
     return repeat and not is_amount(column) and may_be_classes(name, sample)
 
 

@@ -75,9 +75,8 @@ class RowsOfImage(NamedTuple):
 
 def keys_of(table: Table, roles: Roles, rows: Batch) -> Sequence[str]:
     """Return the path of each record's main file, or its place in the table."""
-    names = rows.columns.get(roles.key) or [None] * len(rows)
     keys = []
-    for name, line in zip(names, rows.lines, strict=True):
+    for name, line in zip(rows.column(roles.key), rows.lines, strict=True):
         if roles.key and not roles.declared:  # the schema checks declared ones
             path_text(name, roles.key)
         is_named = isinstance(name, str) and name.strip()
@@ -109,11 +108,8 @@ def records_of(
     features |= converted(others, batch, scratch)
     splits: Sequence[str | None] = [table.file.split] * len(keys)
     if roles.split in columns or roles.split_folders:
-        stated = columns.get(roles.split) or [None] * len(keys)
-        splits = [
-            split_of_row(split, key, table.file, roles)
-            for split, key in zip(stated, keys, strict=True)
-        ]
+        pairs = zip(batch.column(roles.split), keys, strict=True)
+        splits = [split_of_row(split, key, table.file, roles) for split, key in pairs]
     return Made(keys, [""] * len(keys) if table.sign == "#" else sources, splits, features)
 
 
@@ -255,10 +251,9 @@ def converted(
     columns: Iterable[FeatureColumn], batch: Batch, scratch: Scratch | None
 ) -> dict[str, Sequence[Any]]:
     """Return each feature's values by row, None for missing ones; raise RecordError."""
-    nothing = [None] * len(batch)
     features: dict[str, Sequence[Any]] = {}
     for feature, column, convert, may_be_long in columns:
-        stated = batch.columns.get(column, nothing)
+        stated = batch.column(column)
         values = convert(stated)
         if scratch and may_be_long:
             values = _spilled(values, stated, convert, scratch)

@@ -1,7 +1,6 @@
 """Find the column that names files elsewhere in the input, or make a column of a template."""
 
 import dataclasses
-import itertools
 import json
 import re
 import string
@@ -15,7 +14,7 @@ from beam_pipeline.sources.paths import folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.sample import Sample
-from beam_pipeline.sources.tables.table import Cells, Table
+from beam_pipeline.sources.tables.table import Batch, Cells, Table
 from beam_pipeline.sources.tables.usual_columns import TableOptions, lowered, there_are
 
 _LONGEST_NAME = 255
@@ -72,7 +71,8 @@ def with_files(sample: Sample, options: TableOptions) -> Sample:
         return sample
     left_out = {*options.ignore_columns, *options.labels, options.split_column}
     left_out |= {feature.name for feature in options.schema if feature.name not in files}
-    candidates = [_names_in(sample, table, left_out) for table in sample.tables]
+    pairs = zip(sample.tables, sample.rows, strict=True)
+    candidates = [_names_in(table, rows, left_out) for table, rows in pairs]
     best = max(filter(None, candidates), key=lambda each: each[:2], default=None)
     if not best:
         return sample
@@ -108,14 +108,13 @@ def _template_of(path: str, names: _Names) -> str:
     return json.dumps(f"{joined(folder(path), f'{{{names.column}}}')}{ending}", ensure_ascii=False)
 
 
-def _names_in(sample: Sample, table: Table, left_out: Collection[str]) -> _Names | None:
+def _names_in(table: Table, rows: Batch, left_out: Collection[str]) -> _Names | None:
     """Return the column of a table that names the most files below the input."""
-    rows = [row.values for row in sample.rows if row.file == table.file]
     columns = {
         name: distinct
-        for name in dict.fromkeys(itertools.chain(*rows))
+        for name, values in rows.columns.items()
         if name not in left_out and lowered(name) not in known.LABELS.lists_of_record
-        if (distinct := _possible_names(name, [row.get(name) for row in rows]))
+        if (distinct := _possible_names(name, values))
     }
     if not columns:
         return None  # the folder, which may be a whole bucket, is not listed

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
@@ -28,7 +28,7 @@ from beam_pipeline.sources.tables.infer import columns_with_commas, commas_of
 from beam_pipeline.sources.tables.named_files import cells_of, files_understood, is_id, with_files
 from beam_pipeline.sources.tables.roles import BoxColumns, Roles
 from beam_pipeline.sources.tables.sample import Sample, first_rows
-from beam_pipeline.sources.tables.table import Cells, Table
+from beam_pipeline.sources.tables.table import Batch, Cells, Table
 from beam_pipeline.sources.tables.types import OF_COLUMNS, list_of_text, mark_of
 from beam_pipeline.sources.tables.usual_columns import (
     NO_LABEL,
@@ -93,9 +93,9 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
         ConfigError: An option does not fit the tables, or the tables do not fit together.
     """
     sample = Sample(tables, [*map(first_rows, tables)])
-    if not sample.rows and not tables[0].header:
+    if not any(map(len, sample.rows)) and not tables[0].header:
         raise ConfigError(f"{tables[0].file.path} has no line with a JSON object; write some")
-    members = (name for row in sample.rows for name in _ignorable(row.values))
+    members = itertools.chain.from_iterable(map(_ignorable, sample.rows))
     check_ignored(options.ignore_columns, [*dict.fromkeys((*sample.names, *members))])
     nested = _objects_in(sample, options).difference(options.ignore_columns)
     asked = cells_of(options, sample.names)
@@ -123,24 +123,19 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
 
 def _commas_in(sample: Sample, options: TableOptions) -> frozenset[str]:
     """Return the columns of numbers with decimal commas; raises as `columns_with_commas`."""
-    values = {name: [row.values.get(name) for row in sample.rows] for name in sample.names}
-    columns = {name: commas_of(each) for name, each in values.items()}
+    columns = {name: commas_of(sample.values(name)) for name in sample.names}
     return columns_with_commas(columns, options.decimal_comma, sample.tables[0].file.path)
 
 
 def _objects_in(sample: Sample, options: TableOptions) -> frozenset[str]:
     """Return columns that mostly hold objects or lists of objects, other than boxes."""
-    values: dict[str, list[bool]] = {}
-    for row in sample.rows:
-        for name, value in row.values.items():
-            if value not in (None, "", [], {}):
-                values.setdefault(name, []).append(_holds_object(value))
     stated = {options.image_column, options.audio_column, options.split_column, *options.labels}
-    return frozenset(
-        name
-        for name, hold in values.items()
-        if sum(hold) * 2 > len(hold) and name not in stated and lowered(name) not in _OF_ROLES
-    )
+    hold = {
+        name: [_holds_object(each) for _, each in sample.cells(name) if each not in ([], {})]
+        for name in dict.fromkeys(name for rows in sample.rows for name in rows.columns)
+        if name not in stated and lowered(name) not in _OF_ROLES
+    }
+    return frozenset(name for name, each in hold.items() if sum(each) * 2 > len(each))
 
 
 def _holds_object(value: object) -> bool:
@@ -337,10 +332,11 @@ def _columns_of_classes(roles: Roles, sample: Sample, options: TableOptions) -> 
         return ()
     names = [name for name in without_role(sample.names, roles.taken, sample) if not is_id(name)]
     marks = {
-        mark_of(row.values.get(name))
-        for row in sample.rows
-        if any(name in row.values for name in names)
+        mark_of(value)
+        for rows in sample.rows
+        if not rows.columns.keys().isdisjoint(names)
         for name in names
+        for value in rows.column(name)
     }
     is_one = len(names) > 1 and "1" in marks and marks in ({"0", "1"}, {"-1", "1"})
     return tuple(names) if is_one and not any(OF_COLUMNS in name for name in names) else ()
@@ -391,9 +387,9 @@ def _with_forms(roles: Roles, sample: Sample) -> Roles:
         name
         for name in (lists if boxes.lists else ())
         if all(
-            _are_per_box(row.values.get(boxes.lists), row.values[name])
-            for row in sample.rows
-            if isinstance(row.values.get(name), list)
+            _are_per_box(*both)
+            for both in zip(sample.values(boxes.lists), sample.values(name), strict=True)
+            if isinstance(both[1], list)
         )
     )
     forms = {
@@ -485,25 +481,26 @@ def _numbers(value: Any) -> list[float]:
     return []
 
 
-def _are_per_box(boxes: Any, values: Any) -> bool:
+def _are_per_box(boxes: Any, values: Sequence[Any]) -> bool:
     """Return whether `values` may be a list with one value per box in `boxes`."""
     return (
         isinstance(boxes, list)
-        and isinstance(values, list)
         and len(values) == len(boxes)
         and not any(isinstance(box, dict) for box in boxes)
         and not any(isinstance(value, list | dict) for value in values)
     )
 
 
-def _ignorable(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names that `ignore_columns` may contain: a row's columns and box attributes."""
-    yield from values
-    for column, value in values.items():
-        if lowered(column) in known.BOXES and isinstance(value, list | dict):
-            objects = value if isinstance(value, list) else [value]
+def _ignorable(rows: Batch) -> Iterator[str]:
+    """Yield the names that `ignore_columns` may contain: columns and attributes of boxes."""
+    yield from rows.columns
+    for column in rows.columns:
+        if lowered(column) in known.BOXES:
+            nested = [each if isinstance(each, list) else [each] for each in rows.column(column)]
+            objects = itertools.chain.from_iterable(nested)
             members = {name for each in objects if isinstance(each, dict) for name in each}
-            per_box = {name for name, each in values.items() if isinstance(each, list)} - {column}
+            per_box = {name for name in rows.columns if list in map(type, rows.column(name))}
+            per_box.discard(column)
             yield from sorted(members)
             yield from (f"{column}.{attribute_name(name)}" for name in sorted(members | per_box))
 

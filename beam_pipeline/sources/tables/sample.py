@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
@@ -32,12 +32,8 @@ _TEXTS = 100
 # Numbers and text; lists of these; objects, lists of objects, and all other values.
 _FORMS = ("plain", "list", "object")
 
-
-class FirstRow(NamedTuple):
-    """One of the first rows of a table: the table's file, and values by column."""
-
-    file: TableFile
-    values: dict[str, Any]
+_Cells = Sequence[tuple[TableFile, Any]]
+"""Values of a column, with the files of their tables."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,8 +98,6 @@ class ColumnSample:
 
 
 _NOTHING = ColumnSample()
-# A value of a column, and the table's file.
-_Stated = tuple[TableFile, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,22 +123,32 @@ class Sample:
         return Sample(tables, self.raw, self.found)
 
     @functools.cached_property
-    def rows(self) -> Sequence[FirstRow]:
-        """The rows with prepared cells."""
-        rows = []
-        for table, raw in zip(self.tables, self.raw, strict=True):
-            columns = dict(raw.columns)
-            table.cells.prepare(columns, table.missing)
-            prepared = dataclasses.replace(raw, columns=columns)
-            rows += [FirstRow(table.file, values) for values in prepared.by_row()]
-        return rows
+    def rows(self) -> Sequence[Batch]:
+        """The first rows of each table with prepared cells."""
+        return [
+            table.cells.prepared(raw, table.missing)
+            for table, raw in zip(self.tables, self.raw, strict=True)
+        ]
+
+    def values(self, name: str) -> list[Any]:
+        """Return the values of a column in all rows; None in tables without it."""
+        return [value for rows in self.rows for value in rows.column(name)]
+
+    def cells(self, name: str) -> list[tuple[TableFile, Any]]:
+        """Return the values of a column that are stated, with the files of their tables."""
+        return [
+            (table.file, value)
+            for table, rows in zip(self.tables, self.rows, strict=True)
+            for value in rows.column(name)
+            if is_stated(value)
+        ]
 
     @functools.cached_property
     def names(self) -> Mapping[str, None]:
         """The columns in the tables' headers, else in the rows."""
         tables = (table for table in self.tables if table.header)
         stated = {name: None for table in tables for name in table.cells.names(table.header)}
-        return stated or {name: None for row in self.rows for name in row.values if name}
+        return stated or {name: None for rows in self.rows for name in rows.columns if name}
 
     @functools.cached_property
     def declarations(self) -> Mapping[str, ColumnDeclaration]:
@@ -162,44 +166,27 @@ class Sample:
     @functools.cached_property
     def columns(self) -> Mapping[str, ColumnSample]:
         """Samples of columns with any value; looks for a few of their files."""
-        stated: dict[str, list[_Stated]] = {}
-        for file, values in self.rows:
-            for name, value in values.items():
-                if is_stated(value):
-                    stated.setdefault(name, []).append((file, value))
+        names = dict.fromkeys(name for rows in self.rows for name in rows.columns)
+        stated = {name: cells for name in names if (cells := self.cells(name))}
         check_number(stated, "the rows")
-        usual = {name: _usual(values) for name, values in stated.items()}
-        kinds = self._kinds(usual)
-        return {
-            name: self._column(name, values, *usual[name], kinds.get(name))
-            for name, values in stated.items()
-        }
-
-    def _kinds(
-        self, columns: Mapping[str, tuple[str, Sequence[_Stated]]]
-    ) -> dict[str, Kind | None]:
-        """Return the kinds that hold the values of columns; words among numbers are missing."""
-        values = {
-            name: [value for _, value in usual]
-            for name, (form, usual) in columns.items()
-            if form != "object"
-        }
+        usual = {name: _usual(cells) for name, cells in stated.items()}
+        lists = {name: [value for _, value in cells] for name, (_, cells) in usual.items()}
+        plain = {name: values for name, values in lists.items() if usual[name][0] != "object"}
         are_texts = not any(table.is_typed for table in self.tables)
-        return {
+        kinds = {  # words among numbers are missing
             name: profile.kind if profile.are_numbers else profile.widest
-            for name, profile in profiles_of_columns(values, are_texts=are_texts).items()
+            for name, profile in profiles_of_columns(plain, are_texts=are_texts).items()
+        }
+        return {
+            name: self._column(name, cells, *usual[name], kinds.get(name))
+            for name, cells in stated.items()
         }
 
     def _column(
-        self,
-        name: str,
-        stated: Sequence[_Stated],
-        form: str,
-        usual: Sequence[_Stated],
-        kind: Kind | None,
+        self, name: str, stated: _Cells, form: str, usual: _Cells, kind: Kind | None
     ) -> ColumnSample:
         if kind in (int, float):  # words such as "NA" are missing values
-            usual = stated = [each for each in usual if not _is_word(each[1])]
+            usual = stated = [cell for cell in usual if not _is_word(cell[1])]
         held = self.declarations[name].media if name in self.declarations else ""
         names = [(file, stripped(value)) for file, value in usual]
         media = held or self.found.get(name) or kind_of_all(text for _, text in names)
@@ -224,17 +211,16 @@ class Sample:
     def are_in_split_folders(self, column: str) -> bool:
         """Return whether all files of a column are in folders of splits, and tables have none."""
         splits: set[str | None] = set()
-        for file, values in self.rows:
-            if isinstance(name := values.get(column), str) and name.strip():
+        for file, name in self.cells(column):
+            if isinstance(name, str):
                 with contextlib.suppress(RecordError):  # rejected when the row is read
                     splits.add(split_folder(file.key_of(name)))
-        return bool(splits) and None not in splits and not any(row.file.split for row in self.rows)
+        return bool(splits) and None not in splits and not any(t.file.split for t in self.tables)
 
     def check_inside(self, columns: Iterable[str]) -> None:
         """Raise ConfigError if all files of one of these columns are outside the input."""
         for column in columns:
-            values = ((file, stripped(values.get(column))) for file, values in self.rows)
-            names = [(file, name) for file, name in values if name]
+            names = [(file, name) for file, cell in self.cells(column) if (name := stripped(cell))]
             errors = [error for file, name in names if (error := _error_of(file, name))]
             if errors and len(errors) == len(names):
                 raise ConfigError(f"{names[0][0].relative}: column {column!r}: {errors[0]}")
@@ -285,11 +271,11 @@ def _is_word(value: Any) -> bool:
     return isinstance(value, str) and is_missing_number(value)
 
 
-def _usual(stated: Sequence[_Stated]) -> tuple[str, Sequence[_Stated]]:
+def _usual(stated: _Cells) -> tuple[str, _Cells]:
     """Return the most frequent form of a column's values, and the values of it."""
     forms = [_form(value) for _, value in stated]
     form = max(_FORMS, key=forms.count)  # in a tie, the first one
-    return form, [each for each, its_form in zip(stated, forms, strict=True) if its_form == form]
+    return form, [*itertools.compress(stated, map(form.__eq__, forms))]
 
 
 def _form(value: Any) -> str:

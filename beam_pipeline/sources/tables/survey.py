@@ -260,7 +260,7 @@ def with_unlabelled(table: Table, batch: Batch, roles: Roles) -> Batch:
     ]
     columns = dict(batch.columns)
     for name in roles.label_columns:
-        values = columns.get(name) or [None] * len(batch)
+        values = batch.column(name)
         columns[name] = [
             Unlabelled.LABEL if may else value for may, value in zip(may_lack, values, strict=True)
         ]

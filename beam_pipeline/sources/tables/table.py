@@ -67,24 +67,24 @@ class Cells:
         kept = [name for name in names if name not in self.classes]
         return dict.fromkeys(filter(None, (*kept, self.column, self.label)))
 
-    def prepare(self, columns: dict[str, list[Any]], missing: str | None) -> None:
-        """Prepare the cells of rows in place; `missing` replaces missing values."""
-        num_rows = len(next(iter(columns.values()), ()))
-        for name, values in columns.items():
+    def prepared(self, rows: "Batch", missing: str | None) -> "Batch":
+        """Return rows with prepared cells; `missing` replaces missing values."""
+        columns = dict(rows.columns)
+        for name, values in rows.columns.items():
             for change in self._changes(name, missing):
-                values = list(map(change, values))
-            columns[name] = values
+                columns[name] = values = list(map(change, values))
         if self.classes and columns:
             has_classes = any(name in columns for name in self.classes)
-            marks = [columns.pop(name, [missing] * num_rows) for name in self.classes]
+            marks = [columns.pop(name, [missing] * len(rows)) for name in self.classes]
             columns[self.label] = [
                 classes_marked(self.classes, values) if has_classes else missing
                 for values in zip(*marks, strict=True)
             ]
         if self.column and columns:
             used = [name for _, name in self.template if name]
-            parts = [map(class_name, columns.get(name, [None] * num_rows)) for name in used]
+            parts = [map(class_name, columns.get(name, [None] * len(rows))) for name in used]
             columns[self.column] = [self._path(texts) for texts in zip(*parts, strict=True)]
+        return dataclasses.replace(rows, columns=columns)
 
     def _changes(self, name: str, missing: str | None) -> Iterator[Callable[[Any], Any]]:
         """Yield the functions to apply to each value of a column, in order."""
@@ -169,6 +169,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.lines)
 
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a column; None in every row without it."""
+        return self.columns.get(name) or [None] * len(self)
+
     def attempts(self, make: Callable[["Batch"], _T]) -> Iterator[tuple["Batch", _T | RecordError]]:
         """Yield rows with the result of `make`, and each row that it refuses with its error."""
         return attempts(make, self, Batch.take)
@@ -215,7 +219,7 @@ def joined_batches(batches: Sequence[Batch]) -> Batch:
     columns: dict[str, list[Any]] = {name: [] for each in batches for name in each.columns}
     for batch in batches:
         for name, column in columns.items():
-            column += batch.columns.get(name) or [None] * len(batch)
+            column += batch.column(name)
     return Batch(columns=columns, lines=[line for each in batches for line in each.lines])
 
 
@@ -300,9 +304,7 @@ class Table(abc.ABC):
             number += len(batch) + len(batch.bad)
             if number > MAX_ROWS:
                 check_rows("it", self.num_bytes, number)
-            batch = self.without_headers(batch)
-            self.cells.prepare(batch.columns, self.missing)
-            yield batch
+            yield self.cells.prepared(self.without_headers(batch), self.missing)
 
     def without_headers(self, batch: Batch) -> Batch:
         """Reject rows of texts that repeat the header, as in files that were joined."""

@@ -202,9 +202,9 @@ def _num_rows(tree: Tree, name: str) -> int:
 def _covers(tree: Tree, plan: TablePlan) -> bool:
     """Return whether a table names files in the folders that hold most of a tree's files."""
     folders: set[str] = set()
-    for row in plan.sample.rows:
+    for file, name in plan.sample.cells(plan.roles.key):
         with contextlib.suppress(RecordError):  # outside the input: rejected when the row is read
-            folders.add(folder(row.file.key_of(str(row.values.get(plan.roles.key)))))
+            folders.add(folder(file.key_of(str(name))))
     homes = [folder(name) for name in tree.files() if media_kind(name)]
     return sum(home in folders for home in homes) * 2 >= len(homes)
 
