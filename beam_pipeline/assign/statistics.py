@@ -19,7 +19,7 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.batch import Examples
-from beam_pipeline.kinds.counts import Counts, added, by_key, parts, smallest, united
+from beam_pipeline.kinds.counts import Counts, added, by_key, parts, smallest, taken_over, united
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import (
     NOT_READ,
@@ -85,13 +85,8 @@ _first_sources = smallest(_NUM_SOURCES_NAMED, key=lambda each: (reading_order(ea
 
 
 def _features(one: dict[str, Observed] | None, other: dict[str, Observed]) -> dict[str, Observed]:
-    """Merge by feature; those of `other` that are new are not copied."""
-    together = {} if one is None else one
-    for name, observed in other.items():
-        if name in together:
-            together[name].merge(observed)
-        else:
-            together[name] = observed
+    """Merge by feature; DataError for too many."""
+    together = taken_over(one, other)
     check_number(together)
     return together
 

@@ -86,6 +86,17 @@ def by_key(merge: Callable[[_V | None, _V], _V]) -> Callable[[dict[_K, _V], Any]
     return merged
 
 
+def taken_over(one: dict[_K, Any] | None, other: Mapping[_K, Any]) -> dict[_K, Any]:
+    """Merge counts by key; those of `other` under a new key are not copied."""
+    together = {} if one is None else one
+    for key, counts in other.items():
+        if key in together:
+            together[key].merge(counts)
+        else:
+            together[key] = counts
+    return together
+
+
 def fewest(most: int) -> Callable[[set[Any] | None, set[Any]], set[Any]]:
     """Return the merge of sets that keeps the smallest members."""
     return lambda one, other: set(sorted((one or set()) | other)[:most])
@@ -115,3 +126,8 @@ def united(one: set[Any] | None, other: set[Any]) -> set[Any]:
 def first(one: str | None, other: str) -> str:
     """Return the first of two texts."""
     return other if one is None else min(one, other)
+
+
+def least(one: Any, other: Any) -> Any:
+    """Return the lower of two values, or the one that is not empty."""
+    return min(filter(None, (one, other)), default=one)

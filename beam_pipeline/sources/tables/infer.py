@@ -13,14 +13,16 @@ import dataclasses
 import functools
 import itertools
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow
 import pyarrow.compute as compute
 
+from beam_pipeline.kinds.counts import Counts, added, least, parts
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.tables.types import (
     Kind,
@@ -68,9 +70,9 @@ class Place(NamedTuple):
     text: str
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Profile:
-    """Counts of a column's values by form; mergeable.
+@dataclasses.dataclass(init=False)
+class Profile(Counts):
+    """Counts of a column's values by form.
 
     Attributes:
         kind: The kind that holds the values that are not text; None if there are none.
@@ -81,18 +83,11 @@ class Profile:
         first: The first text of all, with its place.
     """
 
-    kind: Kind | None = None
-    counts: Counter[str] = dataclasses.field(default_factory=Counter)
-    is_text: bool = False
-    first_text: str = ""
-    first: Place | None = None
-
-    def merge(self, other: "Profile") -> None:
-        """Add the values of other rows."""
-        self.kind = wider(self.kind, other.kind)
-        self.counts.update(other.counts)
-        self.is_text |= other.is_text
-        self.first = min(filter(None, (self.first, other.first)), default=None)
+    kind: Annotated[Kind | None, wider] = None
+    counts: Annotated[Counter[str], added] = dataclasses.field(default_factory=Counter)
+    is_text: Annotated[bool, operator.or_] = False
+    first_text: Annotated[str, least] = ""
+    first: Annotated[Place | None, least] = None
 
     @property
     def num_values(self) -> int:
@@ -256,9 +251,9 @@ def _is_number(text: str) -> bool:
     return not is_missing_number(text) and kind_of_text(text) is not str
 
 
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Commas:
-    """Forms of the numbers in a column, of which commas may be decimal; mergeable.
+@dataclasses.dataclass(init=False)
+class Commas(Counts):
+    """Forms of the numbers in a column, of which commas may be decimal.
 
     Attributes:
         has_commas: Whether a number has a decimal comma, or several points between thousands.
@@ -267,17 +262,10 @@ class Commas:
         profile: The profile of the values as `with_point` writes them.
     """
 
-    has_commas: bool = False
-    has_points: bool = False
-    unclear: str = ""
-    profile: Profile = dataclasses.field(default_factory=Profile)
-
-    def merge(self, other: "Commas") -> None:
-        """Add other rows."""
-        self.has_commas |= other.has_commas
-        self.has_points |= other.has_points
-        self.unclear = min(filter(None, (self.unclear, other.unclear)), default="")
-        self.profile.merge(other.profile)
+    has_commas: Annotated[bool, operator.or_] = False
+    has_points: Annotated[bool, operator.or_] = False
+    unclear: Annotated[str, least] = ""
+    profile: Annotated[Profile, parts] = dataclasses.field(default_factory=Profile)
 
     @property
     def are_numbers(self) -> bool:

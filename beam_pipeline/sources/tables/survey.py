@@ -3,11 +3,13 @@
 import dataclasses
 import functools
 import logging
+import operator
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.counts import Counts, added, least, taken_over
 from beam_pipeline.records import Consumed, DeclaredClasses, Rejected
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import suffix, uncompressed
@@ -56,9 +58,19 @@ Profiles = dict[str, Profile]
 Kinds = Mapping[str, Kind | None]
 
 
-@dataclasses.dataclass(slots=True)
-class Survey:
-    """Statistics over the rows of tables; filled batch by batch.
+def _profiles(one: Profiles, other: Profiles) -> Profiles:
+    together = taken_over(one, other)
+    check_number(together, "the rows")
+    return together
+
+
+def _few(one: set[str], other: set[str]) -> set[str]:
+    return one | other if len(one) <= _MANY_CLASSES else one
+
+
+@dataclasses.dataclass(init=False)
+class Survey(Counts):
+    """Statistics over the rows of tables; `merge` takes over those of other columns.
 
     Attributes:
         profiles: The profile of each column.
@@ -73,32 +85,17 @@ class Survey:
         is_undivided: Whether it is of that whole table, since a part cannot be read.
     """
 
-    profiles: Profiles = dataclasses.field(default_factory=dict)
-    commas: dict[str, Commas] = dataclasses.field(default_factory=dict)
-    num_rows: int = 0
-    has_several: bool = False
-    num_labels: int = 0
-    labels: set[str] = dataclasses.field(default_factory=set)
-    labelled: set[Group] = dataclasses.field(default_factory=set)
-    unlabelled: set[Group] = dataclasses.field(default_factory=set)
-    too_large: dict[str, RecordError] = dataclasses.field(default_factory=dict)
-    table: str = ""
-    is_undivided: bool = False
-
-    def add(self, other: "Survey") -> "Survey":
-        """Merge the survey of other rows into this one; return it."""
-        _merge(self.profiles, other.profiles)
-        for name, commas in other.commas.items():
-            self.commas.setdefault(name, Commas()).merge(commas)
-        self.num_rows += other.num_rows
-        self.has_several |= other.has_several
-        self.num_labels += other.num_labels
-        if len(self.labels) <= _MANY_CLASSES:
-            self.labels |= other.labels
-        self.labelled |= other.labelled
-        self.unlabelled |= other.unlabelled
-        self.too_large |= other.too_large
-        return self
+    profiles: Annotated[Profiles, _profiles] = dataclasses.field(default_factory=dict)
+    commas: Annotated[dict[str, Commas], taken_over] = dataclasses.field(default_factory=dict)
+    num_rows: Annotated[int, operator.add] = 0
+    has_several: Annotated[bool, operator.or_] = False
+    num_labels: Annotated[int, operator.add] = 0
+    labels: Annotated[set[str], _few] = dataclasses.field(default_factory=set)
+    labelled: Annotated[set[Group], added] = dataclasses.field(default_factory=set)
+    unlabelled: Annotated[set[Group], added] = dataclasses.field(default_factory=set)
+    too_large: Annotated[dict[str, RecordError], added] = dataclasses.field(default_factory=dict)
+    table: Annotated[str, least] = ""
+    is_undivided: Annotated[bool, operator.or_] = False
 
     def are_measures(self, column: str) -> bool:
         """Return whether a column has too many distinct whole numbers for classes."""
@@ -117,12 +114,6 @@ class Survey:
         if profile.usual is int and has_gaps and isinstance(roles.missing_number, float):
             return float
         return profile.usual
-
-
-def _merge(profiles: Profiles, others: Mapping[str, Profile]) -> None:
-    for name, profile in others.items():
-        profiles.setdefault(name, Profile()).merge(profile)
-    check_number(profiles, "the rows")
 
 
 class Overview(NamedTuple):
@@ -156,11 +147,12 @@ def survey(table: Table | Other, roles: Roles, scratch_folder: str = "") -> Iter
         table = table.without(frozenset(table.header) - {roles.doubtful})
     try:
         for batch in table.with_commas(frozenset()).batches(scratch):
-            part.add(_survey_of(table, batch, roles))
+            part.merge(_survey_of(table, batch, roles))
     except RecordError as error:
         if not table.part.is_whole:  # limits on inflation are for whole files
             [part] = survey(dataclasses.replace(table, part=WHOLE), roles, scratch_folder)
-            yield dataclasses.replace(part, table=table.file.path, is_undivided=True)
+            part.table, part.is_undivided = table.file.path, True
+            yield part
             return
         # Rejected in the second pass.
         part = Survey(too_large={table.file.path: error} if error.reason == TOO_LARGE else {})
@@ -174,8 +166,7 @@ def _survey_of(table: Table, batch: Batch, roles: Roles) -> Survey:
         parts = batch.attempts(functools.partial(profiles_of, table, roles=roles))
         for rows, profiles in parts:
             if not isinstance(profiles, RecordError):  # rejected in the second pass
-                _merge(found.profiles, profiles)
-                found.num_rows += len(rows)
+                found.merge(Survey(profiles=profiles, num_rows=len(rows)))
     if roles.decimal_comma:
         found.commas = {name: commas_of(values) for name, values in batch.columns.items()}
     if roles.doubtful in found.profiles and found.profiles[roles.doubtful].widest is int:
@@ -301,9 +292,11 @@ def _joined(surveys: Iterable[Survey]) -> tuple[Survey, frozenset[str]]:
         if each.is_undivided:
             undivided[each.table] = each
         else:
-            by_table.setdefault(each.table, Survey()).add(each)
-    every = (by_table | undivided).values()
-    return functools.reduce(Survey.add, every, Survey()), frozenset(undivided)
+            by_table.setdefault(each.table, Survey()).merge(each)
+    whole = Survey()
+    for each in (by_table | undivided).values():
+        whole.merge(each)
+    return whole, frozenset(undivided)
 
 
 def _sentences(survey: Survey, roles: Roles) -> Iterator[str]:
