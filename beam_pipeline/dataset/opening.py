@@ -2,12 +2,10 @@
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
-import json
 import os
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from beam_pipeline.errors import (
     BeamTFRecordsError,
@@ -166,17 +164,10 @@ def check_readable(directory: str, texts: Mapping[str, str]) -> None:
         if STATISTICS_FILE in texts:
             path = storage.join(directory, STATISTICS_FILE)
             parse_statistics(texts[STATISTICS_FILE].encode(), path)
-        for name, text in texts.items():
-            if name.endswith(".json"):
-                json.loads(text, parse_constant=functools.partial(_refuse_constant, name))
     except (BeamTFRecordsError, ValueError) as error:
         raise DataError(
             f"nothing was committed: the new dataset could not be opened again: {error}"
         ) from error
-
-
-def _refuse_constant(name: str, constant: str) -> NoReturn:
-    raise ValueError(f"{name} holds {constant}, which JSON has no number for")
 
 
 def _parse(data: bytes, directory: str) -> Dataset:

@@ -40,6 +40,9 @@ class Counts:
         """Return what was counted."""
         return {name: value for name, value in vars(self).items() if value or value is None}
 
+    def __setstate__(self, counted: dict[str, Any]) -> None:
+        vars(self).update(counted)
+
     def merge(self, other: Self) -> None:
         """Add all of `other`."""
         kind: Any = type(self)

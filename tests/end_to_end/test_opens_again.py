@@ -103,7 +103,6 @@ def test_what_was_written_is_read_back(described):
         pytest.param("metadata.json", '"num_records": 1', '"num_records": 2', "states", id="sums"),
         pytest.param("statistics.json", '"count": 1', '"count": "1"', "count", id="a text"),
         pytest.param("statistics.json", '"mean": 1.0', '"mean": Infinity', "Inf", id="infinity"),
-        pytest.param("features.json", "{", "{0: ", "property name", id="no JSON"),
     ],
 )
 def test_descriptions_that_cannot_be_read_back_are_refused(described, name, old, new, problem):
