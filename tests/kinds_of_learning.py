@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from made_once import made_once
 
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
@@ -212,6 +213,31 @@ def directory_of(
                 {"train": records[:40], "test": records[40:]},
             )
         return made[name]
+
+    return get
+
+
+# Options of runs by kind, if not the defaults.
+_TRAINED: dict[str, dict[str, Any]] = {
+    "table": {"inputs": ["age", "zero"]},
+    "regression": {"target": "price"},
+}
+
+
+@pytest.fixture(scope="session")
+def run_of(
+    directory_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """A function from a kind's name to a run of one epoch on it; tests only read it."""
+
+    def get(name: str) -> Path:
+        options = {"epochs": 1, "batch_size": 8, "devices": "cpu", "quiet": True, "seed": 1}
+        options |= _TRAINED.get(name, {})
+
+        def fill(folder: Path) -> None:
+            trainer.train(directory_of(name), folder / "run", **options)
+
+        return made_once(tmp_path_factory, f"run-{name}", fill) / "run"
 
     return get
 

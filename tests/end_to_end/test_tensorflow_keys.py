@@ -142,6 +142,7 @@ def test_records_without_a_class(written, opened):
     assert [classes[b"%d" % number] for number in range(8)] == [0, 1, 2, 0, 1, 2, -1, -1]
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 def test_tfds_reads_lists_of_none_or_one(written):
     import tensorflow_datasets as tfds

@@ -13,14 +13,14 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from kinds_of_learning import choose, declare, directory_of, training
+from kinds_of_learning import choose, declare, directory_of, run_of, training
 from tensorflow.python.framework import config as tensorflow_config
 from tensorflow_examples import Values, write_examples
 
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.json_file import sealed
 
-__all__ = ["choose", "declare", "directory_of"]  # fixtures
+__all__ = ["choose", "declare", "directory_of", "run_of"]  # fixtures
 
 # Must precede TensorFlow's device initialisation; tests with one replica use the first.
 tf.config.set_logical_device_configuration(

@@ -8,13 +8,10 @@ import pytest
 import trainer
 
 
-@pytest.fixture(scope="module")
-def table(directory_of, tmp_path_factory):
+@pytest.fixture
+def table(directory_of, run_of):
     """Directory of a table dataset, and a run on it."""
-    run = tmp_path_factory.mktemp("runs") / "run"
-    options = {"epochs": 1, "batch_size": 8, "devices": "cpu", "quiet": True, "seed": 1}
-    trainer.train(directory_of("table"), run, inputs=["age", "zero"], **options)
-    return directory_of("table"), run
+    return directory_of("table"), run_of("table")
 
 
 def test_a_run(table):
@@ -93,11 +90,8 @@ def test_no_such_column(table, submit, tmp_path):
     assert (code, "which the model needs, 'zero'" in err) == (2, True)
 
 
-def test_a_number_has_the_name_of_the_target(directory_of, start, tmp_path):
-    run = tmp_path / "run"
-    options = ("--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 8, "--quiet")
-    data = directory_of("regression")
-    start("train", "--data", data, "--output", run, "--target", "price", *options)
+def test_a_number_has_the_name_of_the_target(directory_of, run_of, start):
+    data, run = directory_of("regression"), run_of("regression")
     _, out, _ = start("predict", data, "--run", run, "--format", "csv")
     assert out.splitlines()[0] == "source,price"
     _, out, _ = start("predict", data, "--run", run)

@@ -76,13 +76,11 @@ def test_what_is_wrong_is_named_at_once(tmp_path, text, messages):
     assert all(message in str(raised.value) for message in messages)
 
 
-def test_a_training_is_repeated_with_one_more_option(colors, tmp_path, capsys):
-    path, run = str(tmp_path / "run.yaml"), tmp_path / "run"
-    typed = ["--data", str(colors), "--output", str(run), "--epochs", "1", "--steps-per-epoch", "2"]
-    assert (
-        main(["train", *typed, "--image-size", "16", "--seed", "4", "--quiet", "--save", path]) == 0
-    )
-    assert yaml.safe_load((tmp_path / "run.yaml").read_text())["image_size"] == "16x16"
+def test_a_training_is_repeated_with_one_more_option(directory_of, tmp_path, capsys):
+    path, run, data = str(tmp_path / "run.yaml"), tmp_path / "run", str(directory_of("table"))
+    typed = ["--data", data, "--output", str(run), "--epochs", "1", "--steps-per-epoch", "2"]
+    assert main(["train", *typed, "--inputs", "age", "--seed", "4", "--quiet", "--save", path]) == 0
+    assert yaml.safe_load((tmp_path / "run.yaml").read_text())["inputs"] == "age"
 
     again = ["train", "--config", path, "--output", str(tmp_path / "again"), "--seed", "5"]
     assert main(again) == 0
@@ -95,5 +93,5 @@ def test_a_training_is_repeated_with_one_more_option(colors, tmp_path, capsys):
     capsys.readouterr()
     assert main(["train", "--config", str(tmp_path / "none.yaml")]) == 2
     assert "none.yaml cannot be read: No such file or directory" in capsys.readouterr().err
-    assert main(["train", "--data", str(colors)]) == 2
+    assert main(["train", "--data", data]) == 2
     assert "output (--output) is required" in capsys.readouterr().err

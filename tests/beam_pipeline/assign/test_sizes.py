@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 from PIL import Image
+from tiers import first_in_ci
 
 import beam_pipeline
 
@@ -43,11 +44,13 @@ def images(folder):
 
 @pytest.mark.parametrize(
     "make",
-    [
-        pytest.param(lambda folder: table(folder, 5), id="5 columns"),
-        pytest.param(lambda folder: table(folder, 50), id="50 columns"),
-        pytest.param(images, id="small images"),
-    ],
+    first_in_ci(
+        [
+            pytest.param(lambda folder: table(folder, 5), id="5 columns"),
+            pytest.param(lambda folder: table(folder, 50), id="50 columns"),
+            pytest.param(images, id="small images"),
+        ]
+    ),
 )
 def test_shards_have_about_the_wanted_size(tmp_path, make):
     options = {"input": str(make(tmp_path)), "output": str(tmp_path / "data"), "no_report": True}

@@ -202,6 +202,7 @@ def test_texts_of_others_are_cut_and_do_not_act(tmp_path, write_image):
     assert "&lt;script&gt;alert" in text
 
 
+@pytest.mark.nightly
 def test_audio_and_tables(tmp_path):
     (tmp_path / "clips").mkdir()
     for number in range(4):
@@ -217,6 +218,7 @@ def test_audio_and_tables(tmp_path):
     assert "0.5 s at 8,000 Hz, peak 1.0" in text
 
 
+@pytest.mark.nightly
 def test_a_wide_table_has_a_page_of_its_first_columns_and_the_label(tmp_path, pages):
     names = [f"c{number}" for number in range(300)]
     rows = [",".join([*names, "label"])]

@@ -3,11 +3,12 @@
 import shutil
 
 import pytest
+from made_once import made_once
 
 from trainer.commands import main
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def table(write_dataset, tmp_path_factory):
     """A dataset of two numbers and a class."""
     features = [
@@ -19,13 +20,16 @@ def table(write_dataset, tmp_path_factory):
     return write_dataset(tmp_path_factory.mktemp("table") / "1.0.0", features, splits)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def finished(table, tmp_path_factory):
     """A run of one epoch."""
-    run = tmp_path_factory.mktemp("damaged") / "run"
     options = ["--batch-size", "8", "--epochs", "1", "--devices", "cpu", "--inputs", "a"]
-    assert main(["train", "--data", str(table), "--output", str(run), "--quiet", *options]) == 0
-    return run
+
+    def fill(folder):
+        words = ["train", "--data", str(table), "--output", str(folder / "run"), "--quiet"]
+        assert main([*words, *options]) == 0
+
+    return made_once(tmp_path_factory, "run-finished", fill) / "run"
 
 
 @pytest.fixture

@@ -57,6 +57,7 @@ def test_training_and_evaluation_count_and_leave_them_out(table, tmp_path, start
     assert (run / "history.csv").read_text().splitlines()[-1].startswith("3,12,")
 
 
+@pytest.mark.nightly
 def test_what_is_left_is_the_data_without_them(table, tmp_path, write_dataset, start):
     """The same steps as on a dataset that never had such records."""
     known = {

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tiers import first_in_ci
 
 from trainer.training.gradients import clipped, with_overflow
 
@@ -53,8 +54,8 @@ def test_the_norm_of_the_sum_is_clipped(on_replicas, replicas, max_norm, expecte
 @pytest.mark.parametrize(
     "change", [with_overflow, lambda gradients: clipped(gradients, 1.0)], ids=["", "clipped"]
 )
-@pytest.mark.parametrize("value", [float("inf"), float("nan")])
-@pytest.mark.parametrize("replica", [None, 0, 1, 2])
+@pytest.mark.parametrize("value", first_in_ci([float("inf"), float("nan")], 1))
+@pytest.mark.parametrize("replica", first_in_ci([None, 0, 1, 2], 2))
 def test_an_overflow_on_any_replica_skips_the_step(on_replicas, change, value, replica):
     parts = [[[0.25, 0.0], [0.5]], [[0.0, 0.0], [0.0]], [[0.0, 0.0], [0.0]]]
     if replica is not None:

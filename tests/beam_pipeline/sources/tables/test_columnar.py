@@ -74,8 +74,18 @@ def views_of_a_dictionary():
 @pytest.mark.parametrize(
     ("texts", "suffix"),
     [
-        *itertools.product((pages, repeated, in_a_struct), ("parquet", "arrow")),
-        *((texts, "arrow") for texts in (views, in_a_map, in_lists_of_one, views_of_a_dictionary)),
+        (repeated, "parquet"),
+        (in_a_struct, "arrow"),
+        (views, "arrow"),
+        (in_lists_of_one, "arrow"),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in (
+                *itertools.product((pages,), ("parquet", "arrow")),
+                *((repeated, "arrow"), (in_a_struct, "parquet")),
+                *((in_a_map, "arrow"), (views_of_a_dictionary, "arrow")),
+            )
+        ),
     ],
 )
 def test_a_repeated_long_text_is_refused_before_it_fills_memory(tmp_path, texts, suffix):
