@@ -33,7 +33,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert TrainConfig(**loaded) == TrainConfig(**VALUES)
     text = (tmp_path / "run.yaml").read_text()
     assert text.startswith("# To train again: beam-tfrecords-train train --config run.yaml\n")
-    assert "\n# model:  # small, or for images a model" in text
+    assert "\n# model:  # small, " in text
     with pytest.raises(ConfigError, match="exists; remove it"):
         options_file.save(path, VALUES)
 

@@ -62,7 +62,7 @@ def acting(run, tmp_path, monkeypatch):
 
     def name():
         record = unsealed(run / "config.json")
-        record["options"]["model_fn"] = "somebodys:model_fn"
+        record["options"] |= {"model": None, "model_fn": "somebodys:model_fn"}
         record["own"] = {"loss": "somebodys:loss"}
         seal(run / "config.json", record)
         return run
