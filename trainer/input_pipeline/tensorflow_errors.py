@@ -17,44 +17,16 @@ _REMEDY = (
 _ASSERTION = re.compile(r"assertion failed: \[(?P<parts>.*?)\]\s*\n", re.DOTALL)
 _RAISED = re.compile(r"\b(ValueError|(?P<name>\w+Error)): (?P<message>.*?)\nTraceback", re.DOTALL)
 _CLASSES = {each.__name__: each for each in (TrainerError, ConfigError, DatasetChangedError)}
-# Messages of TensorFlow, and what they mean.
-_MEANINGS: tuple[tuple[str, type[TrainerError], str], ...] = (
-    (
-        r"Feature: (?P<key>.*?) \(data type: \w+\) is required",
-        DatasetDamagedError,
-        "in a record, key {key!r} is missing; {remedy}",
-    ),
-    (
-        r"Key: (?P<key>.*?)(, Index: \d+)?\.  Data types",
-        DatasetDamagedError,
-        "in a record, key {key!r} holds values of another type than its feature; {remedy}",
-    ),
-    (
-        r"Key: (?P<key>.*?)(, Index: \d+)?\.  ",
-        DatasetDamagedError,
-        "in a record, key {key!r} holds another number of values than its feature; {remedy}",
-    ),
-    (  # it counts the records of a split if metadata.json has their number
-        r"expected to contain (?P<stated>\d+) elements but contained (?P<count>.*?) el",
-        DatasetDamagedError,
-        "metadata.json states {stated} records, but the shards hold {count}; `beam-tfrecords "
-        "verify` names the shards that changed",
-    ),
-    (  # on other workers after one is lost: by missed heartbeats or a lost connection
-        r"(?is)(heartbeat|coordination service|GRPC error information from remote target).*?"
-        r"/job:(?P<kind>\w+)/(replica:\d+/)?task:(?P<number>\d+)",
-        TrainerError,
-        "{kind} {number} of TF_CONFIG is gone: it has ended or cannot be reached; start the same "
-        "command on all workers again to continue from the last checkpoint",
-    ),
-    (  # the name that `parsing.images` gives to the operation that decodes a feature
-        rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
-        r"(DecodeImage|DecodePng|\w+Jpeg\w*?)(_\d+)?\}\}",
-        DatasetDamagedError,
-        "{name!r} of a record is not an image that TensorFlow can read: {summary}; "
-        "`beam-tfrecords build` rejects damaged images and lists them",
-    ),
+# The scope that `parsing.images` gives to the operation that decodes a feature.
+_DECODED = re.compile(
+    rf"\{{\{{node (\S*/)?{DECODING}/(?P<name>\S*?)/?(switch_case\S*/)?"
+    r"(DecodeImage|DecodePng|\w+Jpeg\w*?)(_\d+)?\}\}"
 )
+# The operation that all errors of a `tf.data.Dataset` pass.
+_INPUT = "IteratorGetNext"
+# What errors of TensorFlow mean by their class; its own words follow.
+_OF_INPUT = (tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError)
+_OF_WORKERS = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError)
 # TensorFlow uses the same type for full memory.
 _FULL_DISK = re.compile(r"No space left on device|Disk quota exceeded")
 # Prefix of a compiled function's message, before the names of nodes.
@@ -69,18 +41,26 @@ def explain(error: tf.errors.OpError, remedy: str = _REMEDY) -> TrainerError:
 
     The remedy is advice for a record that does not fit the features.
     """
-    message, summary = error.message, brief(error)
+    message, summary = error.message, brief(error).removesuffix(".")
     if match := _ASSERTION.search(message):
         return DatasetDamagedError(" ".join(match["parts"].split("] [")))
     if match := _RAISED.search(message):
         return _CLASSES.get(match["name"], DatasetDamagedError)(match["message"])
-    for pattern, kind, text in _MEANINGS:
-        if match := re.search(pattern, message):
-            facts = {"remedy": remedy, "summary": summary.removesuffix("."), **match.groupdict()}
-            return kind(text.format(**facts))
+    if match := _DECODED.search(message):
+        return DatasetDamagedError(
+            f"{match['name']!r} of a record is not an image that TensorFlow can read: {summary}; "
+            "`beam-tfrecords build` rejects damaged images and lists them"
+        )
+    if isinstance(error, _OF_INPUT) and _INPUT in message:
+        return DatasetDamagedError(f"a record does not fit what is stated: {summary}; {remedy}")
     if isinstance(error, tf.errors.DataLossError):
         return DatasetDamagedError(
             f"a shard is damaged: {summary}; `beam-tfrecords verify` names it"
+        )
+    if isinstance(error, _OF_WORKERS):
+        return TrainerError(
+            "a worker of TF_CONFIG has ended or cannot be reached; start the same command on all "
+            f"workers again to continue from the last checkpoint: {message}"
         )
     return TrainerError(f"TensorFlow failed: {summary}")
 

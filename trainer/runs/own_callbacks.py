@@ -1,6 +1,7 @@
 """The trainer's own callbacks of Keras: the run's files, TensorBoard's logs, progress on stderr.
 
-As in Keras with several steps per execution, `on_train_batch_end` gets the last of the steps.
+As in Keras with several steps per execution, `on_train_batch_end` gets the last of the steps. Keras
+sorts the logs, so what is shown is the recorder's.
 """
 
 import os
@@ -113,7 +114,8 @@ class Shown(OwnCallback):
             steps, recorder.num_epochs - recorder.step // recorder.plan.steps_per_epoch
         )
         self._say_time_left(left_s, steps)
-        self._progress.advance(done.steps, logs or {}, *pace.facts(done.learning_rate, left_s))
+        facts = pace.facts(done.learning_rate, left_s)
+        self._progress.advance(done.steps, recorder.means(), *facts)
 
     def on_test_begin(self, logs: Logs = None) -> None:
         """Remove the bar."""
@@ -123,7 +125,7 @@ class Shown(OwnCallback):
         """Show the metrics of the epoch."""
         self._num_ended += 1
         self._progress.finish()
-        text = as_text(logs or {}, self.recorder.plan.task.more_metrics)
+        text = as_text(self.recorder.logs, self.recorder.plan.task.more_metrics)
         self._progress.say(f"epoch {epoch + 1}: {text}")
 
     def on_train_end(self, logs: Logs = None) -> None:

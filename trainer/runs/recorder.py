@@ -64,7 +64,7 @@ class Recorder:
             model=plan.model,
             **parameters,
         )
-        self._logs: dict[str, float] = {}  # of the last epoch, for callbacks
+        self.logs: dict[str, float] = {}  # of the last epoch, for callbacks
         self._is_stopped = False  # by a callback, as in `Model.fit` after a step or epoch
 
     def restore(self) -> int:
@@ -93,7 +93,7 @@ class Recorder:
                 self._end_epoch()
             self._begin_epoch()
             yield
-            self._callbacks.on_train_end(self._logs)
+            self._callbacks.on_train_end(self.logs)
 
     @property
     def num_epochs(self) -> int:
@@ -159,7 +159,7 @@ class Recorder:
             raise _diverged(first + number - 1, loss, self.plan.steps_per_epoch)
         self._sums = [old + new for old, new in zip(self._sums, done.sums, strict=True)]
         in_epoch = (self.step - 1) % self.plan.steps_per_epoch
-        self._callbacks.on_train_batch_end(in_epoch, self._means())
+        self._callbacks.on_train_batch_end(in_epoch, self.means())
         if done.is_settled:
             self._settle(done)
 
@@ -180,8 +180,8 @@ class Recorder:
         """Return the mean loss and metrics of the latest steps."""
         return self._by_name(self.done.sums, self.done.steps)
 
-    def _means(self) -> dict[str, float]:
-        """Mean loss and metrics since the start of the epoch."""
+    def means(self) -> dict[str, float]:
+        """Return the mean loss and metrics since the start of the epoch."""
         return self._by_name(self._sums, (self.step - 1) % self.plan.steps_per_epoch + 1)
 
     def _by_name(self, sums: Sequence[float], steps: int) -> dict[str, float]:
@@ -222,12 +222,12 @@ class Recorder:
 
     def _record_row(self) -> None:
         self._validate()
-        means, validation = self._means(), self.validation
+        means, validation = self.means(), self.validation
         of_model = _without_guess(validation)
-        self._logs = means | {f"val_{name}": value for name, value in of_model.items()}
+        self.logs = means | {f"val_{name}": value for name, value in of_model.items()}
         row: Row = {"epoch": self._epoch, "step": self.step, **means}
         self.history.append(row | {f"val_{name}": value for name, value in validation.items()})
-        self._callbacks.on_epoch_end(self._epoch - 1, self._logs)
+        self._callbacks.on_epoch_end(self._epoch - 1, self.logs)
 
 
 def _without_guess(validation: dict[str, float]) -> dict[str, float]:

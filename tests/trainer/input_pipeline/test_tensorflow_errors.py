@@ -31,15 +31,11 @@ def error_of(read):
     ("last", "expected"),
     first_in_ci(
         [
-            pytest.param({"x": [0.5] * 2, "s": b"a"}, "key 'n' is missing", id="missing"),
-            pytest.param({**USUAL, "n": 1.5}, "key 'n' holds values of another type", id="type"),
-            pytest.param({**USUAL, "n": [1, 2]}, "key 'n' holds another number", id="two integers"),
-            pytest.param(
-                {**USUAL, "x": [0.5] * 3}, "key 'x' holds another number", id="three floats"
-            ),
-            pytest.param(
-                {**USUAL, "s": [b"a", b"b"]}, "key 's' holds another number", id="strings"
-            ),
+            pytest.param({"x": [0.5] * 2, "s": b"a"}, "Feature: n .*is required", id="missing"),
+            pytest.param({**USUAL, "n": 1.5}, "Key: n.*Data types don't match", id="type"),
+            pytest.param({**USUAL, "n": [1, 2]}, "Key: n.*[Nn]umber of", id="two integers"),
+            pytest.param({**USUAL, "x": [0.5] * 3}, "Key: x.*[Nn]umber of", id="three floats"),
+            pytest.param({**USUAL, "s": [b"a", b"b"]}, "Key: s.*[Nn]umber of", id="strings"),
         ],
         2,
     ),
@@ -49,13 +45,13 @@ def test_a_record_that_does_not_fit_what_was_inferred(tmp_path, write_records, l
 
     with pytest.raises(
         trainer.DatasetDamagedError,
-        match=rf"in a record, {expected}.*inferred from the first records; declare that key",
+        match=rf"what is stated: {expected}.*inferred from the first records; declare that key",
     ):
         list(dataset.numpy())
     for batch_size in (32, None):
         error = error_of(dataset.batches(batch_size=batch_size))
         assert "inferred" in error.message  # users of `batches` see the remedy, too
-        assert expected in str(explain(error))
+        assert re.search(expected, str(explain(error)))
 
 
 def test_of_a_declared_feature_another_declaration_is_asked_for(tmp_path, write_records):
@@ -144,8 +140,12 @@ def test_a_damaged_file(tmp_path, write_records):
     [
         pytest.param(4, "", "states 3 records in .*, but it holds 2; ", id="fewer"),
         pytest.param(2, "", "states 1 record in .*, but it holds 2; ", id="more"),
-        pytest.param(4, "GZIP", "states 4 records.*the shards hold only 3", id="fewer, gzip"),
-        pytest.param(2, "GZIP", "states 2 records.*the shards hold at least 3", id="more, gzip"),
+        pytest.param(
+            4, "GZIP", "expected to contain 4 elements but contained only 3", id="fewer, gzip"
+        ),
+        pytest.param(
+            2, "GZIP", "expected to contain 2 elements but contained at least 3", id="more, gzip"
+        ),
     ],
 )
 def test_another_number_of_records_than_metadata_states(
@@ -202,23 +202,23 @@ def test_what_a_compiled_function_says_first_is_left_out(root):
             "Graph execution error:\n\nCollective ops is aborted by: Error reported from "
             "/job:worker/task:1: The following tasks are unhealthy (stopped sending heartbeats):\n"
             "/job:worker/replica:0/task:1\nThe tasks have crashed.",
-            "worker 1 of TF_CONFIG is gone",
+            "/task:1",
         ),
         (
             "Collective ops is aborted by: Failed to send RPC to coordination service. Either the "
             "leader task was preempted.\nAdditional GRPC error information from remote target "
             "/job:worker/replica:0/task:0 while calling /tensorflow.CoordinationService/Heartbeat:",
-            "worker 0 of TF_CONFIG is gone",
+            "/task:0",
         ),
         (
             "Collective ops is aborted by: Socket closed\nAdditional GRPC error information from "
             "remote target /job:worker/replica:0/task:0 while calling "
             "/tensorflow.WorkerService/CompleteInstance:\n:UNKNOWN:Error received from peer",
-            "worker 0 of TF_CONFIG is gone",
+            "/task:0",
         ),
     ],
 )
 def test_a_lost_worker_is_named(message, named):
     """Messages of TensorFlow 2.21 on the other workers."""
     error = explain(tf.errors.UnavailableError(None, None, message))
-    assert re.match(named, str(error))
+    assert re.match(f"a worker of TF_CONFIG has ended or cannot be reached; .*{named}", str(error))
