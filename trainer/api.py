@@ -110,7 +110,7 @@ def _check_parts(own: Mapping[str, Any], metrics: Any) -> None:
 
 def evaluate(
     run: Path | Run,
-    dataset: Path | Dataset,
+    dataset: Path | Dataset | None = None,
     *,
     split: str | None = None,
     which: str = "best",
@@ -125,7 +125,7 @@ def evaluate(
 
     Args:
         run: A run, or its directory.
-        dataset: A dataset from `trainer.open`, or its path.
+        dataset: A dataset from `trainer.open`, or its path; by default that of the run.
         split: By default "test", else the share held out if the data is the run's own, else the
             only split.
         which: "best" or "last", if `run` is a directory.
@@ -143,7 +143,7 @@ def evaluate(
     chosen = run if isinstance(run, Run) else open_run(run, which=which)
     opened = dataset if isinstance(dataset, Dataset) else None
     config = EvaluateConfig(
-        data=opened.path if opened else os.fspath(dataset),  # type: ignore[arg-type]
+        data=opened.path if opened else os.fspath(dataset or ""),  # type: ignore[arg-type]
         run_path=chosen.path,
         split=split,
         which=chosen.which,

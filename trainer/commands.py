@@ -101,12 +101,14 @@ def _of_training(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[s
 
 def _check_paths(values: Mapping[str, Any]) -> None:
     """Check a command's local paths before TensorFlow's import, which takes seconds."""
-    if (run := values.get("run_path")) and not os.path.lexists(os.path.join(run, CONFIG_FILE)):
+    run = values.get("run_path") or values.get("run")
+    if run and not os.path.lexists(os.path.join(run, CONFIG_FILE)):
         raise not_a_run(run, CONFIG_FILE)
-    if data := values.get("data"):
-        from tfrecord_dataset.records.opening import check_exists  # imports NumPy
+    for path in [*values.get("inputs", ()), values.get("data")] if run else [values.get("data")]:
+        if path:
+            from tfrecord_dataset.records.opening import check_exists  # imports NumPy
 
-        check_exists(data)
+            check_exists(path)
 
 
 def _failure(error: BaseException) -> tuple[str, int] | None:

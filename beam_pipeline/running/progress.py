@@ -26,8 +26,8 @@ _REMOTE_LOOK_S = 10.0
 
 # tqdm's formats of bars without and with a total.
 _BARS = (
-    "{desc}: {n_fmt}{unit} [{elapsed}]",
-    "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}]",
+    "{desc}: {n_fmt}{unit} [{elapsed}, {rate_fmt}]",
+    "{l_bar}{bar:8}| {n_fmt}/{total_fmt} [{remaining} left, {rate_fmt}]",
 )
 
 STAGES = {

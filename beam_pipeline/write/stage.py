@@ -36,7 +36,7 @@ from beam_pipeline.assign.plan import Plan
 from beam_pipeline.batch import Examples, from_stream
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
-from beam_pipeline.describe.record_text import as_text
+from beam_pipeline.describe.record_text import as_text, in_short
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.files import storage
 from beam_pipeline.files.hashed import HashedFile
@@ -258,7 +258,7 @@ class _WriteShard(beam.DoFn):
         _, frame = next(tfrecord.read_file(path, self._config.compression != "none"))
         example = lists(payload_of(frame))
         values = {key: example[key][1] for key in sorted(example)}
-        return as_text(values, plan.schema)
+        return as_text(values, plan.schema, in_short)
 
     def _write(
         self, sink: ShardSink, shard: _Shard, files: Sequence[str]

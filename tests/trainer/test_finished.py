@@ -2,10 +2,12 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 
 import trainer
+from trainer.runs.directory import sealed
 
 
 @pytest.fixture
@@ -25,13 +27,23 @@ def test_a_run(table):
         trainer.open_run(path.parent)
 
 
+def test_a_run_whose_dataset_has_moved_asks_for_it(table, tmp_path):
+    _, path = table
+    run = shutil.copytree(path, tmp_path / "run")
+    config = json.loads((run / "config.json").read_text())
+    config["options"]["data"] = str(tmp_path / "moved")
+    (run / "config.json").write_bytes(sealed({k: v for k, v in config.items() if k != "checksum"}))
+    with pytest.raises(trainer.ConfigError, match=r"moved, which is not there; .* --data"):
+        trainer.evaluate(run)
+
+
 def test_evaluate_and_predict(table):
     data, path = table
     run = trainer.open_run(path)
     dataset = trainer.open(data)
     result = trainer.evaluate(run, dataset, quiet=True)
     assert result["num_records"] == 13
-    assert result == trainer.evaluate(path, data, quiet=True)
+    assert result == trainer.evaluate(path, data, quiet=True) == trainer.evaluate(path, quiet=True)
 
     rows = trainer.predict(run, dataset)
     assert len(rows) == 13

@@ -17,10 +17,15 @@ def test_importing_loads_neither_tensorflow_nor_beam(script):
         ["train", "--data", "nowhere", "--output", "run"],
         ["evaluate", "--data", ".", "--run", "nowhere"],
         ["predict", ".", "--run", "nowhere"],
+        ["predict", "nowhere", "--run", "run"],
+        ["export", "--run", "nowhere", "--output", "served"],
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
-def test_a_path_that_does_not_exist_takes_no_import_of_tensorflow(words):
+def test_a_path_that_does_not_exist_takes_no_import_of_tensorflow(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.json").touch()
     script = f"from trainer import commands; assert commands.main({words!r}) == 2"
     assert not modules_after(script, may_warn=True) & {"tensorflow", "keras"}
 

@@ -9,7 +9,6 @@ from trainer.options import (
     AllowMissingShards,
     CacheBytes,
     CacheDir,
-    Data,
     DeviceNames,
     InputConfig,
     OwnModel,
@@ -55,12 +54,14 @@ def probability(text: str) -> str:
 class EvaluateConfig(Options):
     """The options of `beam-tfrecords-train evaluate`."""
 
-    data: Data
+    run_path: Run
+    data: Annotated[
+        str, Option("dataset, as for train (default: that of the run)", metavar="DATASET")
+    ] = ""
     schema: Schema = None
     cache_dir: CacheDir = None
     cache_bytes: CacheBytes = None
     allow_missing_shards: AllowMissingShards = False
-    run_path: Run
     split: Annotated[
         str | None, Option("split to evaluate on (default: test, or the only split)")
     ] = None

@@ -16,9 +16,10 @@ import tensorflow as tf
 from tfrecord_dataset import regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
+from tfrecord_dataset.records.opening import check_exists
 from tfrecord_dataset.shown_text import counted, listed
 from trainer.dataset import Dataset
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, NotADatasetError
 from trainer.metrics import added_metrics
 from trainer.options import parse_devices
 from trainer.options.commands import EvaluateConfig
@@ -187,6 +188,18 @@ def open_run(
     )
 
 
+def _data_of(run: Run) -> str:
+    """Return the path of the dataset that a run was trained on."""
+    path = run.config.options.data
+    try:
+        check_exists(path)
+    except NotADatasetError as error:
+        raise ConfigError(
+            f"{run.path} was trained on {path}, which is not there; name the dataset with --data"
+        ) from error
+    return path
+
+
 def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str, Any]:
     """Compute a trained model's loss and metrics on one split; each record counts once.
 
@@ -208,6 +221,9 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     check_global_batch(global_batch, strategy.num_replicas_in_sync)
     if "loss" in run.config.own:
         progress.say(f"loss is that of the task, not the run's own, {run.config.own['loss']}")
+    if not config.data and dataset is None:
+        config = dataclasses.replace(config, data=_data_of(run))
+        progress.say(f"dataset: {config.data}, that of the run (--data)")
     features = {name: each for name, each in run.features.items() if name in task.features}
     dataset = dataset or open_given(config, features)
     check_same_records(task, dataset.features, run.config.options)
@@ -218,7 +234,8 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
         evaluation_batches, task, dataset, split_name, batch_size=global_batch
     )
     num_records = dataset.num_records(split_name)
-    progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}")
+    flag = "" if config.split else " (--split)"
+    progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}{flag}")
     evaluate_split = evaluator(task, model, strategy, batches, global_batch, num_records)
     accumulators, baseline = task.goal.accumulators(), task.goal.baseline()
     result = evaluate_split(accumulators=[*accumulators, baseline])

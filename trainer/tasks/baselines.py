@@ -21,11 +21,13 @@ class Baseline(Accumulator):
 
     Attributes:
         metric: Name of the compared metric.
+        further: Names of the model's metrics that are shown with it.
         guess: Description of the guess; set by `result`.
         missing: Classes without a record in the split; set by `result`.
     """
 
     metric: str
+    further: Sequence[str] = ()
     guess = ""
     missing: Sequence[str] = ()
 
@@ -56,9 +58,10 @@ class Baseline(Accumulator):
             result: The metrics of a model and of the guess.
             stated: A metric of the model that is already shown.
         """
-        text = f"{self.guess} gives {self.metric} {number_text(result[self.key])}"
-        if stated != self.metric:
-            text = f"{self.metric} {number_text(result[self.metric])}; {text}"
+        names = [*[self.metric] * (stated != self.metric), *self.further]
+        own = ", ".join(f"{name} {number_text(result[name])}" for name in names if name in result)
+        guessed = f"{self.guess} gives {self.metric} {number_text(result[self.key])}"
+        text = "; ".join(filter(None, (own, guessed)))
         if self.is_beaten_by(result):
             return text
         return f"the model does not beat a trivial guess: {text}"
@@ -122,6 +125,7 @@ class Median(Baseline):
     """The mean absolute error of always guessing the median of each column."""
 
     metric = "mae"
+    further = ("rmse", "r2")
     guess = "always guessing the median"
 
     def value(self) -> float:

@@ -436,8 +436,9 @@ def _left_out(roles: Roles, sample: Sample) -> Collection[str]:
 
 
 def _shown(names: Collection[str]) -> str:
+    """List the first columns and the last one, which is often what is to be predicted."""
     few = [*names]
-    return ", ".join(few[:8]) + (f", … ({len(few):,})" if few[8:] else "")
+    return ", ".join([*few[:7], "…", f"{few[-1]} ({len(few):,})"] if few[8:] else few)
 
 
 def _separator_of(name: str, values: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import base64
 import json
 import shutil
 
+import numpy as np
 import pytest
 from testdata.make_golden import GOLDEN
 
@@ -105,7 +106,7 @@ def value(stated):
         pytest.param([b"\x1b[2J"], "<4 bytes>", id="control characters"),
         pytest.param([b""], "", id="empty text"),
         pytest.param([3], "3", id="one number"),
-        pytest.param([0.123456], "0.1235", id="a fraction"),
+        pytest.param([0.123456], "0.123456", id="a fraction"),
         pytest.param([], "[]", id="empty list"),
         pytest.param([1, 2], "[1, 2]", id="numbers"),
         pytest.param(list(range(10)), "[0, 1, 2, 3, 4, 5, 6, 7 … 10 values]", id="many numbers"),
@@ -149,6 +150,11 @@ def test_the_length_of_audio(channels, note):
     }
     text = as_text(example, parse_schema({"x": "audio"}))
     assert f"x/encoded      <1 bytes> (0.25 s, 16,000 Hz, {note})" in text
+
+
+def test_numbers_are_shown_as_stored():
+    stored = [np.float32(each).item() for each in (174345, 0.1, 1e-9)]
+    assert as_text({"x": stored}) == "x  [174345.0, 0.1, 1e-09]"
 
 
 def test_keys_are_aligned():

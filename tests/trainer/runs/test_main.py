@@ -130,6 +130,13 @@ def test_evaluate_prints_the_metrics_of_a_split(finished, colors, tmp_path, caps
     assert main([*arguments, "--which", "last", "--batch-size", "4"]) == 0
     assert json.loads(capsys.readouterr().out)["num_records"] == 7  # of the test split
 
+    # The run knows its dataset, and the split is that of the tests.
+    assert main(["evaluate", "--run", str(run), "--devices", "cpu:2"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["num_records"] == 7
+    assert f"dataset: {colors}, that of the run (--data)" in printed.err
+    assert "the 7 records of 'test' (--split)" in printed.err
+
     # A terminal shows JSON only if asked.
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(arguments) == 0

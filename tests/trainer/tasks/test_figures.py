@@ -284,6 +284,13 @@ def test_what_a_guess_reaches(baseline, targets, result):
     assert baseline.result() == pytest.approx(result)
 
 
+def test_a_number_is_compared_with_further_metrics():
+    result = {"mae": 2.0, "rmse": 3.0, "r2": 0.5, "baseline_mae": 4.0}
+    guess = "always guessing the median gives mae 4"
+    assert Median().compare(result) == f"mae 2, rmse 3, r2 0.5; {guess}"
+    assert Median().compare(result, stated="mae") == f"rmse 3, r2 0.5; {guess}"
+
+
 def test_a_model_compared_with_a_guess():
     baseline = MostFrequent("accuracy", CLASSES)
     baseline.update(np.array([1, 1, 0, 1]), {})
