@@ -94,6 +94,18 @@ PRIVATE_PARTS = (
         "--environment_type=PROCESS fails",
     ),
     PrivatePart(
+        f"{_RUNNERS}.worker.data_plane",
+        "_DEFAULT_SIZE_FLUSH_THRESHOLD",
+        "a worker joins what it sends into messages of this size",
+        "jobs of millions of rows need 1 GB of heap per slot of a TaskManager",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.worker.data_plane",
+        "SizeBasedBufferingClosableOutputStream",
+        "a stage's output, of which this size is a message",
+        "jobs of millions of rows need 1 GB of heap per slot of a TaskManager",
+    ),
+    PrivatePart(
         f"{_RUNNERS}.worker.worker_id_interceptor",
         "WorkerIdInterceptor",
         "a worker's requests to its runner contain its id",
