@@ -101,6 +101,12 @@ PRIVATE_PARTS = (
     ),
     PrivatePart(
         f"{_RUNNERS}.worker.data_plane",
+        "_DEFAULT_SEND_QUEUE_MAX_BYTES",
+        "a worker's output of a stage may be larger than the runner takes meanwhile",
+        "jobs of millions of rows on one slot hang",
+    ),
+    PrivatePart(
+        f"{_RUNNERS}.worker.data_plane",
         "SizeBasedBufferingClosableOutputStream",
         "a stage's output, of which this size is a message",
         "jobs of millions of rows need 1 GB of heap per slot of a TaskManager",

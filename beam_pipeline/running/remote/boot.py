@@ -20,9 +20,10 @@ from apache_beam.runners.worker import data_plane, sdk_worker_main
 from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
 from google.protobuf import json_format, text_format
 
-# A TaskManager's heap holds up to 100 messages of a stage that it has not taken yet. Beam's have 10
-# MiB: with 300 MB of heap, out of memory, a job of 3 million rows hung.
+# Runners in Java take a stage's output once the worker has done all of it. Until then their heap
+# holds 100 messages, by default of 10 MiB, and the worker 200 MiB; more waits for ever.
 _MESSAGE_BYTES = 1 << 19
+_WAITING_BYTES = 1 << 40
 _ADDRESSES = ("logging", "artifact", "provision", "control")
 
 
@@ -44,12 +45,16 @@ def main() -> None:
         "CONTROL_API_SERVICE_DESCRIPTOR": _descriptor(control),
         "LOGGING_API_SERVICE_DESCRIPTOR": _descriptor(logging),
     }
-    send_small_messages()
+    let_output_wait_here()
     sdk_worker_main.main(sys.argv)
 
 
-def send_small_messages() -> None:
-    """Limit the bytes of a message; one with a larger element has only that."""
+def let_output_wait_here() -> None:
+    """Let any amount of output wait in this process, so that little waits in the runner's.
+
+    Messages are small; one with a larger element has only that.
+    """
+    data_plane._DEFAULT_SEND_QUEUE_MAX_BYTES = _WAITING_BYTES
     data_plane._DEFAULT_SIZE_FLUSH_THRESHOLD = _MESSAGE_BYTES
     data_plane.SizeBasedBufferingClosableOutputStream = functools.partial(
         data_plane.SizeBasedBufferingClosableOutputStream, size_flush_threshold=_MESSAGE_BYTES

@@ -1,9 +1,15 @@
-"""A worker's messages are small, for a TaskManager's heap holds a hundred."""
+"""A stage's output waits in its worker, in small messages: a runner's heap holds a hundred."""
 
 import pytest
 from apache_beam.runners.worker import data_plane
 
 from beam_pipeline.running.remote import boot
+
+PATCHED = (
+    "_DEFAULT_SEND_QUEUE_MAX_BYTES",
+    "_DEFAULT_SIZE_FLUSH_THRESHOLD",
+    "SizeBasedBufferingClosableOutputStream",
+)
 
 
 @pytest.mark.parametrize(
@@ -15,9 +21,10 @@ from beam_pipeline.running.remote import boot
     ],
 )
 def test_messages(monkeypatch, element_bytes, count, largest):
-    for name in ("_DEFAULT_SIZE_FLUSH_THRESHOLD", "SizeBasedBufferingClosableOutputStream"):
+    for name in PATCHED:
         monkeypatch.setattr(data_plane, name, getattr(data_plane, name))
-    boot.send_small_messages()
+    monkeypatch.setattr(data_plane, "_DEFAULT_SEND_QUEUE_MAX_BYTES", 1 << 20)  # would block
+    boot.let_output_wait_here()
     channel = data_plane._GrpcDataChannel()
     stream = channel.output_stream("instruction", "stage")
     for _ in range(count):
