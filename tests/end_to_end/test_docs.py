@@ -37,6 +37,7 @@ _OTHERS = {
     *("--parameters", "--spark-master-url", "--add-opens", "--worker_pool", "--sdk-language"),
     *("--metadata-file", "--template-file-gcs-location", "--service_port", "--dir", "--logdir"),
     *("--flink-master", "--job-port", "--number_of_execution_retries", "--case"),
+    "--container_executable",
 }
 _LAUNCHER = ["beam-tfrecords"]
 _TRAINERS = (["beam-tfrecords-train"], ["beam-tfrecords-trainer"])
