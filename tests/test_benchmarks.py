@@ -57,7 +57,7 @@ def test_the_page_has_the_kept_results(results, tmp_path):
         assert (tmp_path / name).read_text() == (BENCHMARKS / name).read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_small_run(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     options = ["--suite", "tiny", "--count", "60", "--rounds", "1", "--output", tmp_path]

@@ -147,6 +147,7 @@ def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
     assert "--min-score does not suit the model's task, classification" in done.stderr
 
 
+@pytest.mark.nightly
 def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_here, tmp_path):
     """In rows and drawings; COCO's file has all boxes, with the same drawings."""
     _, run = trained(DATA / "blood", *SMALL)

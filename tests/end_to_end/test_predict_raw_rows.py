@@ -21,6 +21,24 @@ def rows_of(form):
 
 CASES = [
     pytest.param(
+        *(
+            "a.csv",
+            "n,whole,label\n"
+            + rows_of("{n},{n},{label}\n").replace(",7,", ",,").replace(",9,", ",NA,"),
+        ),
+        *({}, "label"),
+        id="gaps",
+    ),
+    pytest.param(
+        *(
+            "a.csv",
+            "# a note\u2028\nn,note,label\n" + rows_of('{n},"a, ""b""\r{truth}",{label}\n'),
+            {},
+            "label",
+        ),
+        id="quotes",
+    ),
+    pytest.param(
         "a.csv", rows_of("{n},{half},{label}\n"), {"no_header": True}, "column_3", id="no header"
     ),
     pytest.param(
@@ -49,15 +67,6 @@ CASES = [
         *(
             "a.csv",
             "n,whole,label\n"
-            + rows_of("{n},{n},{label}\n").replace(",7,", ",,").replace(",9,", ",NA,"),
-        ),
-        *({}, "label"),
-        id="gaps",
-    ),
-    pytest.param(
-        *(
-            "a.csv",
-            "n,whole,label\n"
             + rows_of("{n},{n},{label}\n").replace(",7,", ",,").replace(",9,", ",none given,"),
         ),
         *({"missing_numbers": 0, "missing_values": ["none given"]}, "label"),
@@ -67,15 +76,6 @@ CASES = [
         *("a.csv", ("größe,label\n" + rows_of("{n},{label}\n")).encode("cp1252")),
         *({"encoding": "cp1252"}, "label"),
         id="encoding",
-    ),
-    pytest.param(
-        *(
-            "a.csv",
-            "# a note\u2028\nn,note,label\n" + rows_of('{n},"a, ""b""\r{truth}",{label}\n'),
-            {},
-            "label",
-        ),
-        id="quotes",
     ),
 ]
 

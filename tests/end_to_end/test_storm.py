@@ -16,7 +16,7 @@ def inputs(tmp_path_factory):
         pytest.param(
             case,
             id=case.name,
-            marks=() if case.name in ("build --overwrite", "train") else pytest.mark.nightly,
+            marks=() if case.name == "build --overwrite" else pytest.mark.nightly,
         )
         for case in storm.CASES
     ],

@@ -84,7 +84,7 @@ def test_gaps_are_stored_as_nan(built):
         assert record["Embarked"].decode() == row["Embarked"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_learns_from_gaps(table, built, tmp_path, capsys):
     run = str(tmp_path / "run")
     inputs = ["--target", "label", "--inputs", "Sex,Age,SibSp,Fare,Pclass"]

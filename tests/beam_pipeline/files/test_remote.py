@@ -211,7 +211,7 @@ def test_a_listing_is_streamed(folder):
     assert len(list(files)) == 4990
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_long_listing_is_never_held(bucket):
     """Four times as many keys take no more memory: that of the answers in flight."""
     _, store = bucket

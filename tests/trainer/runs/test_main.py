@@ -97,7 +97,7 @@ def test_a_page_links_to_the_report_of_a_local_dataset(tmp_path):
     assert report_of(SimpleNamespace(path=data), run) == "../../new%20cells/1.0.0/report.html"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_that_does_not_beat_a_guess_is_warned_of(colors, tmp_path, capsys):
     arguments = [*options(colors, tmp_path / "run"), "--learning-rate", "1e-9", "--quiet"]
     assert main([*arguments, "--epochs", "1", "--steps-per-epoch", "1"]) == 0

@@ -95,7 +95,7 @@ def test_the_page_describes_the_saved_model(
     assert f"model.keras of epoch {saved} on " in tested.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_page_before_the_end_has_no_figures_of_another_epoch(colors, tmp_path, monkeypatch):
     class Fails(Predicts):
         def on_epoch_end(self, epoch, logs=None):

@@ -41,14 +41,17 @@ def evaluate(train):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "more", "task", "metrics", "guess"),
-    [
-        ("text", "--pad caption=4", "text_classification", CLASSES, "accuracy"),
-        ("sequence", "--devices cpu:2", "sequence_classification", CLASSES, "accuracy"),
-        ("table", "--sample-weight weight", "tabular_classification", CLASSES, "accuracy"),
-        ("table", "--task regression --inputs age", "regression", NUMBERS, "mae"),
-        ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, "f1"),
-        ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS, "mIoU"),
-    ],
+    first_in_ci(
+        [
+            ("text", "--pad caption=4", "text_classification", CLASSES, "accuracy"),
+            ("table", "--task regression --inputs age", "regression", NUMBERS, "mae"),
+            ("segmentation", "--image-size 32 --devices cpu:2", "segmentation", LOSS, "mIoU"),
+            ("several labels", "", "tabular_classification", LOSS | {"f1", "exact"}, "f1"),
+            ("sequence", "--devices cpu:2", "sequence_classification", CLASSES, "accuracy"),
+            ("table", "--sample-weight weight", "tabular_classification", CLASSES, "accuracy"),
+        ],
+        3,
+    ),
 )
 def test_each_task(kind, more, task, metrics, guess, directory_of, train, evaluate, tmp_path):
     data = directory_of(kind)
@@ -79,7 +82,7 @@ def test_weights_of_zero_leave_no_loss(directory_of, train):
     assert weighed["loss"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_resumed_run_keeps_its_vocabulary(directory_of, train, tmp_path):
     train(directory_of("text"))
     file = tmp_path / "run" / "task.json"
@@ -162,17 +165,20 @@ WITHOUT_WEIGHT = [{"sequence": sequence["sequence"], "label": 1} for sequence in
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "message"),
-    [
-        pytest.param(sequences([5] * 12), None, id="all of one length"),
-        pytest.param(sequences([3]), None, id="one record"),
-        pytest.param(WITHOUT_WEIGHT, None, id="without the weight of the training"),
-        pytest.param(
-            [{"label": 1}], "'sequence' in the first records; choose from: label", id="missing"
-        ),
-        pytest.param(
-            [{"sequence": [0.5], "label": 1}], "key 'sequence' holds float32", id="another type"
-        ),
-    ],
+    first_in_ci(
+        [
+            pytest.param(sequences([3]), None, id="one record"),
+            pytest.param(
+                [{"label": 1}], "'sequence' in the first records; choose from: label", id="missing"
+            ),
+            pytest.param(sequences([5] * 12), None, id="all of one length"),
+            pytest.param(WITHOUT_WEIGHT, None, id="without the weight of the training"),
+            pytest.param(
+                [{"sequence": [0.5], "label": 1}], "key 'sequence' holds float32", id="another type"
+            ),
+        ],
+        2,
+    ),
 )
 def test_a_run_knows_what_its_inputs_are(
     records, message, command, trained, tmp_path, write_records
