@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiers import first_in_ci
 
 import beam_pipeline
 import tfrecord_dataset
@@ -112,7 +113,8 @@ LOADERS = {
 
 
 @pytest.mark.parametrize(
-    ("loader", "name"), [*zip(LOADERS, ["people", "blood", "packed", "cells"], strict=True)]
+    ("loader", "name"),
+    first_in_ci([*zip(LOADERS, ["people", "blood", "packed", "cells"], strict=True)]),
 )
 def test_worker_processes_read_records_by_number(opened, tmp_path, loader, name):
     directory, split = opened(name).path, "val" if name == "people" else "train"
@@ -151,7 +153,9 @@ def in_pytorch(**arguments):
     return pickle.loads(done.stdout)
 
 
-@pytest.mark.parametrize(("name", "compression"), [("blood", None), ("packed", "gzip")])
+@pytest.mark.parametrize(
+    ("name", "compression"), first_in_ci([("blood", None), ("packed", "gzip")])
+)
 def test_pytorchs_tfrecord_reads_images_without_boxes(opened, name, compression):
     info = opened(name)
     files = [f"{info.path}/{shard.file}" for shard in info.splits["train"]]
@@ -173,7 +177,7 @@ def test_pytorchs_tfrecord_reads_images_without_boxes(opened, name, compression)
         assert any(not example["image/object/bbox/xmin"] for example in examples)
 
 
-@pytest.mark.parametrize(("name", "split"), [("packed", "train"), ("people", "val")])
+@pytest.mark.parametrize(("name", "split"), first_in_ci([("packed", "train"), ("people", "val")]))
 def test_ray_reads_every_value_by_the_schema(opened, ray, name, split):
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2

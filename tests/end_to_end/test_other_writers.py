@@ -9,6 +9,7 @@ import pytest
 from end_to_end.building import build
 from file_bytes import image_bytes
 from PIL import Image
+from tiers import first_in_ci
 
 import tfrecord_dataset
 
@@ -35,7 +36,7 @@ def png(seed):
     return {"bytes": image_bytes(pixels), "path": f"{seed}.png"}
 
 
-@pytest.mark.parametrize("save", [as_parquet, to_disk])
+@pytest.mark.parametrize("save", first_in_ci([as_parquet, to_disk]))
 def test_values_are_those_that_were_saved(tmp_path, monkeypatch, save):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
@@ -115,7 +116,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("form", ["as they are", *WRITERS])
+@pytest.mark.parametrize("form", first_in_ci(["as they are", *WRITERS], 3))
 def test_boxes_are_those_that_globox_knows(known, tmp_path, form):
     source = BLOOD
     if form in WRITERS:

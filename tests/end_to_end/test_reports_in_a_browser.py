@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from end_to_end.building import build
 from testdata.make_golden import GOLDEN
+from tiers import first_in_ci
 
 import beam_pipeline
 from beam_pipeline.report.page import write_report
@@ -94,8 +95,8 @@ def check_looks(page, width, scheme):
     assert page.evaluate("[...document.images].every(image => !image.src || image.naturalWidth)")
 
 
-@pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", first_in_ci([360, 1200]))
+@pytest.mark.parametrize("scheme", first_in_ci(["dark", "light"]))
 def test_phones_and_dark_rooms(opened, report, width, scheme):
     check_looks(opened(report, width, scheme), width, scheme)
 
@@ -149,7 +150,7 @@ def test_filters(opened, golden):
         assert page.locator("#shown").inner_text() == f"{count} shown"
 
 
-@pytest.mark.parametrize("kind", ["bare", "adopted", "store"])
+@pytest.mark.parametrize("kind", first_in_ci(["store", "bare", "adopted"]))
 def test_datasets_of_others_and_on_stores(opened, tmp_path, bucket, kind):
     folder = tmp_path / "pets/2.1.0"
     folder.mkdir(parents=True)

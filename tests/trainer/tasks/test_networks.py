@@ -185,7 +185,7 @@ def write_preset(folder, *, batch_norm):
 
 
 @pytest.mark.readers
-@pytest.mark.parametrize("batch_norm", [False, True])
+@pytest.mark.parametrize("batch_norm", first_in_ci([False, True]))
 def test_its_maps_are_those_of_keras_hub(tmp_path, batch_norm):
     backbone = write_preset(tmp_path / "preset", batch_norm=batch_norm)
     image = keras.Input((64, 96, 3))
