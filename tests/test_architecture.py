@@ -240,7 +240,7 @@ def test_only_kinds_tell_kinds_apart():
 ASK_FOR_KINDS = {
     "dataset/opening.py",
     "tasks/choice.py",
-    "tasks/roles.py",
+    "tasks/feature_roles.py",
     "tasks/table_columns.py",
 }
 

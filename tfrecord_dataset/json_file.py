@@ -45,7 +45,7 @@ def read_object(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dic
         JsonError: The file cannot be read, or `parse_object` refuses it.
     """
     try:
-        data = regular_files.read(path, max_bytes)
+        data = regular_files.read_bytes(path, max_bytes)
     except FileNotFoundError:
         raise
     except OSError as error:

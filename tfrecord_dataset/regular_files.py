@@ -49,7 +49,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         yield handle
 
 
-def read(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     """Read a file, opened by `descriptor_of`.
 
     Raises:

@@ -140,7 +140,7 @@ def as_json(result: Mapping[str, Any]) -> str:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Described:
+class CommandOptions:
     """A command; its function is `package.module:name`, imported when the command runs."""
 
     function: str
@@ -151,7 +151,7 @@ class Described:
 
 
 COMMANDS = {
-    "train": Described(
+    "train": CommandOptions(
         function="trainer.runs.folds:train",
         options=TrainConfig,
         summary="train a model on a dataset",
@@ -159,21 +159,21 @@ COMMANDS = {
         "history.csv, config.json, checkpoints and logs for TensorBoard.",
         has_json=True,
     ),
-    "evaluate": Described(
+    "evaluate": CommandOptions(
         function="trainer.runs.trained:evaluate",
         options=EvaluateConfig,
         summary="evaluate a trained model on a split",
         description="Evaluates a trained model; every record counts once.",
         has_json=True,
     ),
-    "predict": Described(
+    "predict": CommandOptions(
         function="trainer.predicting:predict",
         options=PredictConfig,
         summary="predict for files, folders and datasets",
         description="Predicts for files, folders and datasets.",
         has_json=True,
     ),
-    "export": Described(
+    "export": CommandOptions(
         function="trainer.exporting:export",
         options=ExportConfig,
         summary="write a trained model for other programs",
@@ -181,14 +181,14 @@ COMMANDS = {
         "names the classes, or as a Keras, TFLite or ONNX model. The last line on stdout is its "
         "path.",
     ),
-    "show-batch": Described(
+    "show-batch": CommandOptions(
         function="trainer.runs.run_page:show_batch",
         options=ShowBatchConfig,
         summary="draw the first batch of a training",
         description="Draws the first batch as the model sees it, augmented, with boxes or maps on "
         "the images and labels below them. The last line on stdout is the picture's path.",
     ),
-    "tune": Described(
+    "tune": CommandOptions(
         function="trainer.tuner:tune",
         options=TuneConfig,
         summary="measure the input of a training on this machine",

@@ -75,7 +75,7 @@ def block_size(num_records: int, window: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class WorkerShare:
     """One worker's part of every global batch, as even as possible in an incomplete last one.
 
     Attributes:

@@ -44,7 +44,7 @@ _LEAST_SCORE = 0.3
 _ENCODED, _FILENAME = "encoded image", "file name"
 
 
-class Item(NamedTuple):
+class ToPredict(NamedTuple):
     """One record to predict for."""
 
     source: str  # path, or `rows.csv:3`, as in the predictions
@@ -235,7 +235,7 @@ def _records(
     config: PredictConfig,
     run: Run,
     opened: tuple[Dataset, str] | None,
-    items: Iterable[Item | Bad] | None = None,
+    items: Iterable[ToPredict | Bad] | None = None,
 ) -> Iterator[_Record | Bad]:
     predictor = _Predictor(run=run, batch_size=config.batch_size, columns=_own_columns(config, run))
     if opened is not None:
@@ -244,7 +244,7 @@ def _records(
     features = run.features_to_predict()
     items = iter(items or read_items(config.inputs, run.learned, features, run.row_options))
     while chunk := [*itertools.islice(items, _CHUNK)]:
-        records = predictor.of_items([each for each in chunk if isinstance(each, Item)])
+        records = predictor.of_items([each for each in chunk if isinstance(each, ToPredict)])
         for each in chunk:
             yield each if isinstance(each, Bad) else next(records)
 
@@ -276,7 +276,7 @@ class _Predictor:
         for number, record in enumerate(self._read(dataset, split, self.columns)):
             yield record if record.source else record._replace(source=f"{split}:{number}")
 
-    def of_items(self, items: Sequence[Item]) -> Iterator[_Record | Bad]:
+    def of_items(self, items: Sequence[ToPredict]) -> Iterator[_Record | Bad]:
         """Yield a record for each item, or what is wrong with it.
 
         A file that cannot be decoded ends its batch, whose items are read again in halves.
@@ -299,7 +299,7 @@ class _Predictor:
                 half = min(self.batch_size, -(-len(left) // 2))
                 parts += [left[half:], left[:half]]
 
-    def _of_part(self, items: Sequence[Item]) -> Iterator[_Record]:
+    def _of_part(self, items: Sequence[ToPredict]) -> Iterator[_Record]:
         with tempfile.TemporaryDirectory() as folder, readable_errors():
             file = Path(folder, "items.tfrecord")
             with file.open("wb") as handle:
@@ -397,7 +397,7 @@ def read_items(
     task: Task,
     features: Mapping[str, Feature],
     options: RowOptions = AS_BY_DEFAULT,
-) -> Iterator[Item | Bad]:
+) -> Iterator[ToPredict | Bad]:
     """Read the records of files and folders in order; folders recursively.
 
     A model with one such input takes an image, audio file or text as a record. Each row of a .csv
@@ -439,7 +439,7 @@ def _suffixes(task: Task) -> tuple[str, ...]:
 
 def _read_file(
     path: Path, task: Task, features: Mapping[str, Feature], options: RowOptions
-) -> Iterator[Item | Bad]:
+) -> Iterator[ToPredict | Bad]:
     if is_rows(path):
         objects = [] if path.suffix.lower() in DELIMITED else options.read(path)
         named = {name for row in objects if isinstance(row, dict) for name in row}
@@ -461,7 +461,7 @@ def _read_file(
     except DatasetDamagedError as error:
         yield Bad(str(path), str(error))
         return
-    yield Item(str(path), example, {"stem": path.stem})
+    yield ToPredict(str(path), example, {"stem": path.stem})
 
 
 def items_of_rows(
@@ -471,7 +471,7 @@ def items_of_rows(
     task: Task,
     features: Mapping[str, Feature],
     options: RowOptions = AS_BY_DEFAULT,
-) -> Iterator[Item | Bad]:
+) -> Iterator[ToPredict | Bad]:
     """Make records of rows with a column per input; paths are relative to `folder`.
 
     A row is bad if it cannot be read, a value is not of the input's type, or a file is damaged. A
@@ -485,7 +485,7 @@ def items_of_rows(
         try:
             if isinstance(row, DatasetDamagedError):
                 raise row
-            yield Item(source, _example(row, source, folder, task, features, options), row)
+            yield ToPredict(source, _example(row, source, folder, task, features, options), row)
         except DatasetDamagedError as error:
             yield Bad(source, str(error))
 

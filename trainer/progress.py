@@ -78,16 +78,16 @@ _RECENT_S = 10.0
 _MANY_STEPS, _MUCH = 1_000, 0.3
 
 
-class Part(NamedTuple):
+class Speed(NamedTuple):
     """Speed of consecutive steps; the waiting time is NaN if not measured."""
 
     steps: float = 0
     seconds: float = 0.0
     waiting_s: float = 0.0
 
-    def since(self, before: "Part") -> "Part":
+    def since(self, before: "Speed") -> "Speed":
         """The steps after the first ones."""
-        return Part(*(now - then for now, then in zip(self, before, strict=True)))
+        return Speed(*(now - then for now, then in zip(self, before, strict=True)))
 
     @property
     def steps_per_s(self) -> float:
@@ -111,7 +111,7 @@ class Pace:
     def __init__(
         self, batch_size: int, unit: str, now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        self.total = Part()
+        self.total = Speed()
         self._batch_size = batch_size
         self._unit = unit
         self._now_s = now_s
@@ -119,7 +119,7 @@ class Pace:
         self._is_warm = False
         self._ending_s = 0.0
         # Totals before each of the latest calls.
-        self._before: collections.deque[Part] = collections.deque()
+        self._before: collections.deque[Speed] = collections.deque()
 
     def start(self) -> None:
         """Start the clock for the next steps, after the end of an epoch."""
@@ -137,14 +137,14 @@ class Pace:
             return
         self._before.append(self.total)
         waiting_s = self.total.waiting_s + (math.nan if waiting_s is None else waiting_s)
-        self.total = Part(self.total.steps + steps, self.total.seconds + seconds, waiting_s)
+        self.total = Speed(self.total.steps + steps, self.total.seconds + seconds, waiting_s)
         while len(self._before) > 1 and self.total.seconds - self._before[1].seconds > _RECENT_S:
             self._before.popleft()
 
     @property
-    def recent(self) -> Part:
+    def recent(self) -> Speed:
         """Speed over the last seconds."""
-        return self.total.since(self._before[0]) if self._before else Part()
+        return self.total.since(self._before[0]) if self._before else Speed()
 
     def scalars(self) -> dict[str, float]:
         """Figures of the last seconds by name, for TensorBoard."""

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from trainer.order import Order, Share, block_size, group_size, num_groups, window_size
+from trainer.order import Order, WorkerShare, block_size, group_size, num_groups, window_size
 
 RECORDS, BATCH, PASSES = 51_200, 32, 6
 
@@ -193,7 +193,8 @@ def test_the_window_of_a_position_is_found(position):
 def test_workers_share_every_global_batch(num_workers, total):
     positions = np.arange(total)
     shares = [
-        Share(worker=worker, num_workers=num_workers, batch_size=8) for worker in range(num_workers)
+        WorkerShare(worker=worker, num_workers=num_workers, batch_size=8)
+        for worker in range(num_workers)
     ]
     parts = [positions[share.holds(positions, total)] for share in shares]
 
@@ -207,7 +208,7 @@ def test_workers_share_every_global_batch(num_workers, total):
 
 
 def test_a_share_without_an_incomplete_batch():
-    share = Share(worker=1, num_workers=2, batch_size=4, drop_remainder=True)
+    share = WorkerShare(worker=1, num_workers=2, batch_size=4, drop_remainder=True)
 
     assert np.flatnonzero(share.holds(np.arange(11), 11)).tolist() == [2, 3, 6, 7]
     assert share.num_held(11) == 4

@@ -86,14 +86,14 @@ _Features = Mapping[str, Feature]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sample:
+class RecordSample:
     """Statistics of a sample of a dataset's records."""
 
     num_records: int
     keys: Mapping[str, KeyStatistics]
 
 
-def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
+def observe(records: Iterable[tuple[str, bytes]]) -> RecordSample:
     """Compute the statistics of (where, serialized Example) pairs.
 
     Raises:
@@ -111,10 +111,10 @@ def observe(records: Iterable[tuple[str, bytes]]) -> Sample:
                 keys[key].names.setdefault(number, set()).add(name)
         if len(keys) > example.MAX_KEYS:
             raise ValueError(f"they have {example.TOO_MANY}")
-    return Sample(num_records, keys)
+    return RecordSample(num_records, keys)
 
 
-def infer(sample: Sample) -> Mapping[str, Feature]:
+def infer(sample: RecordSample) -> Mapping[str, Feature]:
     """Infer the features by name: conventional names first, then by key, sorted.
 
     Raises:

@@ -21,7 +21,7 @@ from tfrecord_dataset.errors import (
 from tfrecord_dataset.format import metadata
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import starts_frame
-from tfrecord_dataset.format.inference import DECLARE, Sample, infer, observe
+from tfrecord_dataset.format.inference import DECLARE, RecordSample, infer, observe
 from tfrecord_dataset.format.metadata import FileEntry, ShardEntry, find_dataset, named_path
 from tfrecord_dataset.format.split_names import check_all_shards, splits_of_record_files
 from tfrecord_dataset.records.contents import Contents, Split
@@ -57,7 +57,7 @@ def _open_files(
     kind: type[_Opened],
     patterns: Sequence[str],
     cache: Callable[[], ShardCache],
-    schema_of: Callable[[Sample], Schema] | None = None,
+    schema_of: Callable[[RecordSample], Schema] | None = None,
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:
@@ -90,7 +90,7 @@ def _open_files(
     )
 
 
-def _inferred(path: str, sample: Sample) -> Schema:
+def _inferred(path: str, sample: RecordSample) -> Schema:
     if not sample.keys:
         raise NotADatasetError(
             f"{path} has no record with any value, so its features cannot be inferred; "
@@ -265,7 +265,7 @@ def open_paths(
     paths: Sequence[str],
     cache_dir: str | None,
     cache_bytes: int | None,
-    schema_of: Callable[[Sample], Schema] | None = None,
+    schema_of: Callable[[RecordSample], Schema] | None = None,
     *,
     allow_missing_shards: bool = False,
 ) -> _Opened:

@@ -126,7 +126,7 @@ def _file(url: str, meta: Any, sha256: str = "") -> RemoteFile:
     return RemoteFile(url=url, num_bytes=meta["size"], sha256=sha256, version=version)
 
 
-def read(url: str) -> bytes:
+def read_object(url: str) -> bytes:
     """Read a small object.
 
     Raises:

@@ -67,7 +67,11 @@ def read(path: str) -> bytes | None:
         BeamTFRecordsError: The file cannot be read.
     """
     try:
-        return objects.read(path) if is_object(path) else regular_files.read(path, MAX_BYTES)
+        return (
+            objects.read_object(path)
+            if is_object(path)
+            else regular_files.read_bytes(path, MAX_BYTES)
+        )
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import with_key_of
-from tfrecord_dataset.format.inference import DECLARE, KeyStatistics, Sample, one_kind
+from tfrecord_dataset.format.inference import DECLARE, KeyStatistics, RecordSample, one_kind
 from tfrecord_dataset.records.opening import Schema, is_directory, named_paths, open_paths
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store import storage
@@ -110,7 +110,9 @@ def open_data(
     )
 
 
-def _declared(read: Callable[[], Declaration], paths: Sequence[str]) -> Callable[[Sample], Schema]:
+def _declared(
+    read: Callable[[], Declaration], paths: Sequence[str]
+) -> Callable[[RecordSample], Schema]:
     """Return a function from the first records to the declared schema.
 
     Raises:
@@ -126,7 +128,7 @@ def _declared(read: Callable[[], Declaration], paths: Sequence[str]) -> Callable
     return lambda sample: Schema(features=declared_features(declaration, sample), remedy=remedy)
 
 
-def training_schema(features: Mapping[str, Feature], sample: Sample) -> Schema:
+def training_schema(features: Mapping[str, Feature], sample: RecordSample) -> Schema:
     """Return the schema of a model's training data, for other records.
 
     Records may lack a class label, and may use a feature's name as its key.
@@ -149,7 +151,7 @@ def training_schema(features: Mapping[str, Feature], sample: Sample) -> Schema:
     )
 
 
-def _as_stored(feature: Feature, sample: Sample) -> Feature:
+def _as_stored(feature: Feature, sample: RecordSample) -> Feature:
     statistics = sample.keys
     if feature.key not in statistics and feature.name in statistics:
         feature = dataclasses.replace(feature, key=feature.name)
@@ -194,7 +196,7 @@ def read_schema(path: str) -> Mapping[str, Feature]:
         raise ConfigError(f"in --schema {path}, {error}") from error
 
 
-def declared_features(declared: Declaration, sample: Sample) -> Mapping[str, Feature]:
+def declared_features(declared: Declaration, sample: RecordSample) -> Mapping[str, Feature]:
     """Return the features of `declared`, by name and in order.
 
     The records in `sample` determine what is not declared: a standard key of the kind, and whether
@@ -229,7 +231,7 @@ def _declared_feature(name: str, declared: Any) -> Feature:
     )
 
 
-def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
+def _with_encoding_of(feature: Feature, sample: RecordSample) -> Feature:
     """Declare raw bytes for a tensor of numbers whose key has bytes."""
     statistics = sample.keys.get(feature.key)
     if feature.kind != "tensor" or feature.dtype in ("string", "bytes") or statistics is None:
@@ -239,7 +241,7 @@ def _with_encoding_of(feature: Feature, sample: Sample) -> Feature:
     )
 
 
-def _check(feature: Feature, sample: Sample) -> None:
+def _check(feature: Feature, sample: RecordSample) -> None:
     """Raise ConfigError if the records lack a feature's key or contradict its declaration."""
     needed = parse_specs([feature])
     for number, (key, spec) in enumerate(needed.items()):

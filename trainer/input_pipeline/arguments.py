@@ -11,7 +11,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.order import Share
+from trainer.order import WorkerShare
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
 
@@ -92,7 +92,7 @@ def share(
     batch_size: int | None,
     *,
     drop_remainder: bool,
-) -> Share | None:
+) -> WorkerShare | None:
     """Return the share of one of several workers, or that in `context`; None for all records.
 
     Raises:
@@ -119,7 +119,7 @@ def share(
             f"{num_parts} {'workers' if context is None else 'replicas'} cannot share batches of "
             f"{batch_size} evenly; give a batch_size that is a multiple of {num_parts}"
         )
-    return Share(
+    return WorkerShare(
         worker=int(worker),
         num_workers=int(num_workers),
         num_replicas=num_parts // num_workers,
@@ -129,7 +129,7 @@ def share(
 
 
 def check_equal_order(
-    share: Share | None, *, shuffle: bool, seed: int | None, deterministic: bool
+    share: WorkerShare | None, *, shuffle: bool, seed: int | None, deterministic: bool
 ) -> None:
     """Raise ConfigError if several workers would divide batches of different orders."""
     causes = ["shuffle=True without a seed"] if shuffle and seed is None else []

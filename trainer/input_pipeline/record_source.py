@@ -19,7 +19,7 @@ from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.records.shard_files import ShardFiles, Streams
 from trainer.errors import ConfigError
 from trainer.image_cache import KeptImages
-from trainer.order import Order, Share, group_size, num_groups, window_size
+from trainer.order import Order, WorkerShare, group_size, num_groups, window_size
 
 # Measured: a run costs 250 us; an unwanted record 3 us, and 1 us per kilobyte.
 _RUN_COST_BYTES = 250_000
@@ -200,7 +200,7 @@ class Reading:
     numbers: Any = None  # int64 [n], ascending: the only records to read; None for all
     passes: int | None = 1  # over the data; None for endless
     first_record: int = 0  # records already used, over all passes of the first iteration
-    share: Share | None = None  # this worker's part of each global batch; None for all of it
+    share: WorkerShare | None = None  # this worker's part of each global batch; None for all of it
     deterministic: bool = True  # False lets records overtake each other when reading stalls
 
     @property

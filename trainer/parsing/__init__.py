@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
-from trainer.parsing.audio import Audio
-from trainer.parsing.boxes import Boxes, FlatBoxes
-from trainer.parsing.columns import ClassLabel, Fixed, Raw, Rows
-from trainer.parsing.images import Image, Map
-from trainer.parsing.reader import Augment, Decoding, Output, Reader, Tensors, specs_of
+from trainer.parsing.audio import AudioReader
+from trainer.parsing.batch_readers import ClassLabelReader, Fixed, Raw, RowsReader
+from trainer.parsing.boxes_reader import BoxesReader, FlatBoxesReader
+from trainer.parsing.images import ImageReader, MapReader
+from trainer.parsing.reader import Augment, Decoding, FeatureReader, Output, Tensors, specs_of
 from trainer.tensors import Tensor, converted
 from trainer.views import View, draw, whole
 from trainer.views.pixels import as_dtype
@@ -35,19 +35,19 @@ __all__ = [
 ]
 
 # Readers by kind and encoding.
-_READERS: Mapping[tuple[str, str], Reader] = {
-    ("image", ""): Image(),
-    ("map", ""): Map(),
-    ("audio", ""): Audio(),
-    ("class_label", ""): ClassLabel(),
-    ("boxes", ""): Boxes(),
-    ("boxes", "flat"): FlatBoxes(padding=-1),
+_READERS: Mapping[tuple[str, str], FeatureReader] = {
+    ("image", ""): ImageReader(),
+    ("map", ""): MapReader(),
+    ("audio", ""): AudioReader(),
+    ("class_label", ""): ClassLabelReader(),
+    ("boxes", ""): BoxesReader(),
+    ("boxes", "flat"): FlatBoxesReader(padding=-1),
     ("scalar", ""): Fixed(),
     ("text", ""): Fixed(),
     ("bytes", ""): Fixed(),
     ("tensor", ""): Fixed(),
     ("tensor", "bytes"): Raw(),
-    ("sequence", ""): Rows(),
+    ("sequence", ""): RowsReader(),
 }
 
 
@@ -55,13 +55,13 @@ _READERS: Mapping[tuple[str, str], Reader] = {
 Recall = Callable[[Callable[[], Tensors]], Tensors]
 
 
-def _reader(feature: Feature) -> Reader:
+def _reader(feature: Feature) -> FeatureReader:
     return _READERS[feature.kind, feature.encoding]
 
 
 def images_of(features: Sequence[Feature]) -> list[Feature]:
     """Select images, which are decoded at the requested size and view."""
-    return [feature for feature in features if isinstance(_reader(feature), Image)]
+    return [feature for feature in features if isinstance(_reader(feature), ImageReader)]
 
 
 def keepable(features: Sequence[Feature]) -> list[Feature]:
@@ -157,7 +157,7 @@ def parser(features: Sequence[Feature], decoding: Decoding, misfit: str) -> Call
 
 
 # Features with their readers.
-Readers = Sequence[tuple[Feature, Reader]]
+Readers = Sequence[tuple[Feature, FeatureReader]]
 
 
 def _decode_all(readers: Readers, parsed: Tensors, decoding: Decoding) -> Tensors:
@@ -180,9 +180,9 @@ def _read_record(
     `seed` is the record's in a pass, int64 [2]; `stored` are decoded images, uint8 [height, width,
     channels] at `decoding.image_size` by name, or None to decode them.
     """
-    images = [(each, of) for each, of in readers if isinstance(of, Image)]
+    images = [(each, of) for each, of in readers if isinstance(of, ImageReader)]
     images.sort(key=lambda each: each[1].nearest)  # draw the view for an image, not its map
-    others = [(each, of) for each, of in readers if not isinstance(of, Image)]
+    others = [(each, of) for each, of in readers if not isinstance(of, ImageReader)]
     decoded = _decode_all(others, parsed, decoding)
     boxes = [decoded[each.name] for each, _ in readers if each.kind == "boxes"]
     around = tf.concat(boxes, axis=0) if boxes else None

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.parsing.reader import Decoding, Output, Reader, Tensors
+from trainer.parsing.reader import Decoding, FeatureReader, Output, Tensors
 
 # RIFF, file size, WAVE, "fmt ", 16, coding and channels, Hz, bytes per second, bytes per frame and
 # bits per sample, data, data size: four bytes each, little-endian.
@@ -17,7 +17,7 @@ _HEADER_BYTES = 44
 _CONSTANT_WORDS = np.frombuffer(b"RIFFWAVEfmt \x10\0\0\0data", "<i4")
 
 
-class Audio(Reader):
+class AudioReader(FeatureReader):
     """Decoded audio (WAV, FLAC, OGG, and other formats of libsndfile).
 
     Output: float32 [samples, channels] in -1..1, at the stored sample rate; optionally

@@ -8,7 +8,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.parsing.reader import Decoding, Output, Reader, Tensors
+from trainer.parsing.reader import Decoding, FeatureReader, Output, Tensors
 from trainer.tensors import Tensor
 from trainer.views import View, whole
 from trainer.views.pixels import as_dtype, decode_jpeg, see_image
@@ -23,7 +23,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_./-]")
 ChooseView = Callable[[Tensor], View]
 
 
-class Image(Reader):
+class ImageReader(FeatureReader):
     """A decoded image (JPEG, PNG, BMP, or the first frame of a GIF).
 
     Output: float32 in 0..1 or, with `image_dtype` "uint8", the stored integers, uint8 or uint16:
@@ -132,7 +132,7 @@ _IGNORED = 255
 _UNKNOWN_DEPTH = 0
 
 
-class Map(Image):
+class MapReader(ImageReader):
     """A map, a one-channel PNG, viewed like its image with nearest pixels.
 
     Output: [height, width, 1], uint8 for classes (255 is ignored) or uint16 for depths (0 is

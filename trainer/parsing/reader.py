@@ -105,7 +105,7 @@ class Output:
         return self.padding is not None and self.shape[0] is None
 
 
-class Reader(abc.ABC):
+class FeatureReader(abc.ABC):
     """Reader of the features of one kind.
 
     Attributes:

@@ -183,7 +183,7 @@ class RunDirectory:
         is_sealed: bool = False,
     ) -> _Parsed:
         try:
-            data = regular_files.read(file, _MAX_BYTES)
+            data = regular_files.read_bytes(file, _MAX_BYTES)
             record = parse_object(data)
             if is_sealed:
                 json_file.check_seal(data)
@@ -238,7 +238,7 @@ class RunDirectory:
             RunDamagedError: The file does not match what `write_history` wrote.
         """
         try:
-            return _rows(regular_files.read(self.history_file, _MAX_HISTORY_BYTES).decode())
+            return _rows(regular_files.read_bytes(self.history_file, _MAX_HISTORY_BYTES).decode())
         except FileNotFoundError:
             return []
         except (OSError, ValueError, csv.Error) as error:

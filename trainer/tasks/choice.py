@@ -11,10 +11,7 @@ from trainer.errors import ConfigError, UnknownNameError
 from trainer.options import AUTO
 from trainer.options.train import TrainConfig
 from trainer.task_kinds import CLASSIFICATION, REGRESSION
-from trainer.tasks.inputs import Input, input_type
-from trainer.tasks.inputs.image import check_images
-from trainer.tasks.inputs.tabular import Date, TextCategory
-from trainer.tasks.roles import (
+from trainer.tasks.feature_roles import (
     TARGET,
     WEIGHT,
     describe,
@@ -23,6 +20,9 @@ from trainer.tasks.roles import (
     leading,
     suits,
 )
+from trainer.tasks.inputs import Input, input_type
+from trainer.tasks.inputs.image import check_images
+from trainer.tasks.inputs.tabular import Date, TextCategory
 from trainer.tasks.table_columns import Column, ColumnKind
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task

@@ -15,7 +15,7 @@ from trainer.task_kinds import CLASSIFICATION, DETECTION, REGRESSION, SEGMENTATI
 from trainer.tasks import detection, networks, pretrained
 from trainer.tasks.inputs import encode, keras_inputs, single_or_dict
 from trainer.tasks.inputs.image import check_images, check_size, only_image
-from trainer.tasks.targets.maps import STRIDES
+from trainer.tasks.targets.map_target import STRIDES
 from trainer.tasks.task import Task
 
 ModelFn = Callable[[Task], keras.Model]

@@ -11,8 +11,8 @@ from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options.train import TrainConfig
 from trainer.tasks.choice import choose_target
+from trainer.tasks.feature_roles import describe
 from trainer.tasks.inputs import INPUTS
-from trainer.tasks.roles import describe
 from trainer.tasks.targets import TARGETS
 from trainer.tasks.task import Task
 

@@ -7,9 +7,9 @@ from PIL import Image
 from trainer.commands import main
 from trainer.report.pictures import sheet
 from trainer.tasks.figures import Overlay
-from trainer.tasks.targets.boxes import BoxesTarget
-from trainer.tasks.targets.classes import ManyClasses, OneClass
-from trainer.tasks.targets.maps import MapTarget
+from trainer.tasks.targets.boxes_target import BoxesTarget
+from trainer.tasks.targets.class_targets import ManyClasses, OneClass
+from trainer.tasks.targets.map_target import MapTarget
 
 
 def test_labels_in_words():

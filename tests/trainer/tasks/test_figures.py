@@ -17,7 +17,7 @@ from trainer.tasks.figures import (
     lowest_recalls,
     precision_recall,
 )
-from trainer.tasks.targets.maps import PixelConfusion
+from trainer.tasks.targets.map_target import PixelConfusion
 
 CLASSES = ("a", "b", "c")
 

@@ -19,7 +19,7 @@ from trainer.tasks.drawing import resized
 from trainer.tasks.inputs import Image
 from trainer.tasks.reading import class_weights, training_batches
 from trainer.tasks.targets import MapTarget
-from trainer.tasks.targets.maps import PixelConfusion, segmentation_loss
+from trainer.tasks.targets.map_target import PixelConfusion, segmentation_loss
 
 GOAL = MapTarget(name="map", classes=("sky", "tree", "house"), height=4, width=6)
 RANDOM = np.random.default_rng(1)

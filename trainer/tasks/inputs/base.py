@@ -18,7 +18,7 @@ from trainer.tasks.statistics import Statistic
 STRINGS = ("string", "bytes")
 
 
-class Part(abc.ABC):
+class TaskPart(abc.ABC):
     """An input or the target of a task: one feature, and its statistics in the train split.
 
     Subclasses are dataclasses. Statistics are not compared: equal parts accept the same records.
@@ -58,7 +58,7 @@ class Part(abc.ABC):
         return None
 
 
-class Input(Part):
+class Input(TaskPart):
     """One feature as an input: its statistics, preparation, and encoding as a vector.
 
     Attributes:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from trainer.tasks.targets.boxes import BoxesTarget
-from trainer.tasks.targets.classes import ManyClasses, MultiHot, OneClass
-from trainer.tasks.targets.maps import MapTarget
-from trainer.tasks.targets.numbers import NumberTarget
+from trainer.tasks.targets.boxes_target import BoxesTarget
+from trainer.tasks.targets.class_targets import ManyClasses, MultiHot, OneClass
+from trainer.tasks.targets.map_target import MapTarget
+from trainer.tasks.targets.number_target import NumberTarget
 from trainer.tasks.targets.target import PerExample, Row, Target
 
 __all__ = [

@@ -18,7 +18,7 @@ from trainer.parsing import Tensors
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Arrays, Overlay
 from trainer.tasks.inputs import Input
-from trainer.tasks.inputs.base import Part
+from trainer.tasks.inputs.base import TaskPart
 from trainer.tasks.inputs.image import default_size, only_image
 from trainer.tensors import checked
 
@@ -54,7 +54,7 @@ def of_classes(name: str, numbers: Any, is_wrong: Any, classes: Sequence[str], s
     return checked(numbers, tf.boolean_mask(stored, is_wrong), message)
 
 
-class Target(Part):
+class Target(TaskPart):
     """The feature to predict, with its loss, metrics, predictions and figures.
 
     Commands that apply only to some targets check the attributes from `leader` on, never the class.

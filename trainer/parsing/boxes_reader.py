@@ -8,9 +8,16 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, ObjectColumn, object_columns
 from tfrecord_dataset.image_size import ImageSize
-from trainer.parsing.columns import Rows
+from trainer.parsing.batch_readers import RowsReader
 from trainer.parsing.images import decode_png
-from trainer.parsing.reader import STORED_DTYPES, Decoding, Output, Reader, Tensors, check_lengths
+from trainer.parsing.reader import (
+    STORED_DTYPES,
+    Decoding,
+    FeatureReader,
+    Output,
+    Tensors,
+    check_lengths,
+)
 from trainer.tensors import Tensor
 from trainer.views import WHOLE, View, Views, see_boxes, see_keypoints, whole
 from trainer.views.pixels import see_image
@@ -19,7 +26,7 @@ from trainer.views.pixels import see_image
 _PADDING: Mapping[tf.DType, int | bytes] = {tf.string: b"", tf.uint8: 0}
 
 
-class FlatBoxes(Rows):
+class FlatBoxesReader(RowsReader):
     """Boxes as one list of their sides, without classes or attributes: float32 [n, 4]."""
 
     def see(self, feature: Feature, decoded: Tensors, decoding: Decoding, view: View) -> Tensors:
@@ -27,7 +34,7 @@ class FlatBoxes(Rows):
         return {feature.name: tf.boolean_mask(seen, is_visible)}
 
 
-class Boxes(Reader):
+class BoxesReader(FeatureReader):
     """Boxes of an image, with optional classes and attributes.
 
     Outputs of a feature `boxes`: `boxes`, float32 [n, 4] (xmin, ymin, xmax, ymax in 0..1);

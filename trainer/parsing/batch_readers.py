@@ -9,7 +9,14 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError
-from trainer.parsing.reader import Decoding, Output, Reader, Tensors, check_lengths, stored_dtype
+from trainer.parsing.reader import (
+    Decoding,
+    FeatureReader,
+    Output,
+    Tensors,
+    check_lengths,
+    stored_dtype,
+)
 
 _RAW_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64"),
@@ -20,7 +27,7 @@ _RAW_DTYPES = (
 _DECODED_AS = {tf.uint32: tf.int32, tf.uint64: tf.int64}
 
 
-class Fixed(Reader):
+class Fixed(FeatureReader):
     """A list with a fixed number of values: scalars, text, bytes, small tensors."""
 
     def dtype(self, feature: Feature) -> tf.DType:
@@ -66,7 +73,7 @@ class Raw(Fixed):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rows(Reader):
+class RowsReader(FeatureReader):
     """A list of any length, with values or rows of a fixed shape: sequences, flat boxes."""
 
     padding: int = 0
@@ -100,11 +107,11 @@ def _in_rows(feature: Feature, values: Any) -> Any:
     return tf.RaggedTensor.from_row_splits(rows, values.row_splits // row_size, validate=False)
 
 
-class ClassLabel(Reader):
+class ClassLabelReader(FeatureReader):
     """A class number, int64, -1 if missing; or any number of them, [n]."""
 
-    def _reader(self, feature: Feature) -> Fixed | Rows:
-        return Rows(padding=-1) if feature.shape else Fixed()
+    def _reader(self, feature: Feature) -> Fixed | RowsReader:
+        return RowsReader(padding=-1) if feature.shape else Fixed()
 
     def outputs(self, feature: Feature, decoding: Decoding) -> Sequence[Output]:
         return self._reader(feature).outputs(feature, decoding)

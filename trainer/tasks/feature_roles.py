@@ -18,7 +18,7 @@ _LEARNABLE = ("class_label", "scalar", "tensor", "text")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class FeatureRule:
     """A way to find a feature: by a usual name, or without usual names as the only one.
 
     Attributes:
@@ -33,7 +33,7 @@ class Rule:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Role:
+class FeatureRole:
     """What a feature is in a task.
 
     Attributes:
@@ -44,7 +44,7 @@ class Role:
 
     what: str
     option: str
-    rules: Sequence[Rule]
+    rules: Sequence[FeatureRule]
 
     def stated(self, name: str, features: Mapping[str, Feature]) -> Feature:
         """Return the feature that the option names, or raise UnknownNameError."""
@@ -81,40 +81,40 @@ def suits(kind: type[Target], feature: Feature) -> bool:
 
 
 # Targets at places in an image are the default if no feature describes the image as a whole.
-TARGET = Role(
+TARGET = FeatureRole(
     what="feature",
     option="--target",
     rules=(
-        Rule(accepts=is_label),
-        Rule(accepts=is_label, usual=_USUAL_TARGETS, is_last=True),
-        Rule(accepts=lambda feature: feature.kind in _LEARNABLE, usual=_USUAL_TARGETS),
+        FeatureRule(accepts=is_label),
+        FeatureRule(accepts=is_label, usual=_USUAL_TARGETS, is_last=True),
+        FeatureRule(accepts=lambda feature: feature.kind in _LEARNABLE, usual=_USUAL_TARGETS),
         *(
-            Rule(accepts=functools.partial(suits, kind))
+            FeatureRule(accepts=functools.partial(suits, kind))
             for kind in TARGETS.values()
             if kind.leader is not None
         ),
     ),
 )
-WEIGHT = Role(
+WEIGHT = FeatureRole(
     what="number per record",
     option="--sample-weight",
-    rules=(Rule(accepts=lambda each: each.kind == "scalar" and Numbers.suits(each)),),
+    rules=(FeatureRule(accepts=lambda each: each.kind == "scalar" and Numbers.suits(each)),),
 )
 
 
-def leading(group: str) -> Role:
+def leading(group: str) -> FeatureRole:
     """Return the role of the leading input among the features of a group."""
 
     def is_any(feature: Feature) -> bool:
         return True
 
-    return Role(
+    return FeatureRole(
         what=f"input of kind {group!r}",
         option="--inputs",
         rules=(
-            Rule(accepts=is_any),
-            Rule(accepts=is_any, usual=(group,)),
-            Rule(accepts=lambda each: each.dtype != "string"),
+            FeatureRule(accepts=is_any),
+            FeatureRule(accepts=is_any, usual=(group,)),
+            FeatureRule(accepts=lambda each: each.dtype != "string"),
         ),
     )
 
