@@ -1,7 +1,8 @@
 """Choose the columns of each role: options first, then the rules of `RULES` in their order.
 
 A rule looks for a usual name, or for the only column of its kind, and accepts a column by the
-values of the first rows. The first rule that finds a column decides: docs/from/tables.md.
+values of the first rows. The first rule of a role that finds a column decides; roles of rules below
+it take from the columns that are left: docs/from/tables.md.
 """
 
 import functools
@@ -17,6 +18,7 @@ from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.named_files import is_id
 from beam_pipeline.sources.tables.roles import Media
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
+from beam_pipeline.sources.tables.types import OF_COLUMNS, mark_of
 from beam_pipeline.sources.tables.usual_columns import TableOptions, checked, lowered
 
 _MAX_SPACES = 2  # in the name of a class, on average
@@ -31,6 +33,7 @@ _ASIDE = frozenset({"age", "sex"})
 _ROWS_OF_A_CLASS = 2
 _FILES = ("image", "audio", "array")
 _ALL_BOXES = ("box", "boxes", "corners", "run lengths")
+OF_BOXES = (*_ALL_BOXES, "size", "labels of boxes")
 
 
 class Choice:
@@ -40,19 +43,23 @@ class Choice:
         sample: The first rows.
         usable: The columns, without those that options leave out.
         found: Columns by role; () for a role that an option leaves empty.
-        others: Columns of further files, each a feature of its own.
     """
 
     def __init__(self, sample: Sample, options: TableOptions) -> None:
-        self.sample, self.options = sample, options
-        self.usable = [name for name in sample.names if name not in options.ignore_columns]
-        self.by_name = {lowered(name): name for name in self.usable}
+        self.options = options
         self.found: dict[str, tuple[str, ...]] = {}
-        self.others: list[str] = []
+        self._sample(sample)
 
-    def settle(self, rules: Iterable["Rule"]) -> None:
-        """Find columns for the roles of some rules; raise ConfigError for a missing one."""
-        for rule in rules:
+    def _sample(self, sample: Sample) -> None:
+        self.sample = sample
+        self.usable = [name for name in sample.names if name not in self.options.ignore_columns]
+        self.by_name = {lowered(name): name for name in self.usable}
+
+    def settle(self, *roles: str) -> None:
+        """Find columns for some roles, or all; raise ConfigError for a missing one."""
+        for rule in RULES:
+            if roles and rule.role not in roles:
+                continue
             if rule.role not in self.found and (stated := self._stated(rule.role)) is not None:
                 self.found[rule.role] = stated
             has_any = [
@@ -73,13 +80,14 @@ class Choice:
 
     def _candidates(self, rule: "Rule") -> Iterator[tuple[str, ...]]:
         if callable(rule.names):
-            several = [(name,) for name in rule.names(self)]
+            several = [rule.names(self)]
         else:
-            keys = (tuple(names.split(",")) for names in rule.names)
-            several = [tuple(map(self.by_name.get, each)) for each in keys]  # type: ignore[misc]
-        for columns in several:
-            if None not in columns and all(rule.accepts(self, name) for name in columns):
-                yield columns
+            keys = (names.split(",") for names in rule.names)
+            there = (each for each in keys if self.by_name.keys() >= {*each})
+            several = [[self.by_name[key] for key in each] for each in there]
+        for columns in filter(None, several):
+            if all(rule.accepts(self, name) for name in columns):
+                yield tuple(columns)
 
     def one(self, role: str) -> str:
         """Return the column of a role; "" if it has none, or several."""
@@ -92,20 +100,20 @@ class Choice:
 
     def is_free(self, name: str) -> bool:
         """Return whether a column holds neither lists, objects nor main or further files."""
-        is_file = name in self.others or any((name,) == self.found.get(kind) for kind in _FILES)
+        is_file = any(name in self.found.get(role, ()) for role in (*_FILES, "files"))
         return not is_file and not self.column(name).is_nested
 
     @property
     def taken(self) -> set[str]:
         """The columns that have a role."""
-        return {*itertools.chain(*self.found.values()), *self.others}
+        return {*itertools.chain(*self.found.values())}
 
     @property
     def media(self) -> tuple[Media, ...]:
         """The columns of files, with main image, audio and array first."""
         return (
             *(Media(kind, name, kind) for kind in _FILES if (name := self.one(kind))),
-            *(Media(name, name, self.column(name).media) for name in self.others),
+            *(Media(name, name, self.column(name).media) for name in self.found.get("files", ())),
         )
 
     @property
@@ -113,33 +121,29 @@ class Choice:
         """The column of the main image, audio or array; "" if there is none."""
         return next(filter(None, map(self.one, _FILES)), "")
 
-    def settle_files(self) -> None:
-        """Find the columns of files; raise ConfigError if one holds images and audio."""
-        self.settle(FILES)
+    def check(self) -> None:
+        """Raise ConfigError for columns that cannot have their roles, or not without an answer."""
         if (audio := self.one("audio")) and audio == self.one("image"):
             raise ConfigError(f"the column {audio!r} cannot hold images and audio; name another")
-        self.others = list(_other_files(self))
-
-    def settle_split(self) -> None:
-        """Find the column of splits; ask the user if it holds numbers."""
-        self.settle([SPLIT])
         name = self.one("split")
         if not self.options.split_column and self.column(name).is_numeric:
             facts, option = {"column": name}, "split_column"
             raise ProblemError(
                 Problem(code="numbered splits", facts=facts, option=option, choices=(name,))
             )
-
-    def settle_boxes(self) -> None:
-        """Find the columns of boxes; raise ConfigError for lists of other lengths in texts."""
-        self.settle(BOXES)
-        lists = (self.by_name.get(key, "") for key in known.BOXES)
+        lists = (self.by_name.get(key, "") for key in known.BOXES if "image" in self.found)
         in_texts = next((name for name in lists if name and self.column(name).is_list), "")
         if in_texts and not any(self.found.get(role) for role in _ALL_BOXES):
             raise ConfigError(
                 f"column {in_texts!r} holds lists that are not four numbers: write JSON Lines for "
                 f"several boxes in a row, or pass --ignore-columns {shlex.quote(in_texts)}"
             )
+
+    def join_classes(self) -> None:
+        """Replace columns that mark a class each by the names of a row's classes, the label."""
+        if classes := self.found.pop("classes", ()):
+            self._sample(self.sample.with_cells(classes=classes))
+            self.found["label"] = (self.sample.tables[0].cells.label,)
 
     @functools.cached_property
     def of_some(self) -> Collection[str]:
@@ -175,13 +179,11 @@ def _may_name_images(choice: Choice, name: str) -> bool:
     return lowered(name) not in known.FILE or not (column.is_numeric or (is_absent and are_texts))
 
 
-def _other_files(choice: Choice) -> Iterator[str]:
-    """Yield the columns of existing files, without the main ones."""
-    main = choice.taken
-    columns = choice.sample.columns
-    for name in choice.usable:
-        if name in columns and columns[name].media and columns[name].exists and name not in main:
-            yield name
+def _other_files(choice: Choice) -> Sequence[str]:
+    """Return the columns of existing files, without the main ones."""
+    main, columns = choice.taken, choice.sample.columns
+    left = (name for name in choice.usable if name in columns and name not in main)
+    return [name for name in left if columns[name].media and columns[name].exists]
 
 
 def _only_file_of(kind: str) -> Callable[[Choice], Sequence[str]]:
@@ -216,10 +218,23 @@ def _may_be_labels(choice: Choice, name: str) -> bool:
     return column.is_list and not column.are_no_classes
 
 
-def _made_label(choice: Choice) -> Sequence[str]:
-    """Return the column that replaces columns of one class each."""
-    made = (table.cells.label for table in choice.sample.tables)
-    return [name for name in dict.fromkeys(made) if name][:1]
+def _marked(choice: Choice) -> Sequence[str]:
+    """Return the columns next to files that mark one class each with 1, and 0 or -1.
+
+    Tables may lack these columns.
+    """
+    sample = choice.sample
+    left = without_role(choice.usable, choice.taken, sample)
+    names = [name for name in left if sample.tables[0].header and not is_id(name)]
+    marks = {
+        mark_of(value)
+        for rows in sample.rows
+        if not rows.columns.keys().isdisjoint(names)
+        for name in names
+        for value in rows.column(name)
+    }
+    is_one = len(names) > 1 and "1" in marks and marks in ({"0", "1"}, {"-1", "1"})
+    return names if is_one and not any(OF_COLUMNS in name for name in names) else ()
 
 
 def _is_amount(choice: Choice, name: str) -> bool:
@@ -263,7 +278,7 @@ class Rule(NamedTuple):
     Attributes:
         role: The role.
         names: Usual names in lower case, the first one that a table has wins; those of several
-            columns have commas. Or a function that returns the columns in question.
+            columns have commas. Or a function that returns the columns in question, if any.
         accepts: Whether a column may have the role.
         what: What the columns hold, for docs/from/tables.md.
         without: Roles that must have no column.
@@ -278,21 +293,21 @@ class Rule(NamedTuple):
     needs: Collection[str] = ()
 
 
-FILES = (
+RULES = (
     Rule("audio", known.AUDIO, _is_file_of("audio"), "audio"),
     Rule("array", known.ARRAY, _is_file_of("array"), "arrays"),
     Rule("image", known.IMAGE, _names_images, "images"),
     Rule("image", known.IMAGE, _may_name_images, "texts, ids", ("audio", "array")),
     Rule("image", _only_file_of("image"), _is_any, "the only images"),
     Rule("audio", _only_file_of("audio"), _is_any, "the only audio"),
-)
-SPLIT = Rule("split", known.SPLIT, _is_free, "texts; asked for numbers")
-BOXES = (
+    Rule("files", _other_files, _is_any, "all other files"),
+    Rule("split", known.SPLIT, _is_free, "texts; asked for numbers"),
     Rule(
         "box",
         known.BOXES,
         lambda choice, name: choice.column(name).are_fours,
         "four numbers",
+        needs=("image",),
     ),
     Rule(
         "boxes",
@@ -300,6 +315,7 @@ BOXES = (
         lambda choice, name: choice.column(name).is_nested,
         "JSON, all boxes",
         ("box",),
+        needs=("image",),
     ),
     Rule(
         "corners",
@@ -307,8 +323,16 @@ BOXES = (
         _is_corner,
         "numbers",
         ("box", "boxes"),
+        needs=("image",),
     ),
-    Rule("run lengths", known.RUN_LENGTHS, _is_free, "masks", ("box", "boxes", "corners")),
+    Rule(
+        "run lengths",
+        known.RUN_LENGTHS,
+        _is_free,
+        "masks",
+        ("box", "boxes", "corners"),
+        needs=("image",),
+    ),
     Rule(
         "size",
         [",".join(names) for names in itertools.product(known.WIDTH, known.HEIGHT)],
@@ -323,9 +347,6 @@ BOXES = (
         "a list next to boxes",
         needs=("boxes",),
     ),
-)
-LABEL = (
-    Rule("label", _made_label, _is_any, "columns of 0 and 1 (or -1)"),
     Rule("label", known.LABELS.of_tables, _may_be_label, "texts, whole numbers"),
     Rule("label", known.LABELS.lists_of_record, _may_be_labels, "lists of classes", ("boxes",)),
     Rule(
@@ -349,15 +370,16 @@ LABEL = (
         "the only column next to ids of files",
         ("number to predict", *_ALL_BOXES),
     ),
+    Rule("captions", known.CAPTIONS, _is_caption, "several rows per file", _ALL_BOXES),
+    Rule(
+        "classes",
+        _marked,
+        _is_any,
+        "0 and 1 (or -1) per class",
+        ("label", "number to predict", "captions", *_ALL_BOXES),
+        needs=_FILES,
+    ),
 )
-CAPTIONS = Rule(
-    "captions",
-    known.CAPTIONS,
-    _is_caption,
-    "several rows per file",
-    _ALL_BOXES,
-)
-RULES = (*FILES, SPLIT, *BOXES, *LABEL, CAPTIONS)
 
 
 def without_role(names: Iterable[str], taken: Collection[str], sample: Sample) -> list[str]:

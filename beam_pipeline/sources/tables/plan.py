@@ -16,8 +16,7 @@ from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.choice import (
-    CAPTIONS,
-    LABEL,
+    OF_BOXES,
     Choice,
     has_classes,
     names_in_template,
@@ -25,11 +24,11 @@ from beam_pipeline.sources.tables.choice import (
     without_role,
 )
 from beam_pipeline.sources.tables.infer import columns_with_commas, commas_of
-from beam_pipeline.sources.tables.named_files import cells_of, files_understood, is_id, with_files
+from beam_pipeline.sources.tables.named_files import cells_of, files_understood, with_files
 from beam_pipeline.sources.tables.roles import BoxColumns, Roles
 from beam_pipeline.sources.tables.sample import Sample, first_rows
 from beam_pipeline.sources.tables.table import Batch, Cells, Table
-from beam_pipeline.sources.tables.types import OF_COLUMNS, list_of_text, mark_of
+from beam_pipeline.sources.tables.types import OF_COLUMNS, list_of_text
 from beam_pipeline.sources.tables.usual_columns import (
     NO_LABEL,
     TableOptions,
@@ -105,12 +104,10 @@ def plan_tables(tables: Sequence[Table], options: TableOptions) -> TablePlan:
         sample = sample.with_cells(as_json=nested)
     if options.decimal_comma:
         sample = sample.with_cells(commas=_commas_in(sample, options))
-    sample = with_files(sample, options)
-    roles = _roles_of(Choice(sample, options))
-    if classes := _columns_of_classes(roles, sample, options):
-        sample = sample.with_cells(classes=classes)
-        roles = _roles_of(Choice(sample, options))
-    _check_headers(sample, options, roles, classes)
+    choice = Choice(with_files(sample, options), options)
+    roles = _roles_of(choice)
+    sample = choice.sample
+    _check_headers(sample, options, roles)
     return TablePlan(
         tables=sample.tables,
         roles=roles,
@@ -149,10 +146,11 @@ def _roles_of(choice: Choice) -> Roles:
         ConfigError: An option or the schema names a missing column, a column has the name of
             another feature, or all files of a column are outside the input.
     """
-    options, sample = choice.options, choice.sample
+    options = choice.options
     if options.box_format and options.box_format not in FORMATS:
         raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
     roles = _declared(choice) if options.schema else _proposed(choice)
+    sample = choice.sample
     sample.check_inside(each.column for each in roles.media)
     is_held = roles.key in sample.declarations and bool(sample.declarations[roles.key].media)
     if is_held and roles.boxes.corners:
@@ -173,13 +171,11 @@ def _roles_of(choice: Choice) -> Roles:
 
 def _proposed(choice: Choice) -> Roles:
     """Decide roles by options, names and values."""
-    options, sample = choice.options, choice.sample
-    choice.settle_files()
-    choice.settle_split()
-    if any(each.feature == "image" for each in choice.media):
-        choice.settle_boxes()
-    choice.settle([*LABEL, CAPTIONS])
-    caption = choice.one("captions")
+    options = choice.options
+    choice.settle()
+    choice.check()
+    choice.join_classes()
+    sample, caption = choice.sample, choice.one("captions")
     roles = Roles(
         key=choice.key,
         media=choice.media,
@@ -216,7 +212,7 @@ def _with_labels(roles: Roles, choice: Choice) -> Roles:
             f"label_column (--label-column) {label!r} has amounts such as {column.texts[0]}; leave "
             "it out, or name a column of classes (`train --target` learns amounts)"
         )
-    if label and any(label == table.cells.label for table in choice.sample.tables):
+    if label and label == choice.sample.tables[0].cells.label:
         separator = OF_COLUMNS
     elif options.label_separator:
         separator = options.label_separator.removeprefix(NO_LABEL)
@@ -253,8 +249,11 @@ def _declared(choice: Choice) -> Roles:
         if feature.kind != "boxes"
     )
     boxes = [feature for feature in options.schema if feature.kind == "boxes"]
-    choice.others = [column for _, column in declared]
-    choice.settle_split()
+    choice.found["files"] = tuple(column for _, column in declared)
+    if boxes:
+        choice.found["image"] = ()  # one of the files
+    choice.settle("split", *(OF_BOXES if boxes else ()))
+    choice.check()
     roles = Roles(
         key=_declared_key(declared, choice),
         split=choice.one("split"),
@@ -290,7 +289,6 @@ def _declared_column(feature: Feature, choice: Choice) -> str:
 
 
 def _declared_boxes(boxes: Sequence[Feature], choice: Choice) -> BoxColumns:
-    choice.settle_boxes()
     columns = _boxes(choice)
     if boxes[1:] or boxes[0].name != "boxes" or not columns:
         raise ConfigError(
@@ -318,28 +316,6 @@ def _declared_key(declared: Sequence[tuple[Feature, str]], choice: Choice) -> st
 
 def _with_boxes(roles: Roles, **changes: object) -> Roles:
     return dataclasses.replace(roles, boxes=dataclasses.replace(roles.boxes, **changes))  # type: ignore[arg-type]
-
-
-def _columns_of_classes(roles: Roles, sample: Sample, options: TableOptions) -> tuple[str, ...]:
-    """Return the columns next to files that mark one class each with 1, and 0 or -1.
-
-    Tables may lack these columns.
-    """
-    if options.schema or options.label_column or not sample.tables[0].header:
-        return ()
-    has_main = any(each.feature == each.kind for each in roles.media)
-    if not has_main or roles.label_columns or roles.boxes:
-        return ()
-    names = [name for name in without_role(sample.names, roles.taken, sample) if not is_id(name)]
-    marks = {
-        mark_of(value)
-        for rows in sample.rows
-        if not rows.columns.keys().isdisjoint(names)
-        for name in names
-        for value in rows.column(name)
-    }
-    is_one = len(names) > 1 and "1" in marks and marks in ({"0", "1"}, {"-1", "1"})
-    return tuple(names) if is_one and not any(OF_COLUMNS in name for name in names) else ()
 
 
 def _open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
@@ -506,12 +482,10 @@ def _ignorable(rows: Batch) -> Iterator[str]:
             yield from (f"{column}.{attribute_name(name)}" for name in sorted(members | per_box))
 
 
-def _check_headers(
-    sample: Sample, options: TableOptions, roles: Roles, classes: Collection[str]
-) -> None:
+def _check_headers(sample: Sample, options: TableOptions, roles: Roles) -> None:
     """Raise ConfigError if a table lacks columns of another one, other than label and split."""
     may_lack = {
-        *(*options.ignore_columns, *options.labels, *classes),
+        *(*options.ignore_columns, *options.labels, *sample.tables[0].cells.classes),
         *(roles.optional, roles.split, roles.label, ""),
     }
     headers = {table: frozenset(header) for table, header in sample.headers.items()}
