@@ -1,6 +1,7 @@
 # trainer with TensorFlow for GPUs, and without Apache Beam.
 #
 #   docker build -f docker/trainer.Dockerfile -t beam-tfrecords-trainer .
+#   docker build -f docker/trainer.Dockerfile --build-arg TENSORFLOW=tensorflow-cpu -t beam-tfrecords-trainer-cpu .
 #   docker run --gpus all beam-tfrecords-trainer train --help
 #
 # TensorFlow's wheels bring CUDA and cuDNN; the machine has NVIDIA's driver and container toolkit.

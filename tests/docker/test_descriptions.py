@@ -95,7 +95,7 @@ def test_commands_parse():
         elif "trainer" in container["image"]:
             trainer_main._parse(rest)
             parsed += 1
-    assert parsed == 4
+    assert parsed == 6
 
 
 def test_every_image_of_beams_has_the_pinned_version(beam_version):
