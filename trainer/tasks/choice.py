@@ -20,7 +20,7 @@ from trainer.tasks.feature_roles import (
     leading,
     suits,
 )
-from trainer.tasks.inputs import Input, input_type
+from trainer.tasks.inputs import COLUMNS, LEADERS, Input, input_type
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.inputs.tabular import Date, TextCategory
 from trainer.tasks.table_columns import Column, ColumnKind
@@ -29,10 +29,8 @@ from trainer.tasks.task import Task
 
 # The value of --inputs that adds a table's columns to an image, audio or a text.
 ALL = ("all",)
-# The leading input is of the first of these kinds in the dataset; without one, it is a table.
-_LEADERS = ("image", "audio", "sequence", "text", "array")
 _TABLE = "table"
-_OF_TABLES = ("numbers", "category", "text")
+_OF_TABLES = (*COLUMNS, "text")
 _OF_TEXTS: Mapping[ColumnKind, type[Input]] = {
     ColumnKind.DATE: Date,
     ColumnKind.CATEGORY: TextCategory,
@@ -73,7 +71,7 @@ def choose_task(
         sample_weight=options.sample_weight,
         augment=goal.default_augment(chosen) if options.augment == AUTO else options.augment,
     )
-    is_media = goal.leader is None and chosen[0].group in _LEADERS
+    is_media = goal.leader is None and chosen[0].group in LEADERS
     hint = " (--inputs all adds columns)" if options.inputs is None and is_media else ""
     return task, _reason(task, features, inputs.reasons, hint)
 
@@ -128,7 +126,7 @@ class _Inputs:
         if leader is not None:
             return [self._lead(candidates, leader)]
         groups = {candidate.group for candidate in candidates.values()}
-        first = next((group for group in _LEADERS if group in groups), _TABLE)
+        first = next((group for group in LEADERS if group in groups), _TABLE)
         has_table = first in ("text", "array", _TABLE) or takes_all
         table = self._table(candidates) if has_table else {}
         if first == "text" and not self._text_leads(candidates, table):

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfrecord_dataset.shown_text import counted, listed
 from trainer.dataset import Dataset
+from trainer.tasks.inputs import COLUMNS
 from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 from trainer.tasks.task import Task
@@ -38,7 +39,7 @@ def warnings(
     if task.goal.excludes_classes and len(task.classes) == 1:
         yield f"{task.target} has only one class: there is nothing to predict"
     yield from _few_of_classes(task, splits, counts)
-    tabular = [each.name for each in task.inputs.values() if each.group in ("numbers", "category")]
+    tabular = [each.name for each in task.inputs.values() if each.group in COLUMNS]
     known = columns() if tabular else {}
     inputs = {name: known[name] for name in tabular if name in known}
     constant = [name for name, column in inputs.items() if _is_constant(column)]

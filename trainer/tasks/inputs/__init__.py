@@ -13,7 +13,9 @@ from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words
 from trainer.tasks.inputs.tabular import Category, Date, Numbers, TextCategory, encode_together
 
 __all__ = [
+    "COLUMNS",
     "INPUTS",
+    "LEADERS",
     "Audio",
     "Image",
     "Input",
@@ -35,14 +37,16 @@ def input_type(feature: Feature) -> type[Input] | None:
     return next((each for each in kinds if each.suits(feature)), None)
 
 
+# Groups of inputs from which a task learns by default, the first in a dataset; else from a table.
+LEADERS = ("image", "audio", "sequence", "text", "array")
+# Groups of columns of a table, whose branches have no layers of their own.
+COLUMNS = ("numbers", "category")
 _HIDDEN_UNITS = 128
-# Groups whose branch has no layers of its own.
-_PLAIN = ("numbers", "category")
 
 
 def is_table(inputs: Mapping[str, Input]) -> bool:
     """Whether all inputs are columns of a table: numbers, dates and categories."""
-    return all(each.group in _PLAIN for each in inputs.values())
+    return all(each.group in COLUMNS for each in inputs.values())
 
 
 def keras_inputs(inputs: Mapping[str, Input]) -> dict[str, Any]:

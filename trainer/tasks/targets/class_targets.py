@@ -13,7 +13,7 @@ from trainer.parsing import Tensors
 from trainer.task_kinds import CLASSIFICATION
 from trainer.tasks.baselines import Baseline, FrequentClasses, MostFrequent
 from trainer.tasks.figures import THRESHOLD, Accumulator, Arrays, ClassFigures, Overlay
-from trainer.tasks.inputs import Image, Input
+from trainer.tasks.inputs import LEADERS, Image, Input
 from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 from trainer.tasks.targets.target import (
@@ -28,8 +28,6 @@ from trainer.tensors import checked
 
 _LEAST_PROBABILITY = 1e-30  # has a logarithm in float32
 _MOST_SHOWN = 5  # classes of a record in messages
-# A classification without images is named after the first of these kinds of input.
-_LEADERS = ("audio", "sequence", "text", "array")
 
 
 def is_correct(target: Any, outputs: Any) -> Any:
@@ -82,7 +80,7 @@ class _Classes(Target):
     def task_name(self, groups: Sequence[str]) -> str:
         if "image" in groups:
             return "image_metadata" if len(groups) > 1 else "classification"
-        leader = next((each for each in _LEADERS if each in groups), "tabular")
+        leader = next((each for each in LEADERS if each in groups), "tabular")
         return f"{leader}_classification"
 
     @property
