@@ -111,6 +111,7 @@ def test_objects_of_python(colors, tmp_path, own_module, capsys):
             {"loss": lambda target, outputs: tf.cast(target, tf.float32)},
             "^the loss does not depend on the model's weights; compute it from the model's outputs",
             id="only a loss of the target",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {"augment": lambda image, seed: image[:, :3] / 2},

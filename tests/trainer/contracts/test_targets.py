@@ -101,6 +101,7 @@ def trained(make_kind_plan, dataset_of, on_replicas):
     return get
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", first_in_ci(sorted(WITHOUT_BOXES, key=lambda kind: kind != "table"))
 )

@@ -117,6 +117,7 @@ def test_few_images_with_boxes_keep_more_for_validation(directory_of, name, shar
     assert held.validation_share == share
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("scikit_learn")
 def test_a_share_is_held_out_and_evaluated(start, table, tmp_path):
     run = tmp_path / "run"
@@ -156,6 +157,7 @@ def test_several_splits_without_a_test_need_a_choice(table):
     assert choices.of_run(dataset, run, "val")[1] == "val"
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_share(start, table, tmp_path):
     run, share = tmp_path / "run", ("--validation-share", 0.25)
     held = "validation: 25 % of train, 10 records, by their hashes"

@@ -33,6 +33,7 @@ def table(tmp_path_factory, write_dataset):
 OPTIONS = ("--target", "y", "--epochs", 2, "--batch-size", 8, "--devices", "cpu")
 
 
+@pytest.mark.slow
 def test_training_and_evaluation_count_and_leave_them_out(table, tmp_path, start):
     run = tmp_path / "run"
 

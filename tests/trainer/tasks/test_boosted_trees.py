@@ -25,8 +25,7 @@ BY_KIND = np.array([5.0, -5.0, 1.0])[KIND]
             pytest.param(
                 LABEL, np.where(np.arange(300) == 5, 2, X > 0), "accuracy", 0.9, 1, id="rare"
             ),
-        ],
-        2,
+        ]
     ),
 )
 @pytest.mark.usefixtures("scikit_learn")
