@@ -29,7 +29,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.folders.names import classes_in_names
+from beam_pipeline.sources.folders.names import classes_in_names, proposed
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.questions import question
 from beam_pipeline.sources.folders.readings import Folders
@@ -356,6 +356,8 @@ def _understood(
     roles = structure.roles()
     if roles.class_depth is None:
         yield "files", f"{number} without class folders, so without labels"
+        if not (problem or lists) and (text := proposed(_files(inner, structure.kind))):
+            yield "names", text
     else:
         names = structure.classes()
         if not roles.splits and not inner.has_all_folders:

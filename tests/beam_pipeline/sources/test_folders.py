@@ -17,6 +17,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.folders import structure
+from beam_pipeline.sources.folders.names import proposed
 from beam_pipeline.sources.folders.pattern import parse_pattern
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.folders.structure import NOUNS, main_structure, merged, structures
@@ -314,3 +315,18 @@ def test_outer_blanks_are_not_in_a_class(make_tree):
     found, source = source_at(make_tree({"a/1.jpg": "", " b /1.jpg": ""}))
     assert found.what == "2 class folders (a, b)"
     assert {record.features["label"].name for record in yielded(source)} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        pytest.param(["cat_1", "cat_2", "cat_3", "cat_4", "dog_1", "cat_5"], "cat, dog", id="rare"),
+        pytest.param(["cat_1", "dog_2", "owl_3"], "", id="a name each"),
+        pytest.param(["1_a", "1_b", "1_c", "2_a", "1_d", "1_e"], "", id="numbers"),
+        pytest.param(["holiday", "beach", "me"], "", id="no form"),
+    ],
+)
+def test_a_pattern_is_proposed_for_names_of_one_form(names, classes):
+    text = proposed([f"{name}.jpg" for name in names])
+    pattern = "share a form; --path-pattern '{label}_{_}' reads 2 classes"
+    assert text == (f"{pattern} ({classes})" if classes else "")
