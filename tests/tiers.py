@@ -1,15 +1,16 @@
 """Selects the cases of a test that CI runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
 
 
-def first_in_ci(cases: Sequence[Any], number: int = 1) -> list[Any]:
+def first_in_ci(cases: Iterable[Any], number: int = 1) -> list[Any]:
     """Return values for `parametrize`: the first `number` run in CI, all others nightly."""
-    return [*cases[:number], *map(_nightly, cases[number:])]
+    taken = [*cases]
+    return [*taken[:number], *map(_nightly, taken[number:])]
 
 
 def _nightly(case: Any) -> ParameterSet:

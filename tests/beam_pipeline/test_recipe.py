@@ -84,7 +84,7 @@ def test_any_name_of_a_column_is_read_as_it_was_saved(tmp_path_factory, name):
     assert BuildConfig(**recipe.load(str(path), {"input": ""})) == config
 
 
-@pytest.mark.parametrize("name", first_in_ci(["?", "a, b", "no", "né: # 'q'"]), 2)
+@pytest.mark.parametrize("name", first_in_ci(["?", "a, b", "no", "né: # 'q'"], 2))
 def test_a_column_of_any_name_is_planned_saved_and_built(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
     rows = [[name, "x"], *([label, number] for number, label in enumerate("abba" * 3))]
