@@ -30,7 +30,6 @@ _NOT_HERE = {
         "pip install": "network",
     },
     "training-reference": {
-        "--weights mobilenet": "network: Keras's weights",
         "TF_CONFIG": "several machines",
         "--output runs/both": "several machines",
     },

@@ -148,6 +148,35 @@ def test_a_dataset_gives_what_evaluation_counts(cells, command_here):
 
 
 @pytest.mark.nightly
+def test_a_dataset_a_folder_and_a_table_give_the_same_output(cells, command_here, tmp_path):
+    data, run = cells
+    lines = predicted(command_here, run, data, "--format", "csv").splitlines()[1:]
+    (tmp_path / "new").mkdir()
+    for number, line in enumerate(lines):
+        source = DATA / "cells" / line.partition(",")[0]
+        shutil.copyfile(source, tmp_path / "new" / f"{number:03}.jpg")
+    files = sorted((tmp_path / "new").iterdir())
+    table = tmp_path / "new.csv"
+    table.write_text("\n".join(["image", *map(str, files)]) + "\n")
+
+    outputs = []
+    for path in (data, tmp_path / "new", table):
+        rows = [json.loads(line) for line in predicted(command_here, run, path).splitlines()]
+        text = predicted(command_here, run, path, "--format", "csv")
+        header, *of_rows = csv.reader(text.splitlines())
+        assert header == ["source", "prediction", "probability"]
+        assert of_rows == [
+            [row["source"], row["prediction"], f"{row['probability']}"] for row in rows
+        ]
+        rounded = {
+            name: [round(row["probabilities"][name], 4) for row in rows]
+            for name in rows[0]["probabilities"]
+        }
+        outputs.append(([*rows[0]], [row["prediction"] for row in rows], rounded))
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert len(outputs[0][1]) == len(files) > 20
+
+
 def test_boxes_are_shown_from_the_score_that_validation_found(trained, command_here, tmp_path):
     """In rows and drawings; COCO's file has all boxes, with the same drawings."""
     _, run = trained(DATA / "blood", *SMALL)
