@@ -19,8 +19,8 @@ from tfrecord_dataset.records.contents import Contents, Split
 from tfrecord_dataset.shown_text import counted
 
 # Limits of all columns together, so that a page is cheap for any dataset.
-_MOST_VALUES = 4_000_000
-_MOST_BYTES = 64 << 20
+_MOST_VALUES = 2_000_000
+_MOST_BYTES = 32 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
