@@ -264,7 +264,7 @@ def _training(root: Path) -> None:
 
 # Guides whose commands need no more than examples/ and the output of `make demo`.
 _OF_DEMO = (
-    *("building", "compare-runs", "detection", "input", "install", "predicting", "rare-classes"),
+    *("building", "compare-runs", "detection", "input", "predicting", "rare-classes"),
     *("reading", "recipe", "segmentation", "table-tutorial", "training", "tutorial"),
 )
 # Functions that make a guide's files in a folder with examples/ and the output of `make demo`.

@@ -22,13 +22,6 @@ _OF_INPUTS = {page.stem: page.read_text() for page in _DOCS.glob("from/*.md")}
 # By page: starts of lines, or parts of snippets, that cannot run here, and why.
 _NOT_HERE = {
     "compare-runs": {"tensorboard --logdir": "it serves until it is stopped"},
-    "install": {
-        "sudo": "sets up the machine",
-        "make setup": "sets up the machine",
-        ". .venv": "sets up the machine",
-        "doctor": "stores of the environment",
-        "pip install": "network",
-    },
     "training-reference": {
         "TF_CONFIG": "several machines",
         "--output runs/both": "several machines",
@@ -40,6 +33,7 @@ _AS_WRITTEN = {"tutorial"}
 _ELSEWHERE = {
     "clusters": "clusters, containers; tests/flink, tests/runners, tests/dataflow, tests/docker",
     "gpus": "GPUs; tests/gpu",
+    "install": "it sets up a machine; test_packaging.py",
     "migrate": "test_migrate.py",
     "serving": "test_serving.py",
 }
