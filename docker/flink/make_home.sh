@@ -3,7 +3,9 @@
 # cluster on this machine. Prints the folder.
 #
 # apache-flink-libraries has the jars, apache-flink the scripts; of the jars only those stay that
-# a job of Beam's needs. PYTHON names the interpreter whose pip downloads.
+# a job of Beam's needs. If the job server of `make_jar.sh` is there, Beam's classes are added to
+# Flink's own: then a TaskManager keeps Python's workers from stage to stage, and starts no new ones
+# for each. PYTHON names the interpreter whose pip downloads.
 set -euo pipefail
 version=$1
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/beam-tfrecords
@@ -42,5 +44,23 @@ for script in (home / "bin").iterdir():
     script.chmod(0o755)
 PYTHON
   mv "$work/home" "$home"  # whole or not at all
+fi
+job_server=$cache/flink-job-server-${version%.*}.jar
+beam=$home/lib/beam.jar
+if [ -e "$job_server" ] && [ ! -e "$beam" ]; then
+  "$python" - "$job_server" "$beam.partial" <<'PYTHON'
+import sys, zipfile
+
+# Flink's own, and what would choose another program for its logs.
+others = ("org/apache/flink/", "org/slf4j/", "org/apache/logging/")
+services = ("META-INF/services/org.apache.flink", "META-INF/services/org.slf4j")
+with zipfile.ZipFile(sys.argv[1]) as whole, zipfile.ZipFile(
+    sys.argv[2], "w", zipfile.ZIP_DEFLATED, compresslevel=1
+) as kept:
+    for member in whole.infolist():
+        if not member.filename.startswith(others + services):
+            kept.writestr(member, whole.read(member), compresslevel=1)
+PYTHON
+  mv "$beam.partial" "$beam"  # whole or not at all
 fi
 echo "$home"
