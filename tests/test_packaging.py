@@ -36,7 +36,7 @@ def test_the_source_distribution_holds_the_pipeline(tmp_path):
     assert modules <= names
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_wheel_builds_a_dataset_in_an_empty_environment(tmp_path):
     """Only the wheel with extras is installed there."""
     build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path]
