@@ -2,6 +2,7 @@
 
 import collections
 import math
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from trainer.metrics import Metric, metric_named
 
 _INTERVAL_S = 5.0
 _BAR = "{desc} {percentage:3.0f}%|{bar:12}| {n_fmt}/{total_fmt}{postfix}"
+_AROUND = 24  # characters of a bar other than its label, counts and postfix
 
 
 class Progress:
@@ -54,6 +56,9 @@ class Progress:
         self._done += steps
         text = one_line(", ".join(filter(None, (pace, as_text(values), details))))
         if self._bar is not None:
+            columns = shutil.get_terminal_size().columns
+            counts = f"{self._label}{self._total}{self._total}"
+            text = whole_parts(text, columns - len(counts) - _AROUND)
             self._bar.set_postfix_str(text, refresh=False)
             self._bar.update(steps)
         elif time.monotonic() - self._last_line_s >= _INTERVAL_S:
@@ -65,6 +70,13 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+
+
+def whole_parts(text: str, width: int) -> str:
+    """Cut a text after one of its parts, which ", " separates, if it is too long."""
+    if len(text) <= width:
+        return text
+    return text[: width + 1].rpartition(", ")[0] or text
 
 
 def as_text(values: Mapping[str, float], added: Mapping[str, Metric] = MappingProxyType({})) -> str:

@@ -5,7 +5,7 @@ import io
 import pytest
 from tqdm import tqdm
 
-from trainer.progress import Pace, Progress, as_text, time_text
+from trainer.progress import Pace, Progress, as_text, time_text, whole_parts
 
 
 def test_values_as_text():
@@ -44,6 +44,19 @@ def test_the_rate_and_the_time_left_fit_80_columns(monkeypatch):
     progress.advance(500, values, "1:02:05 left, 12,240 images/s", "learning rate 0.00095")
     progress.finish()
     assert "1:02:05 left, 12,240 images/s" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (29, "0:12 left, 9 images/s, loss 1"),
+        (28, "0:12 left, 9 images/s"),
+        (12, "0:12 left"),
+        (3, "0:12 left, 9 images/s, loss 1"),
+    ],
+)
+def test_a_text_ends_with_a_whole_part(width, shown):
+    assert whole_parts("0:12 left, 9 images/s, loss 1", width) == shown
 
 
 class Terminal(io.StringIO):
