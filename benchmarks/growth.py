@@ -11,6 +11,7 @@ PSS of all processes, sampled every 50 ms. Linux only.
 
 import argparse
 import contextlib
+import functools
 import json
 import subprocess
 import sys
@@ -87,11 +88,11 @@ def table(row: Callable[[int], str], header: str) -> Callable[[Path, int], None]
     return write
 
 
-def columns(folder: Path, count: int) -> None:
-    """Writes a CSV of 500 rows with so many columns of numbers."""
+def columns(folder: Path, count: int, num_rows: int = 500) -> None:
+    """Writes a CSV of `num_rows` rows with so many columns of numbers."""
     with (folder / "rows.csv").open("w") as file:
         file.write(",".join(f"c{number}" for number in range(count)) + "\n")
-        for row in range(500):
+        for row in range(num_rows):
             file.write(",".join(f"{row + number / 8}" for number in range(count)) + "\n")
 
 
@@ -126,6 +127,7 @@ AXES = {
     "class folders": Axis(3_000, folders),
     "rows": Axis(40_000, _ROWS),
     "columns": Axis(200, columns),
+    "columns of 3 rows": Axis(1_250, functools.partial(columns, num_rows=3)),
     "objects of images": Axis(10_000, objects),
     "classes": Axis(2_500, classes),
     "duplicates": Axis(
