@@ -482,7 +482,8 @@ boosted trees.
 Models of tables have eight first layers that share the second one, chosen on homes, incomes, fares
 and friedman: in one loop of training, two seeds each, homes 34,350 and 34,308 (with one first layer
 35,257 and 35,140), friedman 0.855 and 0.860 (0.896 and 0.903), fares 2.156 and 2.181 (2.220 and
-2.204). Gems and clusters were held out: 0.562 and 0.559 (0.561 and 0.558), 0.795 (0.789).
+2.204). Gems and clusters were held out: 0.562 and 0.559 (0.561 and 0.558), 0.795 (0.789). Breast
+cancer has the figures of one first layer still.
 
 Tried for tables and not kept: a loss and a last layer for each of the eight (homes 34,279, friedman
 0.849, for 15 lines in the training loop), eight scales of the inputs before shared layers (TabM's;
@@ -499,17 +500,21 @@ validation records choose an early epoch that finds none; the last one finds nin
 two thirds of the usual ones for rare. On rare digits it lowers the AUC from 0.81 to 0.73. Missed.
 
 What a default could be, tried with 1,012 steps and one seed on stars among other shapes of any
-color, size and place, 36 of 720 images of 48 x 48, on a plain ground and on clutter:
+color, size and place, 36 of 720 images of 48 x 48, on a plain ground and on clutter, and with 704
+steps on rare digits; balanced batches have as many rare as usual ones:
 
-| stars: augmentation, balance | AUC | recall | precision |
+| plain, clutter, digits: augmentation, balance | AUC | recall | precision |
 |---|---|---|---|
-| none, weights | 0.54, 0.50 | 0.03, 0.05 | 0.17, 0.22 |
-| none, as many rare as usual ones in each batch | 0.56, – | 0.00, – | 0.00, – |
-| RandAugment, weights | 0.60, – | 0.70, – | 0.06, – |
-| turns, zooms, mirrors, contrasts, negatives; weights | 0.71, 0.68 | 0.72, 0.82 | 0.09, 0.07 |
-| the same; as many rare as usual ones in each batch | 0.85, 0.73 | 0.88, 0.82 | 0.14, 0.09 |
+| none, weights | 0.54, 0.50, 0.70 | 0.03, 0.05, 0.15 | 0.17, 0.22, 0.67 |
+| none, balanced batches | 0.56, –, – | 0.00, –, – | 0.00, –, – |
+| RandAugment, weights | 0.60, –, – | 0.70, –, – | 0.06, –, – |
+| moved and recolored images, weights | 0.71, 0.68, – | 0.72, 0.82, – | 0.09, 0.07, – |
+| the same, balanced batches | 0.85, 0.73, 0.97 | 0.88, 0.82, 0.88 | 0.14, 0.09, 0.53 |
 
-All are of the last step. Not kept yet: digits and platelets have to be tried with it.
+All are of the last step. With the last of these, after 506 steps, 0.97 of platelets are found with
+a precision of 0.87. Not a default yet: one seed in a loop of its own, not by `train`. Turns are up
+to 0.5 radians, zooms a factor of exp(±0.25), contrasts of each channel exp(±0.5) and 0.25 of its
+range, shifts 12 % of the side, mirrors both ways, and 3 of 10 images negatives.
 
 Large boxes: 500 steps reached 0.567; levels of features for half the sizes were no better.
 
