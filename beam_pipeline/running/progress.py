@@ -26,8 +26,8 @@ _REMOTE_LOOK_S = 10.0
 
 # tqdm's formats of bars without and with a total.
 _BARS = (
-    "{desc}: {n_fmt}{unit} [{elapsed}, {rate_fmt}]",
-    "{l_bar}{bar:8}| {n_fmt}/{total_fmt} [{remaining} left, {rate_fmt}]",
+    "{desc}: {n_fmt}{unit} [{elapsed}{postfix}]",
+    "{l_bar}{bar:8}| {n_fmt}/{total_fmt} [{remaining} left{postfix}]",
 )
 
 STAGES = {
@@ -141,6 +141,8 @@ def _show_bars(directory: str, done: threading.Event) -> None:
             bar = bars[stage]
             bar.n, bar.total = now[stage], total  # the total grows until all is read
             bar.bar_format = _BARS[total is not None]
+            if (seconds := bar.format_dict["elapsed"]) >= 1:
+                bar.set_postfix_str(f"{bar.n / seconds:,.0f}/s", refresh=False)
             bar.refresh()
     _close(bars.values())
 

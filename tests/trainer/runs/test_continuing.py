@@ -22,8 +22,8 @@ RESUME = {"output": "R", "resume": True}
 
 @pytest.fixture
 def previous():
-    """The options in config.json, with a seed."""
-    return read(TrainConfig(seed=1, **STARTED).to_json())
+    """The options in config.json, with a seed and a model."""
+    return read(TrainConfig(seed=1, model="small", **STARTED).to_json())
 
 
 def read(options):
