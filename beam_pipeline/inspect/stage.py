@@ -14,6 +14,7 @@ from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.failures import errors_handed_over
 from beam_pipeline.running.parallel import (
+    are_by_column,
     choose_parallelism,
     start_processes,
     started_processes,
@@ -96,16 +97,19 @@ class _InspectBatch(beam.DoFn):
             yield from self._inspected(batch)
 
     def _inspected(self, batch: bytes) -> Iterator[Any]:
+        begins_here = False
         if not self._num_batches:
-            examples = (
+            examples = [
                 Examples.with_files(each.table)
                 for each in unpack(batch)
                 if isinstance(each, RecordBatch)
-            )
+            ]
             self._parallelism = choose_parallelism(examples, self._threads, self._job.processes)
+            # Sending it would take as long, and nothing in it is decoded, which may crash.
+            begins_here = all(map(are_by_column, examples))
         self._num_batches += 1
         inspect = InspectBatch(self._settings, self._parallelism.threads)
-        if self._ahead is None and self._parallelism.processes:
+        if self._ahead is None and self._parallelism.processes and not begins_here:
             self._ahead = self._processes_ahead()
         ahead = self._ahead
         for inspected in ahead.call(inspect, batch) if ahead else [inspect.here(batch)]:

@@ -73,6 +73,13 @@ def files_of(examples: Examples, most: int | None = None) -> Iterator[FileRef]:
                 yield file
 
 
+def are_by_column(examples: Examples) -> bool:
+    """Whether all values are checked by column: none is decoded, and none is in a file."""
+    columns = examples.features.values()
+    is_existing = "example" in examples.fields
+    return not is_existing and all(kinds.are_by_column(map(type, values)) for values in columns)
+
+
 def map_threads(function: Callable[[_T], _R], items: Iterable[_T], threads: int) -> Iterator[_R]:
     """Map a function in threads; results are in order."""
     if threads == 1:

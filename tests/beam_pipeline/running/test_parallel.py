@@ -41,6 +41,19 @@ def test_who_does_the_work(elements, asked, expected):
     assert (found.threads, found.processes) == expected
 
 
+@pytest.mark.parametrize(
+    ("element", "expected"),
+    [
+        pytest.param(Record(key="n", features={"n": 1, "t": "text"}), True, id="numbers, texts"),
+        pytest.param(record("/a.jpg"), False, id="a file"),
+        pytest.param(EXAMPLE, False, id="an Example"),
+    ],
+)
+def test_what_is_checked_by_column(element, expected):
+    [examples] = in_columns([element])
+    assert parallel.are_by_column(examples) == expected
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_results_keep_their_order(threads):
     def late_if_even(number):
