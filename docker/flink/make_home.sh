@@ -51,8 +51,8 @@ if [ -e "$job_server" ] && [ ! -e "$beam" ]; then
   "$python" - "$job_server" "$beam.partial" <<'PYTHON'
 import sys, zipfile
 
-# Flink's own, and what would choose another program for its logs.
-others = ("org/apache/flink/", "org/slf4j/", "org/apache/logging/")
+# Flink's own with its version, and what would choose another program for its logs.
+others = ("org/apache/flink/", ".flink-", "flink-", "org/slf4j/", "org/apache/logging/", "log4j")
 services = ("META-INF/services/org.apache.flink", "META-INF/services/org.slf4j")
 with zipfile.ZipFile(sys.argv[1]) as whole, zipfile.ZipFile(
     sys.argv[2], "w", zipfile.ZIP_DEFLATED, compresslevel=1
