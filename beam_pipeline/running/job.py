@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import apache_beam as beam
 import apache_beam.pipeline
@@ -17,8 +18,24 @@ from beam_pipeline.running.parallel import end_processes
 from beam_pipeline.running.runner import Job, spare_processes
 from beam_pipeline.running.spill import spilling
 
+_Options = TypeVar("_Options", bound=PipelineOptions)
 _NOTEBOOK_MODULES = (apache_beam.pipeline, interactive_utils)
 _LOGGERS_OF_ERRORS = ("apache_beam.runners.common",)
+
+
+class _KeptViews(PipelineOptions):
+    """Options whose views are made once: a build asks for 370, and each parses all flags again."""
+
+    def view_as(self, cls: type[_Options]) -> _Options:
+        views: dict[type[PipelineOptions], Any] = self.__dict__.setdefault("_views", {})
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        view: _Options = views[cls]
+        return view
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has its own values, and views of its own.
+        return {name: each for name, each in super().__getstate__().items() if name != "_views"}
 
 
 @contextlib.contextmanager
@@ -54,7 +71,7 @@ def job_pipeline(
     """
     # Beam logs the traceback of an error that it also raises.
     with as_in_a_program(), filtered(_LOGGERS_OF_ERRORS, lambda record: not record.exc_info):
-        pipeline = beam.Pipeline(runner, options)
+        pipeline = beam.Pipeline(runner, options.view_as(_KeptViews))
         pipeline.spill = job.spill  # for sources, which are made before the job (`spill_of`)
         if job.progress_dir:
             os.rmdir(pipeline.local_tempdir)

@@ -31,7 +31,8 @@ def test_elements_of_spilled_tables_are_small(tmp_path):
 
 
 def test_sources_find_the_spill_of_their_job():
-    with watched(PipelineOptions([])) as job, job_pipeline(local_runner(), None, job) as pipeline:
+    options = PipelineOptions([])
+    with watched(options) as job, job_pipeline(local_runner(), options, job) as pipeline:
         values = pipeline | beam.Create([1])
         assert spill_of(values) == job.spill != NOT_SPILLED
 
