@@ -108,7 +108,7 @@ PRIVATE_PARTS = (
     PrivatePart(
         f"{_RUNNERS}.worker.data_plane",
         "SizeBasedBufferingClosableOutputStream",
-        "a stage's output, of which this size is a message",
+        "holds a stage's output until a message of this size is full",
         "jobs of millions of rows need 1 GB of heap per slot of a TaskManager",
     ),
     PrivatePart(

@@ -499,7 +499,7 @@ of 0.73 instead of 0.61, with balanced weights as with adjusted logits (Menon et
 validation records choose an early epoch that finds none; the last one finds nine of ten, and takes
 two thirds of the usual ones for rare. On rare digits it lowers the AUC from 0.81 to 0.73. Missed.
 
-What a default could be, tried with 1,012 steps and one seed on stars among other shapes of any
+A possible default, tried with 1,012 steps and one seed on stars among other shapes of any
 color, size and place, 36 of 720 images of 48 x 48, on a plain ground and on clutter, and with 704
 steps on rare digits; balanced batches have as many rare as usual ones:
 

@@ -67,7 +67,7 @@ _WIDER = {
 _WIDEST = 80
 _TREES_HEAD = """# Public datasets
 
-What you type for datasets as their authors or Kaggle distribute them, once you have unpacked them.
+Commands for datasets as their authors or Kaggle distribute them, once unpacked.
 A test reads a small tree of each, with the folders, names and annotations of the original.
 
 If an option is needed, `build` stops with a question that names it.

@@ -1,4 +1,4 @@
-"""What other installed packages add to the registries, by entry points."""
+"""Entries of the registries that other packages add by entry points."""
 
 import functools
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""What can be learned of a target: the kinds of tasks that `--task` names.
+"""The kinds of tasks that `--task` names.
 
 Targets, models and metrics refer to them. Imports no TensorFlow.
 """

@@ -24,7 +24,7 @@ _DECODED = re.compile(
 )
 # The operation that all errors of a `tf.data.Dataset` pass.
 _INPUT = "IteratorGetNext"
-# What errors of TensorFlow mean by their class; its own words follow.
+# Meaning of TensorFlow's errors by their class; its own words follow.
 _OF_INPUT = (tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError)
 _OF_WORKERS = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError)
 # TensorFlow uses the same type for full memory.

@@ -34,7 +34,7 @@ class FeatureRule:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureRole:
-    """What a feature is in a task.
+    """A feature's part in a task.
 
     Attributes:
         what: Description for messages.

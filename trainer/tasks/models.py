@@ -81,7 +81,7 @@ def _applications() -> Iterator[Model]:
             )
 
 
-# Of a kind of task the first is the default.
+# The first of each kind of task is the default.
 MODELS = (
     Model(
         name="small",

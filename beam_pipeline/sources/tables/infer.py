@@ -253,7 +253,7 @@ def _is_number(text: str) -> bool:
 
 @dataclasses.dataclass(init=False)
 class Commas(Counts):
-    """Forms of the numbers in a column, of which commas may be decimal.
+    """Forms of a column's numbers, whose commas may be decimal.
 
     Attributes:
         has_commas: Whether a number has a decimal comma, or several points between thousands.

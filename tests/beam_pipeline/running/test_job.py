@@ -1,4 +1,4 @@
-"""What a job on this machine does around its pipeline."""
+"""The pipeline of a job on this machine."""
 
 import copy
 

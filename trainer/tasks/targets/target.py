@@ -226,7 +226,7 @@ class Target(TaskPart):
     def row(self, decoded: Arrays, image: bytes | None, least: float) -> Row:
         """Return the prediction for one record, ready for JSON, without scores below `least`.
 
-        Of two classes the second is predicted from this probability, or, if it is 0, from 0.5.
+        With two classes, the second is predicted from this probability on, or from 0.5 if it is 0.
         `decoded` has NumPy arrays from `decode`; `image` is encoded, if the target `needs_image`.
         """
 
