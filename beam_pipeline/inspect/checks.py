@@ -153,7 +153,7 @@ def _problem_of(function: Callable[[_T], None], checked: _T) -> Problem:
     try:
         _limited(function, checked)
     except RecordError as error:
-        return error
+        return RecordError(error.reason, error.detail)  # its traceback refers to `checked`
     return None
 
 

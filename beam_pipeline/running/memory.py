@@ -22,6 +22,7 @@ def collect_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
+    gc.enable()  # a fork made while `importing` starts without
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Facts that Inspect finds about a record's values, and values that it refuses."""
 
+import gc
 import hashlib
 
 import numpy as np
@@ -203,3 +204,19 @@ def test_a_file_that_begins_like_an_image_has_at_most_1_gib(tmp_path):
     with path.open("r+b") as handle:
         handle.truncate(4 << 30)
     assert refusal(image=Image(file=FileRef(path=str(path)))).reason == "file too large"
+
+
+@pytest.mark.usefixtures("without_collections")
+def test_a_rejected_file_leaves_no_garbage():
+    missing = FileRef(path="/no/x")
+    given = [Record(key=str(n), features={"x": Image(file=missing)}) for n in range(20)]
+    assert len([*inspect(given, Rules())]) == 20
+    assert not [each for each in gc.get_objects() if isinstance(each, RecordError)]
+
+
+@pytest.fixture
+def without_collections():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

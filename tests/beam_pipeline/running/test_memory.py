@@ -6,7 +6,7 @@ import sys
 import pytest
 from fresh_python import printed
 
-from beam_pipeline.running.memory import ONE_POOL
+from beam_pipeline.running.memory import ONE_POOL, ONE_THREAD
 
 WRITE_INDEX = """
 import os, random
@@ -53,6 +53,25 @@ print(len(found) // 2)
 
 def test_a_command_imports_without_garbage_collections():
     assert int(printed(IMPORT).splitlines()[-1]) < 150  # 324 before; parsers of options have some
+
+
+COLLECTS = """
+import gc
+from beam_pipeline.running import memory
+from beam_pipeline.running.worker_processes import Worker
+
+def collects(_):
+    return gc.isenabled()
+
+with memory.importing():
+    worker = Worker()
+print(worker.call(collects, None))
+worker.close()
+"""
+
+
+def test_a_process_made_during_imports_collects_garbage():
+    assert printed(COLLECTS, env=os.environ | ONE_THREAD).split() == ["True"]
 
 
 def grown_mib(environment: dict[str, str]) -> int:
