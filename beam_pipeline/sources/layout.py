@@ -45,7 +45,8 @@ class Claim:
         options: Values found in the data by `BuildConfig` field; options of the user win.
         side_suffixes: Suffixes of the files that it reads by the names of media files.
         problem: Why these options cannot read the claim; None if they can.
-        plan: What the layout planned for this claim, so that its reader need not plan again.
+        plan: What the layout planned for this claim, so that its reader need not plan again; by
+            default its source.
     """
 
     layout: str
@@ -78,6 +79,11 @@ def summary_lines(claim: Claim) -> list[str]:
 Read = Callable[[Claim, BuildConfig, str], beam.PTransform]
 
 
+def planned(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
+    """Return the source that a claim planned."""
+    return cast(beam.PTransform, claim.plan)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """A layout of raw data.
@@ -88,15 +94,15 @@ class Layout:
         claim: Claims a tree for a build's options, or returns None. If `config.layout` names the
             layout, any file that it can read is enough.
         read: Makes the source of `records.Element`s from a claim, the build's options and a
-            scratch folder for unpacked files.
+            scratch folder for unpacked files; by default it is the claim's plan.
         takes: `BuildConfig` fields that it uses and not all layouts do, such as "image_root"; None
             for all. Others are refused.
     """
 
     name: str
     sign: str
-    read: Read
     claim: Callable[[Tree, BuildConfig], Claim | None]
+    read: Read = planned
     takes: Collection[str] | None = None
 
 

@@ -16,9 +16,8 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.records import Consumed, FileRef, Value
-from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles
+from beam_pipeline.sources.annotations.side_files import Pairing, ReadSideFiles
 from beam_pipeline.sources.folders.structure import Roles as FolderRoles
 from beam_pipeline.sources.folders.structure import Structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
@@ -36,7 +35,7 @@ from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadRows
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.table import BadRow, Batch, Cells, Scratch, Table, TableFile
-from beam_pipeline.sources.tree import Ignored, Tree, head, places
+from beam_pipeline.sources.tree import Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.split_names import is_split, split_in_name
@@ -219,40 +218,31 @@ def claim_of_texts(
     is_named = config.layout == layout
     if not tree.is_folder or (tree.only_folder and not is_named):
         return None
-    for files in _with_marks(tree, formats):
-        if counts := texts_beside(tree, files):
-            # Numbered folders are parts of a larger one: 00000/, 00001/.
-            are_classes = any(home and not stem(home).isdigit() for home in counts)
-            is_usual = files.has_own_name or not are_classes
-            rank = Rank.NAMED_TABLE if is_usual else Rank.TABLE
-            what = tree.describe_counts(counts, f"{files.ending} file")
-            classes = _class_folders(tree).classes() if layout == "captions" else ()
-            folders = f"{counted(len(classes), 'class folder')} ({first_names(sorted(classes))})"
-            return Claim(
-                layout=layout,
-                rank=rank,
-                path=tree.root,
-                understood=((layout, what), *([("classes", folders)] if classes else [])),
-                side_suffixes=frozenset({files.pairing.suffix}),
-            )
-    if is_named and any(tree.files_with(files.pairing.suffix) for files in formats):
-        return Claim(layout=layout, rank=Rank.TABLE, path=tree.root)
-    return None
-
-
-def read_texts(claim: Claim, config: BuildConfig, formats: Sequence[TextFiles]) -> ReadSideFiles:
-    """Read texts in the first format that matches."""
-    tree = _tree_of(claim, config)
-    ways = _with_marks(tree, formats)
-    files = next((each for each in ways if texts_beside(tree, each)), formats[0]).pairing
-    if claim.layout == "captions" and (structure := _class_folders(tree)).folders:
-        parse = functools.partial(_parse_captions, classes=structure.roles())
-        files = dataclasses.replace(files, parse=parse)
-    return ReadSideFiles.of(claim.path, files, tree.ignored)
-
-
-def _tree_of(claim: Claim, config: BuildConfig) -> Tree:
-    return Tree(claim.path, Ignored.of(config, claim.path))
+    ways = ((files, texts_beside(tree, files)) for files in _with_marks(tree, formats))
+    files, counts = next((way for way in ways if way[1]), (formats[0], {}))
+    likely = any(tree.files_with(each.pairing.suffix) for each in formats)
+    if not counts and not (is_named and likely):
+        return None
+    # Numbered folders are parts of a larger one: 00000/, 00001/.
+    are_classes = any(home and not stem(home).isdigit() for home in counts)
+    understood = [(layout, tree.describe_counts(counts, f"{files.ending} file"))] if counts else []
+    pairing = files.pairing
+    structure = _class_folders(tree) if layout == "captions" else Structure()
+    if structure.folders:
+        pairing = dataclasses.replace(
+            pairing, parse=functools.partial(_parse_captions, classes=structure.roles())
+        )
+        names = sorted(structure.classes())
+        folders = f"{counted(len(names), 'class folder')} ({first_names(names)})"
+        understood.append(("classes", folders))
+    return Claim(
+        layout=layout,
+        rank=Rank.NAMED_TABLE if files.has_own_name or not are_classes else Rank.TABLE,
+        path=tree.root,
+        understood=tuple(understood),
+        side_suffixes=frozenset({pairing.suffix}),
+        plan=ReadSideFiles.of(tree, pairing),
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -330,7 +320,8 @@ def claim_transcripts(tree: Tree, config: BuildConfig) -> Claim | None:
         if tree.only_folder and config.layout != "transcripts":
             return None
         what = f"{tree.at_least}{counted(len(chapters), 'folder')} of transcripts"
-        return _claim(tree.root, f"{what} ({places(sorted(chapters))})")
+        claim = _claim(tree.root, f"{what} ({places(sorted(chapters))})")
+        return dataclasses.replace(claim, plan=min(chapters.values()))
     return claim_of_texts("transcripts", tree, config, _TRANSCRIPTS)
 
 
@@ -355,19 +346,18 @@ def _is_of_lj_speech(path: str) -> bool:
 
 def read_transcripts(claim: Claim, config: BuildConfig, scratch: str) -> beam.PTransform:
     """Read LJ Speech's table, LibriSpeech's chapters, or texts next to audio."""
+    if isinstance(claim.plan, ReadSideFiles):
+        return claim.plan
     if not storage.is_directory(claim.path):
         return reading(ReadLjSpeech)(claim, config, scratch)
-    if chapters := _chapters(_tree_of(claim, config)):
-        source = reading(ReadChapters)(claim, config, scratch)
-        return dataclasses.replace(source, ending=min(chapters.values()))
-    return read_texts(claim, config, _TRANSCRIPTS)
+    source = reading(ReadChapters)(claim, config, scratch)
+    return dataclasses.replace(source, ending=claim.plan, claimed=None)
 
 
 CAPTIONS = Layout(
     name="captions",
     sign=".txt files with captions next to their images",
     claim=lambda tree, config: claim_of_texts("captions", tree, config, _CAPTIONS),
-    read=lambda claim, config, _: read_texts(claim, config, _CAPTIONS),
     takes=(),
 )
 TRANSCRIPTS = Layout(

@@ -290,20 +290,18 @@ def layout_of(name: str, sign: str, *formats: ItemFormat, takes_points: bool = F
         reads = annotation_files(tree, formats, is_named=config.layout == name)
         if not reads:
             return None
+        files = [
+            AnnotationFile.of(*each, config, places=formats[0].places)
+            for each in below_base(tree.input, reads)
+        ]
         return Claim(
             layout=name,
             rank=Rank.ANNOTATIONS,
             path=tree.input,
             reads=tuple(reads),
             understood=(("files", shown(reads, "file")),),
+            plan=ReadItems(files, formats, config.points),
         )
 
-    def read(claim: Claim, config: BuildConfig, scratch: str) -> ReadItems:
-        files = [
-            AnnotationFile.of(*each, config, places=formats[0].places)
-            for each in below_base(claim.path, claim.reads)
-        ]
-        return ReadItems(files, formats, config.points)
-
     takes = ("image_root", *(("points",) if takes_points else ()))
-    return Layout(name=name, sign=sign, claim=claim, read=read, takes=takes)
+    return Layout(name=name, sign=sign, claim=claim, takes=takes)

@@ -13,7 +13,6 @@ from typing import Any
 from beam_pipeline.errors import naming
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.sources.annotations.item_files import label_of
-from beam_pipeline.sources.annotations.pairing import MAX_BYTES, Pairing
 from beam_pipeline.sources.annotations.shapes import (
     OBJECTS,
     Parsed,
@@ -26,7 +25,7 @@ from beam_pipeline.sources.annotations.shapes import (
     parse_json,
     stated_size,
 )
-from beam_pipeline.sources.annotations.side_files import side_file_layout
+from beam_pipeline.sources.annotations.side_files import MAX_BYTES, Pairing, side_file_layout
 from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.paths import (
     folder,

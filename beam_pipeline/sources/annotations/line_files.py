@@ -31,7 +31,6 @@ from beam_pipeline.sources.annotations.item_files import (
     ItemFormat,
     layout_of,
 )
-from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
@@ -40,7 +39,7 @@ from beam_pipeline.sources.annotations.shapes import (
     parse_lines,
     sized,
 )
-from beam_pipeline.sources.annotations.side_files import side_file_layout
+from beam_pipeline.sources.annotations.side_files import Pairing, side_file_layout
 from beam_pipeline.sources.paths import name_of, parent
 from beam_pipeline.sources.rejects import malformed
 from tfrecord_dataset.delimited import bare_lines

@@ -14,7 +14,6 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from beam_pipeline.errors import naming
-from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
@@ -22,7 +21,7 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
     turned_corners,
 )
-from beam_pipeline.sources.annotations.side_files import side_file_layout
+from beam_pipeline.sources.annotations.side_files import Pairing, side_file_layout
 from beam_pipeline.sources.paths import folder, shared_name, split_at
 from beam_pipeline.sources.rejects import malformed
 

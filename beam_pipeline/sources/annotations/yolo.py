@@ -20,12 +20,6 @@ from beam_pipeline.kinds.object_columns import mirrored
 from beam_pipeline.problems import Problem, ProblemError, Reading
 from beam_pipeline.records import DeclaredClasses, Objects, Rejected, composed
 from beam_pipeline.schema.declaration import MAX_BYTES
-from beam_pipeline.sources.annotations.pairing import (
-    Pairing,
-    TreeFacts,
-    in_annotated_folder,
-    tree_facts,
-)
 from beam_pipeline.sources.annotations.shapes import (
     Parsed,
     Shapes,
@@ -33,13 +27,18 @@ from beam_pipeline.sources.annotations.shapes import (
     numbers,
     parse_lines,
 )
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles
+from beam_pipeline.sources.annotations.side_files import (
+    Pairing,
+    ReadSideFiles,
+    TreeFacts,
+    in_annotated_folder,
+    tree_facts,
+)
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
-    input_folder,
     is_inside,
     joined,
     last_parts,
@@ -50,7 +49,7 @@ from beam_pipeline.sources.paths import (
     suffix,
 )
 from beam_pipeline.sources.rejects import left_out, malformed, not_kept
-from beam_pipeline.sources.tree import Ignored, Tree, head
+from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
@@ -517,32 +516,27 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
         side_suffixes=frozenset({_SUFFIX}),
         understood=(("files", f"{what}{names}{splits}"),),
         options={"split_list": lists} if lists else {},
+        plan=_source(tree, described),
     )
 
 
-def read_yolo(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """Make the source that reads the folders of all splits in a claim."""
-    ignored = Ignored.of(config, claim.path)
-    tree = Tree.of(claim.path, ignored)
-    described = read_config(tree, config.allow_outside)
+def _source(tree: Tree, described: YoloConfig) -> ReadSideFiles:
+    """Make the source that reads the folders of all splits, which may be outside the tree."""
     paths = [path for _, path in described.paths]
-    root, folders = input_folder(tree.root), tuple[str, ...](("",))
-    files = yolo_files(root, described)
-    known = tree_facts(tree, files)[0]
-    if not all(is_inside(path, [root]) for path in paths):
-        homes = sorted({*map(_home_of, paths)})
-        levels = zip(*(path.split("/") for path in homes), strict=False)
-        shared = itertools.takewhile(lambda names: len({*names}) == 1, levels)
-        root = "/".join(names[0] for names in shared)
-        folders = tuple(home[len(root) + 1 :] for home in homes)
-        files, known = yolo_files(root, described), TreeFacts(is_at_home=True)
-    return ReadSideFiles(root, files, known, ignored, folders)
+    if all(is_inside(path, [tree.root]) for path in paths):
+        return ReadSideFiles.of(tree, yolo_files(tree.root, described))
+    homes = sorted({*map(_home_of, paths)})
+    levels = zip(*(path.split("/") for path in homes), strict=False)
+    shared = itertools.takewhile(lambda names: len({*names}) == 1, levels)
+    root = "/".join(names[0] for names in shared)
+    folders = tuple(home[len(root) + 1 :] for home in homes)
+    known = TreeFacts(is_at_home=True)
+    return ReadSideFiles(root, yolo_files(root, described), known, tree.ignored, folders)
 
 
 LAYOUT = Layout(
     name="yolo",
     sign="a data.yaml, or .txt files in labels/ or next to their images",
     claim=claim_yolo,
-    read=read_yolo,
     takes=(),
 )

@@ -11,9 +11,8 @@ from beam_pipeline.files import storage
 from beam_pipeline.media.maps import MapSample
 from beam_pipeline.problems import Problem, two_maps
 from beam_pipeline.records import DeclaredClasses, FileRef, Map, Value
-from beam_pipeline.sources.annotations.pairing import Pairing
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles, claim_of_pairs
+from beam_pipeline.sources.annotations.side_files import Pairing, ReadSideFiles, claim_of_pairs
 from beam_pipeline.sources.folders.structure import Roles, main_structure, structures
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.masks import names
@@ -31,12 +30,11 @@ from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
-    input_folder,
     name_of,
     shared_name,
     suffix,
 )
-from beam_pipeline.sources.tree import Ignored, Tree
+from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.format.split_names import split_of_folders
 
 _MAPS_LOOKED_INTO = 16
@@ -141,22 +139,14 @@ def claim_masks(tree: Tree, config: BuildConfig) -> Claim | None:
     homes = Counter(map(folder, _maps(tree, files)))
     classes = (("classes", files.meaning.text),) if files.meaning.text else ()
     what = tree.describe_counts(homes, "map")
-    claim = claim_of_pairs("masks", tree, files.pairing, what, noun="maps")
+    source = ReadSideFiles.of(tree, files.pairing)
+    claim = claim_of_pairs("masks", tree, source, what, noun="maps")
     return dataclasses.replace(
         claim,
         reads=tuple(sorted(files.tables)),
         understood=(*claim.understood, *classes),
         problem=problem,
     )
-
-
-def read_masks(claim: Claim, config: BuildConfig, scratch: str) -> ReadSideFiles:
-    """Make the source of images with maps below a folder; raise ConfigError if there are none."""
-    root, ignored = input_folder(claim.path), Ignored.of(config, claim.path)
-    pairs = _found(Tree(root, ignored), is_named=True)
-    if not pairs:
-        raise ConfigError(f"{root} has no maps of images; leave out --layout masks")
-    return ReadSideFiles.of(root, pairs[0].pairing, ignored)
 
 
 def _called(tree: Tree, files: Maps) -> str:
@@ -297,7 +287,6 @@ def _table(tree: Tree) -> tuple[str, Classes | None]:
 LAYOUT = Layout(
     name="masks",
     sign="masks/*.png and images/, or a_mask.png next to a.jpg",
-    read=read_masks,
     takes=(),
     claim=claim_masks,
 )

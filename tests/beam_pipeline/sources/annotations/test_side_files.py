@@ -13,8 +13,7 @@ from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.sources.annotations import json_side_files, side_files
 from beam_pipeline.sources.annotations.json_side_files import parse_labelme
 from beam_pipeline.sources.annotations.line_files import KITTI_FILES
-from beam_pipeline.sources.annotations.pairing import pair, tree_facts
-from beam_pipeline.sources.annotations.side_files import ReadSideFiles
+from beam_pipeline.sources.annotations.side_files import ReadSideFiles, pair, tree_facts
 from beam_pipeline.sources.annotations.voc import FILES as VOC_FILES
 from beam_pipeline.sources.annotations.yolo import (
     YoloConfig,
@@ -66,7 +65,7 @@ def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held
         side_files, "gather", lambda batches: held.append(list(gather(batches))) or iter(held[-1])
     )
     root = make_tree(tree)
-    elements = yielded(ReadSideFiles.of(root, files(root)))
+    elements = yielded(ReadSideFiles.of(Tree(root), files(root)))
     records = [element for element in elements if isinstance(element, Record)]
     assert len(records) == len({record.key for record in records}) == COUNT
     assert sum(map(len, held)) >= held_of_each * COUNT
@@ -76,7 +75,7 @@ def test_no_worker_holds_all_of_a_tree(make_tree, monkeypatch, files, tree, held
 def test_a_label_file_has_a_bound(make_tree, monkeypatch):
     root = make_tree({"images/a.jpg": "", "labels/a.txt": BOX * 9})
     files = dataclasses.replace(yolo_files(root, YoloConfig()), max_bytes=100)
-    (reject,) = yielded(ReadSideFiles.of(root, files))
+    (reject,) = yielded(ReadSideFiles.of(Tree(root), files))
     assert (reject.source, reject.reason) == ("labels/a.txt", "file too large")
 
 
