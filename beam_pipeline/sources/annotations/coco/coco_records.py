@@ -1,21 +1,29 @@
-"""Make the record of an image from its parts in COCO files."""
+"""What COCO files say of an image, and its record.
 
+A part is what one item of a file says of an image. Facts of the whole file (categories, whether the
+JSON is complete) are known at its end.
+"""
+
+import dataclasses
 import glob
+import itertools
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from beam_pipeline.errors import RecordError, naming
+from beam_pipeline.files import storage
 from beam_pipeline.kinds.boxes import check_number
 from beam_pipeline.kinds.masks import box_of, checked, mask_of_runs
 from beam_pipeline.kinds.object_columns import mirrored
 from beam_pipeline.media.maps import IGNORED
-from beam_pipeline.outlines import Box, Boxes, Outlines
+from beam_pipeline.outlines import Box, Boxes, Outlines, packed_ring
 from beam_pipeline.problems import files_to_ignore
 from beam_pipeline.records import (
     ClassLabel,
     Consumed,
+    DeclaredClasses,
     Element,
     FileRef,
     Image,
@@ -27,33 +35,33 @@ from beam_pipeline.records import (
     Value,
     composed,
 )
-from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CAPTIONS, CLASSES, PANOPTIC
-from beam_pipeline.sources.annotations.coco.coco_items import (
-    FEWEST_NUMBERS,
-    ID_LISTS,
-    NAME,
-    NO_RINGS,
-    FileFacts,
-    ImageItem,
-    Packed,
-    Part,
-    Row,
-    Said,
-    packed_rings,
-    plain_id,
+from beam_pipeline.running.pickling import fast_pickle
+from beam_pipeline.sources.annotations.coco.coco_files import (
+    BOXES,
+    CAPTIONS,
+    CLASSES,
+    NOTHING,
+    PANOPTIC,
+    UNKNOWN,
+    CocoFile,
 )
+from beam_pipeline.sources.annotations.item_files import base_of
 from beam_pipeline.sources.annotations.shapes import around, as_object, sized
-from beam_pipeline.sources.paths import name_of
+from beam_pipeline.sources.paths import name_of, parent, stem
 from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 
+# LVIS: classes absent from an image, and classes that are not labelled exhaustively.
+ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
+NAME = "name"
 # Notes to count.
 BOX_OF_POLYGON = "box made from its polygon"
 BOX_OF_MASK = "box made from its mask"
 FEW_CORNERS = "polygon dropped: fewer than 3 corners"
 NO_BOX = "box dropped: no bbox"
 
+_FEWEST_NUMBERS = 6  # in a polygon: three corners
 _SHOWN = 3
 _LARGEST = 1e30
 _MOST_PIXELS = 1 << 40
@@ -61,6 +69,117 @@ _NUM_COLUMNS = 8
 _T = TypeVar("_T")
 _CROWDS = (None, 0, 1)
 _LARGEST_ID = (1 << 24) - 1  # of a segment, encoded as a colour
+
+Rings = tuple[bytes, bytes, int]
+"""Polygons: the coordinates and the lengths of their rings, as in `Outlines`; and how many rings
+are dropped."""
+NO_RINGS: Rings = (b"", b"", 0)
+Row = tuple[Any, ...]
+"""An object: id, class, box, area, crowd, keypoints; names of members that are not kept; polygons;
+and another segmentation, or its fault. Plain, since millions are shuffled."""
+
+
+@fast_pickle
+class ImageItem(NamedTuple):
+    """An item of "images".
+
+    Attributes:
+        source_id: Its id, if a 64-bit integer, as Model Garden's evaluation requires; else "".
+        notes: Counts of notes, such as for its members that are not kept.
+        lists: Its lists of category ids, by feature name.
+        fault: Why it cannot be used, although annotations refer to it.
+    """
+
+    key: str
+    path: str
+    size: ImageSize | None
+    source_id: str
+    notes: Counter[str]
+    lists: Mapping[str, tuple[int, ...]]
+    fault: RecordError | None
+
+
+@fast_pickle
+class Said(NamedTuple):
+    """An item about an image other than its objects.
+
+    Attributes:
+        kind: CAPTIONS for a caption, PANOPTIC for a panoptic map, NAME for the image's name in a
+            captions file that is read along with another file.
+        source: The item, for messages: "a.json: annotation 7".
+        value: The caption, the map's (file_name, segments_info), or the name.
+    """
+
+    kind: str
+    source: str
+    value: Any
+
+
+Part = ImageItem | Said | Row
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class FileFacts:
+    """File-level facts.
+
+    Attributes:
+        shows: Its content as `CocoFile.shows`; from its annotations if its name is not enough.
+        maps: The folder of its panoptic maps; "" for none.
+        names: Category names, by id.
+        keypoints: Keypoint names, by category id.
+        id_lists: Names of the id lists of its images.
+        is_damaged: Whether its JSON is invalid or truncated; if so, nothing in it is used.
+    """
+
+    file: CocoFile
+    shows: str
+    maps: str = ""
+    names: dict[int, str] = dataclasses.field(default_factory=dict)
+    keypoints: dict[int, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    id_lists: set[str] = dataclasses.field(default_factory=set)
+    is_damaged: bool = False
+
+    def add_category(self, category: Any) -> None:
+        """Add an item of "categories"; raise RecordError if it is malformed."""
+        number, name, points = map(as_object(category).get, ("id", "name", "keypoints"))
+        number = plain_id(number)
+        if not isinstance(number, int) or not isinstance(name, str):
+            raise malformed(f"category {str(category)[:200]} needs a number as id and a name")
+        name = name.strip()
+        if self.names.setdefault(number, name) != name:
+            raise malformed(f"categories {self.names[number]!r} and {name!r} both have id {number}")
+        if points and isinstance(points, list):
+            self.keypoints[number] = tuple(map(str, points))
+
+    def end(self, num_images: int) -> None:
+        """Complete the facts at the end of the file; raise RecordError if it is unusable."""
+        if self.shows == UNKNOWN:
+            is_of_a_test = (self.file.split or "").startswith("test")
+            self.shows = NOTHING if is_of_a_test else BOXES
+        if not num_images:
+            raise malformed('has no "images": not a COCO instances file, or an empty one')
+        if self.shows == PANOPTIC:
+            self._find_maps()
+
+    def _find_maps(self) -> None:
+        if len(self.names) > IGNORED:
+            raise malformed(f"has {len(self.names)} categories, but maps up to {IGNORED} classes")
+        name, path = stem(self.file.relative), self.file.path
+        homes = (parent(path), base_of(path), self.file.root)
+        folders = [storage.join(home, name) for home in homes]
+        self.maps = next(filter(storage.is_directory, folders), "")
+        if not self.maps:
+            raise RecordError(
+                "missing maps", f"there is no folder {name}/ next to it; put its PNG files there"
+            )
+
+    def declared(self) -> Iterator[DeclaredClasses]:
+        """Yield its classes, if it declares any; maps number them in the order of their ids."""
+        names: Mapping[int, str] = self.names
+        if self.shows == PANOPTIC:
+            names = dict(enumerate(names[number] for number in sorted(names)))
+        if not self.is_damaged and names and self.shows in (BOXES, CLASSES, PANOPTIC):
+            yield DeclaredClasses(feature=self.shows, names=names)
 
 
 def elements_of(
@@ -187,11 +306,11 @@ def _object(
 ) -> tuple[Any, ...] | None:
     """The values of an object in all columns; None if it has neither a box nor a segment."""
     _, category, box, area, crowd, points, _, rings, segment = row
-    format, mask = facts.file.box_format, None
-    if segment and type(segment) is list:
-        rings = _usable_rings(segment, notes)
-    elif segment:
-        mask = _mask_of(segment)
+    if isinstance(segment, RecordError):
+        raise segment
+    if rings[2]:
+        notes[FEW_CORNERS] += rings[2]
+    format, mask = facts.file.box_format, _mask_of(segment) if segment else None
     if box and not (_are_numbers(box) and len(box) == 4):
         raise malformed(f"bbox {repr(box)[:200]} is not [x, y, width, height]")
     if not box:
@@ -211,8 +330,8 @@ def _object(
     return box, category, label, float(area), int(crowd or 0), points, rings, mask
 
 
-def _outlines(rings: Sequence[Packed]) -> Outlines | tuple[()]:
-    coordinates, lengths = zip(*rings, strict=True) if rings else ((), ())
+def _outlines(rings: Sequence[Rings]) -> Outlines | tuple[()]:
+    coordinates, lengths, _ = zip(*rings, strict=True) if rings else ((), (), ())
     if not any(coordinates):
         return ()
     counts = array("i", [len(each) // 4 for each in lengths]).tobytes()
@@ -244,24 +363,25 @@ def _class_of_image(image: ImageItem, rows: Sequence[Row], facts: FileFacts) -> 
     return ClassLabel(classes[0])
 
 
-def _usable_rings(segment: Sequence[Any], notes: Counter[str]) -> Packed:
-    """Pack the polygons of three or more corners."""
+def rings_of(segment: Any) -> Rings:
+    """Pack the polygons of three or more corners; raise RecordError if they are malformed."""
     try:
-        rings = [ring for ring in segment if len(ring) >= FEWEST_NUMBERS]
-        packed = packed_rings(segment) and (packed_rings(rings) if rings else NO_RINGS)
+        rings = [ring for ring in segment if len(ring) >= _FEWEST_NUMBERS]
+        coordinates = packed_ring(itertools.chain(*segment))
+        if len(rings) < len(segment):
+            coordinates = packed_ring(itertools.chain(*rings))
+        if {*map(type, segment)} != {list}:
+            raise TypeError(segment)
     except (TypeError, OverflowError):
-        shown = repr(segment)[:200]
-        raise malformed(f"segmentation {shown} is not a list of polygons") from None
-    if any(len(ring) % 2 for ring in rings):
+        raise malformed(f"segmentation {repr(segment)[:200]} is not a list of polygons") from None
+    lengths = array("i", map(len, rings))
+    if any(length % 2 for length in lengths):
         raise malformed(f"segmentation {repr(segment)[:200]} lacks a y")
-    notes[FEW_CORNERS] += len(segment) - len(rings)
-    return packed
+    return coordinates, lengths.tobytes(), len(segment) - len(rings)
 
 
 def _mask_of(stated: Any) -> Mask:
     """Decode a mask from run lengths (pycocotools/mask.py)."""
-    if not isinstance(stated, dict):
-        raise malformed(f"segmentation {repr(stated)[:200]} is not a list of polygons")
     size, counts = stated.get("size"), stated.get("counts")
     try:
         height, width = size if isinstance(size, list) else [0, 0]
@@ -276,7 +396,7 @@ def _mask_of(stated: Any) -> Mask:
         raise malformed(f"segmentation {repr(stated)[:200]} has no size and counts") from None
 
 
-def _box_around(rings: Packed, mask: Mask | None, format: str) -> Box | None:
+def _box_around(rings: Rings, mask: Mask | None, format: str) -> Box | None:
     """The box around a segment, in a box format; None around a mask without pixels."""
     if rings[0]:
         xmin, ymin, xmax, ymax = around([array("d", rings[0])])
@@ -378,3 +498,8 @@ def _map_of(said: Sequence[Said], facts: FileFacts, notes: Counter[str]) -> Map:
         classes=bytes(classes.values()),
         num_classes=len(facts.names),
     )
+
+
+def plain_id(value: Any) -> Any:
+    """Convert a whole-number id to int: some tools write 17.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

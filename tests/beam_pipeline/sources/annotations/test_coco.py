@@ -7,10 +7,10 @@ import pytest
 from cases.reading import records_of
 
 from beam_pipeline.records import Rejected
-from beam_pipeline.sources.annotations.coco import coco_items
+from beam_pipeline.sources.annotations.coco import read_coco
 from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CLASSES, CocoFile, is_coco
-from beam_pipeline.sources.annotations.coco.coco_items import FileFacts, ImageItem, row_of
-from beam_pipeline.sources.annotations.coco.coco_records import elements_of
+from beam_pipeline.sources.annotations.coco.coco_records import FileFacts, ImageItem, elements_of
+from beam_pipeline.sources.annotations.coco.read_coco import row_of
 from beam_pipeline.sources.annotations.item_files import split_of_file
 
 
@@ -65,7 +65,7 @@ RINGS = [1, 1, 0, 2]  # of each
 def test_annotations_of_an_image_meet_in_the_order_of_their_file(
     make_tree, monkeypatch, images, at_once
 ):
-    monkeypatch.setattr(coco_items, "_AT_ONCE", at_once)
+    monkeypatch.setattr(read_coco, "_AT_ONCE", at_once)
     pictures = [{"id": number, "file_name": f"{number}.jpg"} for number in (0, 1)]
     pairs = zip(ONES, images, strict=True)
     document = {
