@@ -17,7 +17,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.records import Consumed, FileRef, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import Pairing, ReadSideFiles
+from beam_pipeline.sources.annotations.side_files import Pairing, ReadSideFiles, split_in_folders
 from beam_pipeline.sources.folders.structure import Roles as FolderRoles
 from beam_pipeline.sources.folders.structure import Structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
@@ -38,7 +38,7 @@ from beam_pipeline.sources.tables.table import BadRow, Batch, Cells, Scratch, Ta
 from beam_pipeline.sources.tree import Tree, head, places
 from beam_pipeline.sources.unread import may_hold_data
 from tfrecord_dataset.delimited import bare_lines
-from tfrecord_dataset.format.split_names import is_split, split_in_name
+from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.shown_text import counted
 
 _NUMBERS = re.compile(rb"[\s\d.,eE+-]*\Z")
@@ -57,11 +57,6 @@ _COLUMNS = {2: ("id", "transcript"), 3: ("id", "raw_transcript", "transcript")}
 _ROLES = Roles(key="audio", media=(Media("audio", "audio", "audio"),))
 
 
-def split_in_folders(path: str) -> str | None:
-    """Return the first split in the names of a file's folders: "train" for train-clean-100/84/."""
-    return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextFiles:
     """Text files with the name of their image or audio.
@@ -70,40 +65,21 @@ class TextFiles:
         pairing: How they are paired and parsed.
         has_own_name: Whether the names identify the format, so that folders are not classes.
         no_text: Matches the start of files that are not texts.
-        mark: What follows the image's name and a dot: "gt" of a.gt.txt.
     """
 
     pairing: Pairing
     has_own_name: bool = False
     no_text: re.Pattern[bytes] = _NUMBERS
-    mark: str = ""
 
     @property
     def ending(self) -> str:
         """Ending of an annotation's name after its image's: ".gt.txt"."""
-        return f".{self.mark}.{self.pairing.suffix}" if self.mark else f".{self.pairing.suffix}"
+        mark = self.pairing.mark
+        return f".{mark}.{self.pairing.suffix}" if mark else f".{self.pairing.suffix}"
 
     def marked(self, mark: str) -> "TextFiles":
         """Return the same files with a mark in their names."""
-        pairing = dataclasses.replace(
-            self.pairing,
-            is_annotation=functools.partial(_has_mark, mark=mark),
-            shared_name=functools.partial(_unmarked_name, mark=mark),
-            image_keys=functools.partial(_unmarked_keys, mark=mark),
-        )
-        return dataclasses.replace(self, pairing=pairing, mark=mark)
-
-
-def _has_mark(path: str, mark: str) -> bool:
-    return may_hold_data(path) and suffix(stem(path)) == mark
-
-
-def _unmarked_name(path: str, mark: str) -> str:
-    return stem(shared_name(path)) if _has_mark(path, mark) else shared_name(path)
-
-
-def _unmarked_keys(annotation: str, name: str, mark: str) -> list[str]:
-    return [place_of(annotation).removesuffix(f".{mark}")]
+        return dataclasses.replace(self, pairing=dataclasses.replace(self.pairing, mark=mark))
 
 
 def _parse_captions(data: bytes, annotation: str, classes: FolderRoles | None = None) -> Parsed:

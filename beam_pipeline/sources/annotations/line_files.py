@@ -39,11 +39,10 @@ from beam_pipeline.sources.annotations.shapes import (
     parse_lines,
     sized,
 )
-from beam_pipeline.sources.annotations.side_files import Pairing, side_file_layout
+from beam_pipeline.sources.annotations.side_files import Pairing, side_file_layout, split_in_folders
 from beam_pipeline.sources.paths import name_of, parent
 from beam_pipeline.sources.rejects import malformed
 from tfrecord_dataset.delimited import bare_lines
-from tfrecord_dataset.format.split_names import split_of_folders
 
 Add = Callable[[Shapes, Sequence[str]], None]
 """Add the object in the fields of a line; raise RecordError if it is invalid."""
@@ -106,13 +105,7 @@ _VISDRONE_CLASSES = (
     *("ignored regions", "pedestrian", "people", "bicycle", "car", "van", "truck", "tricycle"),
     *("awning-tricycle", "bus", "motor", "others"),
 )
-_VISDRONE_SPLIT = re.compile(r"DET-(train|val|test)")
 _VISDRONE_LINE = re.compile(rb"\A(-?\d+,){7}-?\d+,?\s*(\n|\Z)")
-
-
-def _split_of_visdrone(path: str) -> str | None:
-    stated = _VISDRONE_SPLIT.search(path)
-    return stated[1] if stated else split_of_folders(path)
 
 
 def _add_visdrone(shapes: Shapes, fields: Sequence[str]) -> None:
@@ -131,7 +124,7 @@ VISDRONE = side_file_layout(
     "annotations/*.txt of VisDrone and images/",
     dataclasses.replace(
         label_files(_add_visdrone, "annotations", "images", ","),
-        split_of_folder=_split_of_visdrone,
+        split_of_folder=split_in_folders,
     ),
     _VISDRONE_LINE,
 )

@@ -44,7 +44,7 @@ from beam_pipeline.sources.splits import lists_of_splits
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.fit import OF_FILE
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
-from tfrecord_dataset.format.split_names import split_of_folders
+from tfrecord_dataset.format.split_names import split_in_name, split_of_folders
 from tfrecord_dataset.store.listing import paths_in
 from tfrecord_dataset.store.threads import run_in_threads
 
@@ -82,6 +82,11 @@ def any_name(path: str) -> bool:
     return True
 
 
+def split_in_folders(path: str) -> str | None:
+    """Return the first split in the names of a file's folders: "train" for train-clean-100/84/."""
+    return next(filter(None, map(split_in_name, folder(path).split("/"))), None)
+
+
 def in_annotated_folder(image: str, known: TreeFacts) -> bool:
     """Whether other images of an image's folder have annotations."""
     return folder(image) in known.folders
@@ -96,6 +101,7 @@ class Pairing:
 
     Attributes:
         suffix: Suffix of annotations; "" for any.
+        mark: What follows their image's name and a dot: "gt" of a.gt.txt; "" for nothing.
         noun: Noun for an annotation in messages: "XML file".
         parse: Parse the content and the path of an annotation into the features of its image
             except the image itself, and notes; raise RecordError if it is invalid.
@@ -112,12 +118,12 @@ class Pairing:
         naming: Part of an annotation that names its image in any folder; "" for none.
         named_image: Name of the image stated in an annotation; "" for none.
         is_shared: Whether an annotation applies to all images with its name.
-        takes_first: Whether the first of several annotations of an image is used, those in `home`
-            first; otherwise they are an error.
         is_needed: Whether images without annotation are rejected.
-        is_expected: Whether an image without annotation should have one or is part of the dataset.
+        expects: Whether an image without annotation should have one or is part of the dataset, if
+            there is no `split_of_image`.
         split_of_folder: The split whose folder contains a file; None for none.
-        split_of_image: The split of an image in place of that of its folder, or why it has none.
+        split_of_image: The split of each image of the dataset, or why an image is not part of it;
+            replaces the splits of folders.
         set_folders: Folders in ImageSets/ with lists of splits, likeliest first.
         unlabelled: Folder of unannotated images that test lists name.
         declared: Classes declared for all files.
@@ -126,6 +132,7 @@ class Pairing:
     suffix: str
     noun: str
     parse: Callable[[bytes, str], Parsed]
+    mark: str = ""
     media: str = "image"
     home: str = ""
     image_home: str = ""
@@ -138,9 +145,8 @@ class Pairing:
     naming: str = ""
     named_image: Callable[[bytes], str] | None = None
     is_shared: bool = False
-    takes_first: bool = False
     is_needed: bool = True
-    is_expected: Callable[[str, TreeFacts], bool] = in_annotated_folder
+    expects: Callable[[str, TreeFacts], bool] = in_annotated_folder
     split_of_folder: Callable[[str], str | None] = split_of_folders
     split_of_image: Callable[[str], str | Rejected] | None = None
     set_folders: tuple[str, ...] = ()
@@ -149,7 +155,8 @@ class Pairing:
 
     def annotates(self, path: str) -> bool:
         """Whether a file may be an annotation, judged by its name."""
-        return self.suffix in ("", suffix(path)) and self.is_annotation(path)
+        is_marked = self.mark in ("", suffix(stem(path)))
+        return self.suffix in ("", suffix(path)) and is_marked and self.is_annotation(path)
 
     def has_media(self, path: str) -> bool:
         """Whether a file may have an annotation, judged by its name."""
@@ -160,11 +167,20 @@ class Pairing:
         """Key by which annotations find an image."""
         return self.image_key(image) if self.image_key else place_of(image, self.image_home)
 
+    def name(self, image: str, annotation: str) -> str:
+        """The name that an image and its annotation share, of one of the two."""
+        return self.shared_name(image or (stem(annotation) if self.mark else annotation))
+
     def keys(self, annotation: str, name: str) -> Iterable[str]:
         """Possible keys of an annotation's image, by its own or stated name; likeliest first."""
         if self.image_keys:
             return self.image_keys(annotation, name)
-        return [place_of(annotation, self.home)]
+        place = place_of(annotation, self.home)
+        return [place.removesuffix(f".{self.mark}") if self.mark else place]
+
+    def is_expected(self, image: str, known: TreeFacts) -> bool:
+        """Whether an image without annotation should have one or is part of the dataset."""
+        return self.split_of_image is not None or self.expects(image, known)
 
     def split(self, pair: Pair, known: TreeFacts) -> str | Rejected | None:
         """The split of an image; None if nothing states it."""
@@ -282,8 +298,6 @@ def judged(parts: Iterable[Pair], files: Pairing, known: TreeFacts) -> Iterator[
         else:
             yield Rejected(source=annotation, reason=f"missing {files.media}", detail=missing)
     for image, owners in by_image.items():
-        if files.takes_first:
-            owners = [each for each in owners if split_at(each, files.home)][:1] or owners[:1]
         if len(owners) > 1:
             leave_out = files_to_ignore(map(glob.escape, owners[1:]))
             detail = f"{len(owners)} files describe {image}; merge them, or pass {leave_out.typed}"
@@ -409,7 +423,7 @@ def send_files(
 ) -> Iterator[tuple[int, bytes]]:
     """Send the images and annotations of a batch of names to the buckets of their names."""
     parts = parts_of(paths_in(unpack(batch)), files, is_at_home=known.is_at_home)
-    names = ((bucket_name(files.shared_name(part[0] or part[1])), part) for part in parts)
+    names = ((bucket_name(files.name(*part[:2])), part) for part in parts)
     return buckets.send(names)
 
 

@@ -51,7 +51,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.rejects import left_out, malformed, not_kept
 from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.delimited import bare_lines
-from tfrecord_dataset.format.split_names import is_split, split_of_folders
+from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
 
@@ -336,10 +336,8 @@ def yolo_files(root: str, config: YoloConfig) -> Pairing:
         image_key=functools.partial(_pair_key, home="images"),
         image_keys=_image_keys,
         is_shared=True,
-        takes_first=True,
         is_needed=False,
-        is_expected=_is_any_expected if has_folders else _is_expected,
-        split_of_folder=_no_split if config.lists else split_of_folders,
+        expects=_is_expected,
         split_of_image=functools.partial(_split_of, root, config.splits) if has_folders else None,
         declared=()
         if config.names is None
@@ -353,10 +351,6 @@ def _is_label_file(path: str) -> bool:
     return not is_other and (split_at(path, _HOME) is not None or not is_split(stem(name)))
 
 
-def _is_any_expected(image: str, known: TreeFacts) -> bool:
-    return True
-
-
 def _is_expected(image: str, known: TreeFacts) -> bool:
     if any(split_at(f"{home}/", "images") for home in known.folders):
         return split_at(image, "images") is not None
@@ -365,10 +359,6 @@ def _is_expected(image: str, known: TreeFacts) -> bool:
 
 def _image_keys(annotation: str, name: str) -> Sequence[str]:
     return [_pair_key(annotation, _HOME if split_at(annotation, _HOME) else "images")]
-
-
-def _no_split(path: str) -> None:
-    return None
 
 
 def _split_of(root: str, splits: Mapping[str, Sequence[str]], image: str) -> str | Rejected:

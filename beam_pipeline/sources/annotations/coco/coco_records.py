@@ -47,14 +47,13 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
 )
 from beam_pipeline.sources.annotations.item_files import base_of
 from beam_pipeline.sources.annotations.shapes import around, as_object, sized
-from beam_pipeline.sources.paths import name_of, parent, stem
+from beam_pipeline.sources.paths import name_of, parent, stem, upload_notes
 from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.types import array_of
 from tfrecord_dataset.image_size import ImageSize
 
 # LVIS: classes absent from an image, and classes that are not labelled exhaustively.
 ID_LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
-NAME = "name"
 # Notes to count.
 BOX_OF_POLYGON = "box made from its polygon"
 BOX_OF_MASK = "box made from its mask"
@@ -84,17 +83,21 @@ class ImageItem(NamedTuple):
     """An item of "images".
 
     Attributes:
+        file: The COCO file, relative to its folder.
+        name: Its name in that file.
         source_id: Its id, if a 64-bit integer, as Model Garden's evaluation requires; else "".
-        notes: Counts of notes, such as for its members that are not kept.
+        left: Its members that are not kept: "image license".
         lists: Its lists of category ids, by feature name.
         fault: Why it cannot be used, although annotations refer to it.
     """
 
+    file: str
+    name: str
     key: str
     path: str
     size: ImageSize | None
     source_id: str
-    notes: Counter[str]
+    left: Sequence[str]
     lists: Mapping[str, tuple[int, ...]]
     fault: RecordError | None
 
@@ -104,13 +107,10 @@ class Said(NamedTuple):
     """An item about an image other than its objects.
 
     Attributes:
-        kind: CAPTIONS for a caption, PANOPTIC for a panoptic map, NAME for the image's name in a
-            captions file that is read along with another file.
         source: The item, for messages: "a.json: annotation 7".
-        value: The caption, the map's (file_name, segments_info), or the name.
+        value: The caption; in a file of panoptic maps, the map's (file_name, segments_info).
     """
 
-    kind: str
     source: str
     value: Any
 
@@ -196,18 +196,19 @@ def elements_of(
     own = facts[file]
     if own.is_damaged:
         return
-    images = [part for part in parts if isinstance(part, ImageItem)]
+    stated = [part for part in parts if isinstance(part, ImageItem)]
+    images = [part for part in stated if part.file == file]
     said = [part for part in parts if isinstance(part, Said)]
     rows = [part for part in parts if type(part) is tuple]
     if not images:
         fault = malformed(f"belongs to image {image_id}, which {file} does not describe")
-        sources = [each.source for each in said if each.kind == NAME]
+        sources = [f"{each.file}: image {image_id}" for each in stated]
         sources = sources or [each.source for each in said]
         sources += [f"{file}: annotation {row[0]}" for row in rows]
         yield from (Rejected.of(each, fault) for each in sources)
         return
     for each in said:
-        if each.kind == CAPTIONS and not isinstance(each.value, str):
+        if own.shows != PANOPTIC and not isinstance(each.value, str):
             fault = malformed(f"has no caption, but {str(each.value)[:200]}")
             yield Rejected.of(each.source, fault)
     source, image = f"{file}: image {image_id}", images[0]
@@ -216,6 +217,10 @@ def elements_of(
             names = ", ".join(each.key for each in images[:_SHOWN])
             more = f", … ({len(images):,} images)" if images[_SHOWN:] else ""
             raise malformed(f"id {image_id} is given to {names}{more}")
+        if image.fault:
+            raise image.fault
+        for item in stated:
+            _check_named(item, image)
         features, notes = _features(image, rows, said, own)
         yield Record(
             key=image.key,
@@ -223,7 +228,7 @@ def elements_of(
             split=own.file.split,
             source=source,
             source_id=image.source_id,
-            notes=notes + image.notes,
+            notes=notes,
         )
     except RecordError as error:
         yield from (Rejected.of(source, error) for _ in images)
@@ -234,8 +239,6 @@ def _features(
     image: ImageItem, rows: Sequence[Row], said: Sequence[Said], facts: FileFacts
 ) -> tuple[dict[str, Value], Counter[str]]:
     """Make the features of an image; return them and the counts of notes."""
-    if image.fault:
-        raise image.fault
     features: dict[str, Value] = {"image": Image(file=FileRef(path=image.path))}
     notes = Counter[str]()
     if facts.shows == BOXES:
@@ -246,13 +249,16 @@ def _features(
     elif facts.shows == PANOPTIC:
         features[PANOPTIC] = _map_of(said, facts, notes)
     if facts.shows == CAPTIONS or facts.file.captions:
-        features[CAPTIONS] = _captions_of(image.path, said)
+        texts = (each.value for each in said)
+        features[CAPTIONS] = tuple(t for t in texts if isinstance(t, str) and t.strip())
     for name in ID_LISTS:
         if name in facts.id_lists:
             ids = image.lists.get(name, ())
             features[name] = array_of([*ids], (len(ids),), "int64")
-    left = [name for *_, others, _, _ in rows for name in others]
-    return features, (notes + not_kept(left) if left else notes)
+    for left in ([name for *_, others, _, _ in rows for name in others], image.left):
+        if left:
+            notes.update(not_kept(left))
+    return features, notes + upload_notes(image.name, image.key)
 
 
 def _parsed(image: ImageItem, rows: Sequence[Row], parse: Callable[[Row], _T]) -> list[_T]:
@@ -456,17 +462,14 @@ def _point_names(
     return names if number else ()
 
 
-def _captions_of(path: str, said: Sequence[Said]) -> tuple[str, ...]:
-    for each in said:
-        called = name_of(each.value.replace("\\", "/")) if each.kind == NAME else ""
-        if called and composed(called) != composed(name_of(path)):
-            file = each.source.rpartition(": ")[0]
-            raise malformed(
-                f"{file} calls it {called}, so its captions are of another image; "
-                f"pass {files_to_ignore([glob.escape(file)]).typed}"
-            )
-    texts = (each.value for each in said if each.kind == CAPTIONS)
-    return tuple(text for text in texts if isinstance(text, str) and text.strip())
+def _check_named(item: ImageItem, image: ImageItem) -> None:
+    """Check the name of an image in a captions file that is read along with another file."""
+    called = "" if item is image else name_of(item.name.replace("\\", "/"))
+    if called and composed(called) != composed(name_of(image.path)):
+        raise malformed(
+            f"{item.file} calls it {called}, so its captions are of another image; "
+            f"pass {files_to_ignore([glob.escape(item.file)]).typed}"
+        )
 
 
 def _map_of(said: Sequence[Said], facts: FileFacts, notes: Counter[str]) -> Map:
@@ -474,7 +477,7 @@ def _map_of(said: Sequence[Said], facts: FileFacts, notes: Counter[str]) -> Map:
 
     A pixel's segment id is R + 256 G + 65536 B; 0 means no segment.
     """
-    maps = [each.value for each in said if each.kind == PANOPTIC]
+    maps = [each.value for each in said]
     if not maps:
         raise RecordError("no annotation", "has no map in the panoptic annotations")
     if len(maps) > 1:

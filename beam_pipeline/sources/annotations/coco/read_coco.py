@@ -29,7 +29,6 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
 )
 from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
-    NAME,
     NO_RINGS,
     FileFacts,
     ImageItem,
@@ -45,8 +44,7 @@ from beam_pipeline.sources.annotations.shapes import as_object, stated_size
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Claim, Layout
-from beam_pipeline.sources.paths import upload_notes
-from beam_pipeline.sources.rejects import malformed, not_kept
+from beam_pipeline.sources.rejects import malformed
 
 # One worker holds a bucket, which takes several times this size in memory.
 _BUCKET_BYTES = 8 << 20
@@ -190,24 +188,29 @@ class Reader:
         image_id, name = stated.get("id"), _file_name(stated)
         if not isinstance(image_id, int | float | str) or image_id == "":
             raise _unnamed(image)
-        if file.captions_of:
-            return image_id, Said(NAME, f"{file.relative}: image {plain_id(image_id)}", name)
         key = path = ""
         lists: dict[str, tuple[int, ...]] = {}
         fault: RecordError | None = None
         try:
             if not name:
                 raise _unnamed(image)
-            key, path = self._images.locate(name)
+            if not file.captions_of:
+                key, path = self._images.locate(name)
             lists = {each: _ids(stated, each) for each in ID_LISTS if each in stated}
             self.facts.id_lists |= lists.keys()
         except RecordError as error:
             fault = error
-        size = stated_size(stated.get("width"), stated.get("height"))
-        source_id = _source_id(image_id) if file.keeps_ids else ""
-        notes = not_kept(f"image {each}" for each in _other_names(stated, _OF_IMAGE))
-        notes += upload_notes(name, key)
-        item = ImageItem(self._unique(key), path, size, source_id, notes, lists, fault)
+        item = ImageItem(
+            file=file.relative,
+            name=name,
+            key=self._unique(key),
+            path=path,
+            size=stated_size(stated.get("width"), stated.get("height")),
+            source_id=_source_id(image_id) if file.keeps_ids else "",
+            left=[f"image {each}" for each in _other_names(stated, _OF_IMAGE)],
+            lists=lists,
+            fault=fault,
+        )
         return image_id, item
 
     def _unique(self, key: str) -> str:
@@ -225,10 +228,10 @@ class Reader:
         file, shows = self._file.relative, self.facts.shows
         if shows == CAPTIONS:
             source = f"{file}: annotation {annotation.get('id')}"
-            return image_id, Said(shows, source, annotation.get("caption"))
+            return image_id, Said(source, annotation.get("caption"))
         if shows == PANOPTIC:
             value = annotation.get("file_name"), annotation.get("segments_info")
-            return image_id, Said(shows, f"{file}: image {plain_id(image_id)}", value)
+            return image_id, Said(f"{file}: image {plain_id(image_id)}", value)
         annotation.setdefault("id", f"number {number}")
         return image_id, row_of(annotation)
 

@@ -1,7 +1,6 @@
 """COCO beyond the cases: splits of names, blocks of annotations, and bounds."""
 
 import json
-from collections import Counter
 
 import pytest
 from cases.reading import records_of
@@ -46,7 +45,7 @@ def test_images_with_lists_of_their_own_are_cocos_if_annotations_refer_to_them(
 
 
 CAT = {"id": 5, "category_id": 1, "bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0}
-PICTURE = ImageItem("a/1.jpg", "/in/a/1.jpg", None, "1", Counter(), {}, None)
+PICTURE = ImageItem("a.json", "1.jpg", "a/1.jpg", "/in/a/1.jpg", None, "1", (), {}, None)
 
 
 HUGE = int("1" * 400)
