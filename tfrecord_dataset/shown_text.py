@@ -1,6 +1,8 @@
 """Untrusted text made safe for display: no terminal control, no secrets."""
 
 import dataclasses
+import decimal
+import math
 import os
 import re
 import urllib.parse
@@ -29,6 +31,9 @@ _SECRET_NAME = re.compile(
     r"|(ACCOUNT|ACCESS|MASTER|API|PRIVATE)_KEY)",
     re.IGNORECASE,
 )
+# Numbers beyond have an exponent in messages.
+_TINY, _LARGE = 1e-12, 1e15
+_STRING_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?e[+-]\d+')
 _LEAST_SECRET = 8  # characters; shorter ones occur in any text
 
 
@@ -116,8 +121,24 @@ def size_text(num_bytes: int) -> str:
 
 
 def number_text(value: float) -> str:
-    """Format with four digits, or all digits of a large whole part: 0.9894, 23,950."""
-    return f"{value:,.0f}" if 10_000 <= abs(value) < 1e9 else f"{value:.4g}"
+    """Format with four digits, or all digits of a large whole part: 0.9894, 0.000012, 23,950."""
+    if 10_000 <= abs(value) < _LARGE:
+        return f"{value:,.0f}"
+    text = f"{value:.4g}"
+    return plain_number(float(text)) if _TINY < abs(value) < 1 else text
+
+
+def plain_number(value: float) -> str:
+    """Format all digits without an exponent: 0.00001."""
+    text = repr(value)
+    return f"{decimal.Decimal(text):f}" if "e" in text and math.isfinite(value) else text
+
+
+def plain_json(text: str) -> str:
+    """Write the numbers in a JSON text without exponents."""
+    return _STRING_OR_EXPONENT.sub(
+        lambda found: found[0] if found[0][0] == '"' else plain_number(float(found[0])), text
+    )
 
 
 def is_unicode(text: str) -> bool:

@@ -23,6 +23,9 @@ _LARGEST_SHEAR = 0.3
 _LARGEST_TRANSLATION = 150 / 331  # relative to the side
 _LARGEST_ANGLE = math.radians(30)
 _GREY = 128.0
+# Of `jitter`: logarithms of factors, a share of the side, values of pixels, a share of images.
+_LARGEST_ZOOM, _LARGEST_CONTRAST = 0.25, 0.5
+_LARGEST_SHIFT, _LARGEST_OFFSET, _NEGATIVES = 0.12, 64.0, 0.3
 
 # (float32 [height, width, channels] in 0..255, strength in -1..1) -> another such image.
 Operation = Callable[[Tensor, Tensor], Tensor]
@@ -46,6 +49,43 @@ def rand_augment(operations: Sequence[Operation], image: Tensor, seed: Tensor) -
         ]
         pixels = tf.clip_by_value(tf.switch_case(number, branches), 0.0, 255.0)
     return tf.cast(tf.round(pixels), tf.uint8)
+
+
+def jitter(
+    changes: Sequence[Callable[[Tensor, Tensor], Tensor]], image: Tensor, seed: Tensor
+) -> Tensor:
+    """Apply changes, each a function like an `Augment` on float32, to uint8 [height, width, c].
+
+    The seed is int64 [2].
+    """
+    pixels = tf.cast(image, tf.float32)
+    for place, change in enumerate(changes):
+        pixels = change(pixels, tf.random.experimental.stateless_fold_in(seed, place))
+    return tf.cast(tf.round(pixels), tf.uint8)
+
+
+def _recolored(image: Tensor, seed: Tensor) -> Tensor:
+    """Change contrast and brightness of each channel; some results are negatives."""
+    numbers = tf.random.stateless_uniform([2, image.shape[-1]], seed, -1.0, 1.0)
+    contrast = tf.exp(numbers[0] * _LARGEST_CONTRAST)
+    changed = _GREY + (image - _GREY) * contrast + numbers[1] * _LARGEST_OFFSET
+    own_seed = tf.random.experimental.stateless_fold_in(seed, 0)
+    is_negative = tf.random.stateless_uniform([], own_seed) < _NEGATIVES
+    return tf.clip_by_value(tf.where(is_negative, 255.0 - changed, changed), 0.0, 255.0)
+
+
+def _moved(image: Tensor, seed: Tensor) -> Tensor:
+    """Turn, zoom and shift an image."""
+    turn, zoom, right, down = tf.unstack(tf.random.stateless_uniform([4], seed, -1.0, 1.0))
+    angle, scale = turn * _LARGEST_ANGLE, tf.exp(zoom * _LARGEST_ZOOM)
+    cos, sin = scale * tf.cos(angle), scale * tf.sin(angle)
+    height, width = tf.unstack(tf.cast(tf.shape(image)[:2], tf.float32) / 2.0)
+    right, down = (1.0 + 2.0 * _LARGEST_SHIFT * each for each in (right, down))
+    return _move(
+        image,
+        [cos, sin, right * width - cos * width - sin * height],
+        [-sin, cos, down * height + sin * width - cos * height],
+    )
 
 
 def _blend(image: Tensor, other: Tensor, strength: Tensor) -> Tensor:
@@ -172,6 +212,8 @@ class Augmentation:
 _CROP = Views(area=(0.25, 1.0), aspect=(3 / 4, 4 / 3), mirror=True)
 # Detection needs context: crops are larger, and may zoom out.
 _OBJECTS_CROP = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True)
+_JITTER = functools.partial(jitter, [_moved, _recolored])
+_JITTER_IN_PLACE = functools.partial(jitter, [_recolored])
 _RAND = functools.partial(rand_augment, [*IN_PLACE.values(), *MOVING.values()])
 _RAND_IN_PLACE = functools.partial(rand_augment, [*IN_PLACE.values()])
 
@@ -180,6 +222,7 @@ POLICIES: Mapping[str, Augmentation] = MappingProxyType(
         "none": Augmentation(),
         "flip": Augmentation(views=Views(mirror=True)),
         "crop": Augmentation(views=_CROP),
+        "jitter": Augmentation(views=Views(mirror=True), pixels=_JITTER),
         "rand": Augmentation(views=_CROP, pixels=_RAND),
     }
 )
@@ -188,6 +231,7 @@ PLACES_POLICIES: Mapping[str, Augmentation] = MappingProxyType(
     {
         **POLICIES,
         "crop": Augmentation(views=_OBJECTS_CROP),
+        "jitter": Augmentation(views=Views(mirror=True), pixels=_JITTER_IN_PLACE),
         "rand": Augmentation(views=_OBJECTS_CROP, pixels=_RAND_IN_PLACE),
     }
 )

@@ -24,6 +24,7 @@ from tfrecord_dataset.command_line import (
 from tfrecord_dataset.extras import install
 from tfrecord_dataset.interrupts import ending_blocked_calls
 from tfrecord_dataset.options import Options
+from tfrecord_dataset.shown_text import plain_json
 from trainer import startup
 from trainer.errors import ConfigError, TrainerError, not_a_run
 from trainer.options import options_file
@@ -136,7 +137,7 @@ def as_json(result: Mapping[str, Any]) -> str:
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in result.items()
     }
-    return json.dumps(finite)
+    return plain_json(json.dumps(finite))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.records.opening import is_dataset
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, plain_json, plain_number
 from tfrecord_dataset.store.urls import is_remote
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
@@ -140,7 +140,8 @@ def predicted_rows(
         opened = choices.of_run(given, run.config, config.split)
     elif given is not None:
         features = run.features_to_predict()
-        items = items_of_rows(given, "row ", Path(), run.learned, features, run.row_options)
+        rows = enumerate(given, start=1)
+        items = items_of_rows(rows, "row ", Path(), run.learned, features, run.row_options)
     else:
         opened = _opened(config, run)
     goal, shown = run.learned.goal, _least_score(config, run, Progress(quiet=True))
@@ -374,7 +375,7 @@ def _write_rows(
     format_name = config.format
     if format_name == "jsonl":
         objects = (row._asdict() if isinstance(row, Bad) else row for row in rows)
-        file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in objects)
+        file.writelines(plain_json(json.dumps(each, ensure_ascii=False)) + "\n" for each in objects)
     elif format_name == "csv":
         lines = csv.writer(file, lineterminator="\n")
         names = _predicted(goal)
@@ -386,10 +387,11 @@ def _write_rows(
                 continue
             for line in goal.lines(row):
                 values = {**row, **dict(zip(goal.columns, line, strict=True))}
-                lines.writerow([values[names.get(source, source)] for _, source in columns])
+                cells = [values[names.get(source, source)] for _, source in columns]
+                lines.writerow(plain_number(e) if isinstance(e, float) else e for e in cells)
     else:
         good = (row for row in rows if not isinstance(row, Bad))
-        file.write(json.dumps(goal.documents[format_name](good)) + "\n")
+        file.write(plain_json(json.dumps(goal.documents[format_name](good))) + "\n")
 
 
 def read_items(
@@ -442,9 +444,11 @@ def _read_file(
 ) -> Iterator[ToPredict | Bad]:
     if is_rows(path):
         objects = [] if path.suffix.lower() in DELIMITED else options.read(path)
-        named = {name for row in objects if isinstance(row, dict) for name in row}
+        named = {name for _, row in objects if isinstance(row, dict) for name in row}
         gaps = dict.fromkeys(named & task.inputs.keys())
-        rows = (gaps | row if isinstance(row, dict) else row for row in options.read(path))
+        rows = (
+            (line, gaps | row if isinstance(row, dict) else row) for line, row in options.read(path)
+        )
         yield from items_of_rows(rows, f"{path}:", path.parent, task, features, options)
         return
     (first, *more) = task.inputs.values()
@@ -465,14 +469,14 @@ def _read_file(
 
 
 def items_of_rows(
-    rows: Iterable[Mapping[str, Any] | DatasetDamagedError],
+    rows: Iterable[tuple[int, Mapping[str, Any] | DatasetDamagedError]],
     prefix: str,
     folder: Path,
     task: Task,
     features: Mapping[str, Feature],
     options: RowOptions = AS_BY_DEFAULT,
 ) -> Iterator[ToPredict | Bad]:
-    """Make records of rows with a column per input; paths are relative to `folder`.
+    """Make records of numbered rows with a column per input; paths are relative to `folder`.
 
     A row is bad if it cannot be read, a value is not of the input's type, or a file is damaged. A
     text that is None is empty, as in a build.
@@ -480,7 +484,7 @@ def items_of_rows(
     Raises:
         UnknownNameError: A row lacks a column.
     """
-    for number, row in enumerate(rows, start=1):
+    for number, row in rows:
         source = f"{prefix}{number}"
         try:
             if isinstance(row, DatasetDamagedError):

@@ -39,6 +39,9 @@ _HEAD_BYTES = 1 << 20
 _MAX_CHARACTERS = 16 << 20  # of a line of JSON
 _NAN = "nan"
 
+# A line from 1, and its row by column, or why it cannot be read.
+NumberedRow = tuple[int, dict[str, Any] | DatasetDamagedError]
+
 
 def is_rows(path: Path) -> bool:
     """Return whether a file has a record per row, by its name."""
@@ -68,8 +71,11 @@ class RowOptions:
             stated[name] = tuple(value) if isinstance(value, list) else value
         return cls(**stated)
 
-    def read(self, path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
-        """Yield the rows of a file by column, and in place of one that cannot be read its error."""
+    def read(self, path: Path) -> Iterator[NumberedRow]:
+        """Yield the rows of a file with their lines, in place of one that cannot be read its error.
+
+        Lines count from 1, which is the header's if there is one, as in the keys of a build.
+        """
         is_delimited = path.suffix.lower() in DELIMITED
         rows = self._delimited(path) if is_delimited else _objects(path)
         if not self.decimal_comma:
@@ -77,35 +83,35 @@ class RowOptions:
             return
         again = self._delimited(path) if is_delimited else _objects(path)
         commas = self._columns_with_commas(again)
-        for row in rows:
+        for line, row in rows:
             if isinstance(row, dict):
                 row |= {name: with_point(row[name]) for name in commas & row.keys()}
-            yield row
+            yield line, row
 
-    def _columns_with_commas(self, rows: Iterable[object]) -> frozenset[str]:
+    def _columns_with_commas(self, rows: Iterable[NumberedRow]) -> frozenset[str]:
         if isinstance(self.decimal_comma, tuple):
             return frozenset(self.decimal_comma)
-        cells = (cell for row in rows if isinstance(row, dict) for cell in row.items())
+        cells = (cell for _, row in rows if isinstance(row, dict) for cell in row.items())
         return frozenset(name for name, text in cells if has_comma(stripped(text)))
 
-    def _delimited(self, path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
+    def _delimited(self, path: Path) -> Iterator[NumberedRow]:
         with path.open("rb") as handle:
             lines = lines_of(decode(handle.read(_HEAD_BYTES), self.encoding))
             handle.seek(0)
             header, dialect = self._header(lines, is_tsv=path.suffix.lower() == ".tsv")
-            above = dialect.has_header
+            above, line = dialect.has_header, 0
             try:
                 for block in read_rows(text_blocks(handle, self.encoding), dialect, len(header)):
                     for rows in block:
-                        for fields in _in_order(rows, above=above):
+                        for line, fields in _in_order(rows, above=above):
                             if isinstance(fields, Fault):
-                                what = f"{path}:{fields.line}: {fields.detail}; correct the row"
-                                yield DatasetDamagedError(what)
+                                what = f"{path}:{line}: {fields.detail}; correct the row"
+                                yield line, DatasetDamagedError(what)
                             elif any(fields):
-                                yield dict(zip(header, fields, strict=True))
+                                yield line, dict(zip(header, fields, strict=True))
                         above = above and not rows.lines
             except LongLineError as error:
-                yield DatasetDamagedError(f"{path} has {error}")
+                yield line + 1, DatasetDamagedError(f"{path} has {error}")
 
     def _header(self, lines: list[str], *, is_tsv: bool) -> tuple[list[str], Dialect]:
         header = list(self.column_names)
@@ -147,28 +153,29 @@ def _number(text: int | str) -> Any:
     return text
 
 
-def _in_order(rows: Rows, *, above: bool) -> Iterator[list[str] | Fault]:
-    """Yield rows and faults by their lines, without the header if it is `above`."""
+def _in_order(rows: Rows, *, above: bool) -> Iterator[tuple[int, list[str] | Fault]]:
+    """Yield rows and faults with their lines, in order, without the header if it is `above`."""
     by_line: dict[int, list[str] | Fault] = dict(zip(rows.lines, rows.fields, strict=True))
     if above and rows.lines:
         del by_line[rows.lines[0]]
     by_line |= {fault.line: fault for fault in rows.faults}
-    return (by_line[line] for line in sorted(by_line))
+    return iter(sorted(by_line.items(), key=lambda each: each[0]))
 
 
-def _objects(path: Path) -> Iterator[dict[str, Any] | DatasetDamagedError]:
+def _objects(path: Path) -> Iterator[NumberedRow]:
     with path.open("rb") as handle:
         start = handle.read(len(codecs.BOM_UTF16_LE))
         is_utf_16 = start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         encoding = "utf-16" if is_utf_16 else DEFAULT_ENCODING
         blocks = text_blocks(handle, encoding, start=start, at_most=_MAX_CHARACTERS)
+        number = 0
         try:
             lines = itertools.chain.from_iterable(map(lines_of, blocks))
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield _object(line, f"{path}:{number}")
+                    yield number, _object(line, f"{path}:{number}")
         except LongLineError as error:
-            yield DatasetDamagedError(f"{path} has {error}")
+            yield number + 1, DatasetDamagedError(f"{path} has {error}")
 
 
 def _object(line: str, source: str) -> dict[str, Any] | DatasetDamagedError:

@@ -142,9 +142,9 @@ def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys):
     assert all(float(lines[int(line) - 1].split(",")[0]) == float(n) for line, n in mistakes)
     assert "<figcaption>learning rate</figcaption>" in page
 
-    for name, text, error in (
-        ("b.csv", "n,label\n1,cat\nx,dog\n3,cat,4\n5,dog\n", "b.csv:4: "),
-        ("b.jsonl", '{"n": 1}\n{"n": "x"}\n{"n": 3\n{"n": 5}\n', "b.jsonl:3 "),
+    for name, text, lines, error in (
+        ("b.csv", "n,label\n1,cat\n\nx,dog\n3,cat,4\n5,dog\n", [2, 4, 5, 6], "b.csv:5: "),
+        ("b.jsonl", '{"n": 1}\n{"n": "x"}\n{"n": 3\n{"n": 5}\n', [1, 2, 3, 4], "b.jsonl:3 "),
     ):
         (tmp_path / name).write_text(text)
         capsys.readouterr()
@@ -152,8 +152,9 @@ def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys):
         shown = capsys.readouterr()
         rows = [json.loads(line) for line in shown.out.splitlines()]
         assert ["error" in row for row in rows] == [False, True, True, False]
+        assert [row["source"] for row in rows] == [f"{tmp_path / name}:{line}" for line in lines]
         assert rows[1]["error"].endswith(
-            f"{name}:2 is 'x', which is not of int64: not a number; correct the value"
+            f"{name}:{lines[1]} is 'x', which is not of int64: not a number; correct the value"
         )
         assert error in rows[2]["error"]
         assert "2 of 4 records cannot be read; first: " in shown.err

@@ -8,6 +8,7 @@ from tfrecord_dataset.shown_text import (
     counted,
     number_text,
     one_line,
+    plain_json,
     printable,
     size_text,
     without_secrets,
@@ -96,11 +97,23 @@ def test_sizes(num_bytes, expected):
         (9999.4, "9999"),
         (23950.4, "23,950"),
         (-1e6, "-1,000,000"),
-        (2e9, "2e+09"),
+        (2e9, "2,000,000,000"),
+        (1e16, "1e+16"),
+        (0.00001234567, "0.00001235"),
+        (1e-15, "1e-15"),
+        (float("nan"), "nan"),
     ],
 )
 def test_numbers(value, expected):
     assert number_text(value) == expected
+
+
+def test_json_without_exponents():
+    row = {'a "1e-05" of': [1e-05, -2.5e-07, 0.5, 3], "1e+16": 1e16, "text": "1e-09\\"}
+    text = plain_json(json.dumps(row))
+    assert json.loads(text) == row
+    assert "0.00001, -0.00000025, 0.5, 3" in text
+    assert ": 10000000000000000," in text
 
 
 def test_numbers_of_things():

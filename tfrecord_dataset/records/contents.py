@@ -12,7 +12,7 @@ import numpy as np
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.format.feature import Feature, class_names, shape_text
 from tfrecord_dataset.page import rendered
-from tfrecord_dataset.records.identities import Hashes, hashes_of_rows, mixed
+from tfrecord_dataset.records.identities import Hashes, hashes_of_rows, labels_of_rows, mixed
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles, windows
 from tfrecord_dataset.shown_text import one_line
@@ -68,14 +68,26 @@ class Split:
         They are groups if `group_by` is a column or a level of the key; else digests of images and
         audio, or the checksums of the records. None if the index has no such groups.
         """
-        hashes: list[Hashes] = []
+        found: Hashes | None = self._by_record(lambda data: hashes_of_rows(data, group_by))
+        return self._checksums() if found is None and not group_by else found
+
+    def labels(self, classes: Sequence[str]) -> Any:
+        """Return each record's first label as its number in `classes`, or -1: int32 [n].
+
+        None without an index.
+        """
+        return self._by_record(lambda data: labels_of_rows(data, classes))
+
+    def _by_record(self, read: Callable[[bytes], Any]) -> Any:
+        """Concatenate what `read` finds in the index of each shard; None if it does in none."""
+        found = []
         for shard in range(len(self.files)):
             data = self.read_rows(shard)
-            of_shard = None if data is None else hashes_of_rows(data, group_by)
+            of_shard = None if data is None else read(data)
             if of_shard is None:
-                return None if group_by else self._checksums()
-            hashes.append(of_shard)
-        return np.concatenate([np.zeros(0, np.uint64), *hashes])
+                return None
+            found.append(of_shard)
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
         """Return each record's file, or file and line, such as "a.csv:7"; "" without an index."""

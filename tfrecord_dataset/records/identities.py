@@ -1,9 +1,10 @@
-"""Identities of records as hashes: of their group, or of their content, by columns of the index.
+"""Identities of records as hashes, of their group or content, and classes, from the index.
 
-Whole columns are hashed at once, 0.2 µs per record: a split may have 100 million records.
+Whole columns are read at once, 0.2 µs per record: a split may have 100 million records.
 """
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,28 @@ def hashes_of_rows(index: bytes, group_by: str) -> Hashes | None:
     if is_empty.any():
         hashes[is_empty] = hashes_of_texts(column("key"))[is_empty]
     return hashes
+
+
+def labels_of_rows(index: bytes, classes: Sequence[str]) -> npt.NDArray[np.int32] | None:
+    """Return the number of each record's first label in a shard's index among `classes`.
+
+    It is -1 for a record without one; None if the index has no labels.
+    """
+    import pyarrow as pa  # only needed for classes by record
+    import pyarrow.compute as pc
+    import pyarrow.parquet
+
+    file = pyarrow.parquet.ParquetFile(io.BytesIO(index), page_checksum_verification=True)
+    if "labels" not in file.schema_arrow.names:
+        return None
+    of_shard = [np.zeros(0, np.int32)]
+    for batch in file.iter_batches(columns=["labels"]):
+        lists = batch.column(0)
+        numbers = pc.fill_null(pc.index_in(lists.values, pa.array(classes, pa.string())), -1)
+        offsets = lists.offsets.to_numpy()
+        first = np.where(np.diff(offsets) > 0, offsets[:-1], len(numbers))
+        of_shard.append(np.append(numbers, np.int32(-1))[first])
+    return np.concatenate(of_shard)
 
 
 def hashes_of_texts(values: Any, most_bytes: int | None = None) -> Hashes:

@@ -51,6 +51,10 @@ class Batches(Protocol):
 
 _DEFAULT_BATCH_SIZE = 32
 _SCANNED_BATCH_SIZE = 1024
+# A class is rare below this number of records.
+FEW_OF_CLASS = 100
+# Kinds of features whose classes are the labels in the index.
+_LABELLED = ("class_label", "boxes")
 # Keys of statistics.json that also apply to a part of a split.
 _VALUES = {"minimum", "maximum", "strings"}
 
@@ -71,10 +75,13 @@ class Dataset(Contents):
         default_factory=dict, repr=False, compare=False
     )
 
-    def hold_out(self, split: str, share: float, name: str, fold: int = 0) -> "Dataset":
+    def hold_out(
+        self, split: str, share: float, name: str, fold: int = 0, target: str = ""
+    ) -> "Dataset":
         """Return the dataset with a share of a split as a new split, chosen by record hashes.
 
-        Folds from 0 are disjoint.
+        Folds from 0 are disjoint. If `target` is a class label, rare classes are divided one by
+        one.
 
         Raises:
             ConfigError: All records are in one group, or the index has no groups.
@@ -87,7 +94,7 @@ class Dataset(Contents):
                 "its index does not contain them; choose another split with --validation-split, or "
                 "none"
             )
-        held_out = draw(identities, share, fold)
+        held_out = draw(identities, share, fold, self._rare_labels(split, target))
         rest = np.delete(np.arange(len(identities)), held_out)
         return dataclasses.replace(
             self,
@@ -95,6 +102,36 @@ class Dataset(Contents):
             parts={split: rest, name: held_out},
             _kept={},
         )
+
+    def _rare_labels(self, split: str, target: str) -> Any:
+        """Return the class of each record of a rare class, -1 for others; None without any."""
+        counts = self.statistics(split).get(target, {}).get("classes", {})
+        if not (rare := [name for name, count in counts.items() if 0 < count < FEW_OF_CLASS]):
+            return None
+        return self.split(split).labels(rare) if self._states_labels(target) else None
+
+    def _states_labels(self, target: str) -> bool:
+        """Whether the labels in the index are the classes of `target`."""
+        labelled = [each.name for each in self.features.values() if each.kind in _LABELLED]
+        return labelled == [target] and not self.features[target].shape
+
+    def labels(self, split: str, target: str) -> Any:
+        """Return each record's class number by the index, or -1: int32 [n].
+
+        None if `target` is not the dataset's only class label, or without an index.
+        """
+        if not self._states_labels(target):
+            return None
+        labels = self.split(split).labels(self.features[target].classes)
+        return labels if labels is None or split not in self.parts else labels[self.parts[split]]
+
+    def repeated(self, split: str, times: Any) -> "Dataset":
+        """Return the dataset with each record of a split repeated in every pass: int [n] times.
+
+        Each repeat of an image is augmented differently.
+        """
+        numbers = self.parts[split] if split in self.parts else np.arange(self.num_records(split))
+        return dataclasses.replace(self, parts={**self.parts, split: np.repeat(numbers, times)})
 
     def without_missing(self, split: str, feature: str) -> "Dataset":
         """Return the dataset without the records of a split whose number `feature` is NaN.
@@ -400,7 +437,7 @@ class Dataset(Contents):
         return read()
 
 
-def draw(identities: Any, share: float, fold: int = 0) -> Any:
+def draw(identities: Any, share: float, fold: int = 0, rare: Any = None) -> Any:
     """Return the numbers of the records to hold out, ascending, int64 [n], close to `share`.
 
     Equal identities stay together. The choice depends only on the identities: if records are added,
@@ -410,17 +447,58 @@ def draw(identities: Any, share: float, fold: int = 0) -> Any:
         identities: Hash of each record's group or content, uint64 [records].
         share: Share of the records, between 0 and 1.
         fold: Which share by ascending hashes; all folds together have each record once.
+        rare: Number of each record's rare class, int [records], -1 for none. Both sides get at
+            least one identity of each that has two. None for no rare classes.
 
     Raises:
         ConfigError: All records are in one group, or there are fewer groups than folds.
     """
-    chosen = _first(identities, share * (fold + 1)) & ~_first(identities, share * fold)
+    edges = (share * (fold + 1), share * fold)
+    if rare is None:
+        most, least = (_first(identities, edge) for edge in edges)
+        chosen = most & ~least
+    else:
+        chosen = _of_rare(identities, rare, edges)
     if not chosen.any():
         raise ConfigError(
             f"--folds needs a group of records for each fold, and fold {fold + 1} has none; give "
             "fewer"
         )
     return np.flatnonzero(chosen).astype(np.int64)
+
+
+def _of_rare(identities: Any, rare: Any, edges: tuple[float, float]) -> Any:
+    """Return whether each record is between two shares of its class, bool [records].
+
+    The records of no rare class are one class; an identity belongs to the rarest of its records.
+    """
+    rows = np.flatnonzero(rare >= 0)
+    sizes = np.bincount(rare[rows])
+    rows = rows[np.lexsort((rare[rows], sizes[rare[rows]]))]  # the rarest first
+    known, places = np.unique(identities[rows], return_index=True)
+    classes = rare[rows][places]
+    order = np.argsort(classes, kind="stable")  # within a class by identity
+    sizes = np.bincount(classes)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    most, least = (_edge(sizes[classes], share) for share in edges)
+    is_held = (ranks < most) & (ranks >= least)
+
+    at = np.minimum(np.searchsorted(known, identities), len(known) - 1)
+    is_known = known[at] == identities
+    chosen = is_known & is_held[at]
+    others = identities[~is_known]
+    if len(others) and others.min() < others.max():
+        most, least = (_first(others, share) for share in edges)
+        chosen[~is_known] = most & ~least
+    return chosen
+
+
+def _edge(sizes: Any, share: float) -> Any:
+    """Return the number of identities in a share of each size; both parts of two have one."""
+    counts = np.round(share * sizes, 6)
+    inner = np.clip(np.rint(counts), 1, sizes - 1)
+    return np.where((counts > 0) & (counts < sizes), inner, np.where(counts > 0, sizes, 0))
 
 
 def _first(identities: Any, share: float) -> Any:

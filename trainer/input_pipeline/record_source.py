@@ -181,6 +181,7 @@ PARALLEL_CALLS = 2 * (
 # Number of records whose cached images are looked up at once.
 _LOOKED_UP = 32
 _FOREVER = (1 << 63) - 1
+_REPEAT = 1_000_000  # passes, more than any run has
 # Smaller than windows for shuffling: 16 MiB are 16 reads of a megabyte.
 _SMALLER = 4
 # The first window of larger records is read in parts that end at these 16ths of its records, so
@@ -197,7 +198,7 @@ class Reading:
     seed: int = 0
     window: int | None = None  # records to permute together; None for `shuffle_sizes`
     group: int | None = None  # shards to read together, 0 for all; None for `shuffle_sizes`
-    numbers: Any = None  # int64 [n], ascending: the only records to read; None for all
+    numbers: Any = None  # int64 [n], ascending: the only records to read, perhaps several times
     passes: int | None = 1  # over the data; None for endless
     first_record: int = 0  # records already used, over all passes of the first iteration
     share: WorkerShare | None = None  # this worker's part of each global batch; None for all of it
@@ -213,8 +214,9 @@ class Reading:
 class Records:
     """Serialized records of a split, as single elements or in batches.
 
-    Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0 and the record's
-    number. The key is the only source of a record's randomness.
+    Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0, for the n-th repeat
+    of a record plus n million, and the record's number. The key is the only source of a record's
+    randomness.
 
     Args:
         shards: Files of the split.
@@ -373,7 +375,11 @@ class _Positions:
             chosen &= reading.share.holds(positions, total)
         keys = keys[chosen]
         if reading.numbers is not None:
-            keys[:, 1] = reading.numbers[keys[:, 1]]
+            places = keys[:, 1]
+            numbers = reading.numbers[places]
+            # A repeat has a key of its own, as if of a later pass.
+            repeats = places - np.searchsorted(reading.numbers, numbers)
+            keys = np.stack([keys[:, 0] + _REPEAT * repeats, numbers], -1)
         if count <= self._last_part:
             keys = keys[slice(*len(keys) * self._parts[count : count + 2] // self._parts[-1])]
         return keys

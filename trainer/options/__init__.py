@@ -58,7 +58,7 @@ def checked_devices(text: str) -> str:
 
 
 AUTO = "auto"
-AUGMENTATIONS = (AUTO, "none", "flip", "crop", "rand")
+AUGMENTATIONS = (AUTO, "none", "flip", "crop", "jitter", "rand")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -226,8 +226,9 @@ class InputConfig(Options):
     augment: Annotated[
         str,
         RunOption(
-            "flip; crop and flip; or RandAugment, crop and flip (default: flip for boxes, maps and "
-            "colour images, unless classes are signs, left or right)",
+            "flip; crop and flip; jitter: move, recolor and flip; or RandAugment, crop and flip "
+            "(default: flip for boxes, maps and colour images, unless classes are signs, left or "
+            "right)",
             choices=AUGMENTATIONS,
         ),
         Group("augmentation and balance"),

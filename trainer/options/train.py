@@ -84,7 +84,8 @@ class TrainConfig(InputConfig):
     class_weights: Annotated[
         str | None,
         RunOption(
-            "weight of each class in the loss: balanced, none or CLASS=N,… (default: by shares)",
+            "weight of each class in the loss: balanced, none or CLASS=N,…; oversample draws rare "
+            "classes more often (default: by shares)",
             metavar="WEIGHTS",
             is_rare=True,
         ),

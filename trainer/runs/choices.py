@@ -5,30 +5,34 @@ import functools
 import hashlib
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.index import RecordIndex
-from tfrecord_dataset.shown_text import counted
+from tfrecord_dataset.shown_text import counted, listed
 from tfrecord_dataset.store.urls import unsigned
-from trainer.dataset import Dataset
+from trainer.dataset import FEW_OF_CLASS, Dataset
 from trainer.dataset.opening import open_data
-from trainer.errors import ConfigError
+from trainer.errors import ConfigError, UnknownNameError
 from trainer.options import AUTO, InputConfig
 from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.runs.directory import RunConfig
-from trainer.tasks import Task, choose_task, models
+from trainer.tasks import Task, choose_task, data_checks, models
+from trainer.tasks.choice import choose_target
 from trainer.tasks.inputs import is_table
 from trainer.tasks.inputs.image import USUAL_SIZE, check_images, declared_size
 from trainer.tasks.reading import (
     BALANCED,
     EQUAL,
+    OVERSAMPLE,
     BatchChanges,
     class_weights,
     training_batches,
@@ -46,6 +50,7 @@ _VALIDATION_SHARE, _HELD_OUT = 0.1, "validation"
 _FEWEST_TO_DIVIDE = 20
 _FEW = 200  # of which targets may need a larger share
 _OF_UNEVEN = "macro_f1"  # accuracy is high where the rare classes are never found
+_OF_FEW = "auc"
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
 # Minimum number of steps per epoch, if the batch size allows it.
 _LEAST_STEPS = 20
@@ -54,6 +59,8 @@ _SMALLEST_BATCH, _USUAL_BATCH, _LARGEST_BATCH = 8, 32, 256
 _STEPS_OF_LARGER_BATCHES, _STEPS_OF_LARGE_TABLES = 1_000, 40
 # Warm-up of the learning rate: share of the steps, and maximum number of steps.
 _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
+# A record is drawn at most so often in an epoch.
+_MOST_REPEATS = 50
 # Patience of early stopping: share of the epochs, and minimum number of validations.
 _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
 Columns = Callable[[], Mapping[str, Column]]
@@ -119,9 +126,12 @@ def hold_out(
 
 def _with_held_out(dataset: Dataset, split: str, config: TrainConfig) -> Dataset:
     """Return the dataset with the share of a split, or the fold, that validates."""
-    return dataset.hold_out(
-        split, config.validation_share or 0.0, _HELD_OUT, (config.fold or 1) - 1
-    )
+    try:
+        target = choose_target(dataset.features, config.target, config.task).name
+    except (ConfigError, UnknownNameError):  # which the choice of the task raises
+        target = ""
+    share, fold = config.validation_share or 0.0, (config.fold or 1) - 1
+    return dataset.hold_out(split, share, _HELD_OUT, fold, target)
 
 
 def _shares_of_few(dataset: Dataset) -> Iterator[float]:
@@ -281,7 +291,7 @@ def batch_changes(
     if config.label_smoothing:
         task.goal.check(task.goal.takes_shares, "--label-smoothing needs classes")
     weights = () if previous is None else previous.class_weights
-    if previous is None and config.class_weights not in (None, EQUAL):
+    if previous is None and config.class_weights not in (None, EQUAL, OVERSAMPLE):
         weights = tuple(class_weights(config.class_weights, task, dataset, split))
     if weights and len(weights) != len(task.classes):
         raise ConfigError(
@@ -296,6 +306,7 @@ class TrainingInput:
     """Source of a training's batches, with complete options and a seed."""
 
     dataset: Dataset
+    drawn: Dataset  # with records in the split as often as each pass draws them
     split: str
     task: Task
     config: TrainConfig
@@ -306,7 +317,7 @@ class TrainingInput:
         assert self.config.seed is not None
         return training_batches(
             self.task,
-            self.dataset,
+            self.drawn,
             self.split,
             batch_size=self.config.global_batch,
             seed=self.config.seed,
@@ -327,11 +338,20 @@ def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> Train
     task, config = choose(config, dataset, split, columns_of(dataset, split), progress)
     dataset = with_targets(dataset, task, {split: "--target"}, progress)
     task = with_statistics(task, dataset, split, progress.say)
+    counts = data_checks.class_counts(task, dataset, split) or Counter()
+    config, task = for_uneven(config, task, counts, is_validated=False)
+    drawn = oversampled(config, task, dataset, split, progress)
     if config.batch_size is None:
-        size = batch_size(dataset.num_records(split), of_table=is_table(task.inputs))
+        size = batch_size(drawn.num_records(split), of_table=is_table(task.inputs))
         config = dataclasses.replace(config, batch_size=size)
-    changes = batch_changes(config, task, dataset, split)
-    return TrainingInput(dataset=dataset, split=split, task=task, config=config, changes=changes)
+    return TrainingInput(
+        dataset=dataset,
+        drawn=drawn,
+        split=split,
+        task=task,
+        config=config,
+        changes=batch_changes(config, task, dataset, split),
+    )
 
 
 def steps_per_epoch(config: TrainConfig, num_records: int, progress: Progress) -> int:
@@ -365,6 +385,62 @@ def batch_size(num_records: int, num_replicas: int = 1, *, of_table: bool = Fals
     return -(-chosen // num_replicas) * num_replicas
 
 
+def for_uneven(
+    config: TrainConfig, task: Task, counts: Counter[str], *, is_validated: bool
+) -> tuple[TrainConfig, Task]:
+    """Choose what lets rare classes count where one class has most of the records.
+
+    Class weights are balanced, and the best model is the one with the highest macro F1: otherwise
+    the rare classes are never found. If the input is an image and a class has fewer than 100
+    records, the records of rare classes are drawn more often instead of weighted, and images are
+    moved and recolored, so that the model does not learn the few by heart. The best model then is
+    the one with the highest AUC, since a few records in validation change F1 by chance.
+    """
+    if not data_checks.is_uneven(counts):
+        return config, task
+    is_few = min(filter(None, counts.values())) < FEW_OF_CLASS
+    is_one_image = len(task.images) == len(task.inputs) == 1
+    weights = config.class_weights or (OVERSAMPLE if is_few and is_one_image else BALANCED)
+    best_by = _OF_FEW if weights == OVERSAMPLE else _OF_UNEVEN
+    config = dataclasses.replace(
+        config,
+        class_weights=weights,
+        best_by=config.best_by or (best_by if is_validated else None),
+    )
+    if weights == OVERSAMPLE and (config.augment, task.augment) == (AUTO, "flip"):
+        task = dataclasses.replace(task, augment="jitter")
+    return config, task
+
+
+def oversampled(
+    config: TrainConfig, task: Task, dataset: Dataset, split: str, progress: Progress
+) -> Dataset:
+    """Repeat the records of rare classes in the split, if `--class-weights oversample`.
+
+    Raises:
+        ConfigError: The classes of the records are not known before they are read.
+    """
+    if config.class_weights != OVERSAMPLE:
+        return dataset
+    labels = dataset.labels(split, task.target) if task.goal.has_one_class else None
+    if labels is None:
+        raise ConfigError(
+            f"--class-weights {OVERSAMPLE} needs one class label per record in the dataset's "
+            f"index; choose {BALANCED}"
+        )
+    counts = np.bincount(labels[labels >= 0], minlength=len(task.classes))
+    times = np.clip(counts.max() // np.maximum(counts, 1), 1, _MOST_REPEATS)
+    shown = [
+        f"{name}: {counted(count, 'record')}, {each} times"
+        for name, count, each in zip(task.classes, counts.tolist(), times.tolist(), strict=True)
+        if count and each > 1
+    ]
+    if shown:
+        changed = ", moved and recolored (--augment)" if task.augment == "jitter" else ""
+        progress.say(f"drawn in each epoch: {listed(shown)}{changed}; --class-weights none: once")
+    return dataset.repeated(split, np.append(times, 1)[labels])
+
+
 def with_plan(
     config: TrainConfig,
     task: Task,
@@ -372,12 +448,8 @@ def with_plan(
     *,
     num_replicas: int,
     is_validated: bool,
-    is_uneven: bool = False,
 ) -> TrainConfig:
     """Complete the options of a new run.
-
-    Where classes are uneven, the best model is the one with the highest macro F1, and class
-    weights are balanced: otherwise the rare classes are never found.
 
     Without `epochs`, the learning rate warms up, then decays by half a cosine, and a validated run
     stops early; with it, the rate is constant, and only `early_stopping` stops a run early.
@@ -389,8 +461,7 @@ def with_plan(
         "learning_rate": USUAL_LEARNING_RATE,
         "schedule": "constant",
         "warmup_steps": 0,
-        "best_by": (_OF_UNEVEN if is_uneven else task.goal.best_by) if is_validated else "loss",
-        "class_weights": BALANCED if is_uneven else None,
+        "best_by": task.goal.best_by if is_validated else "loss",
     }
     if config.epochs is None:
         per_epoch = config.steps_per_epoch or max(1, num_records // size)

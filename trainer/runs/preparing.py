@@ -127,15 +127,7 @@ def prepare(
     models.check_name(config.model)
     if config.model_fn is not None and own.model is None:
         own = dataclasses.replace(own, model=find_function(config.model_fn))
-    assert config.seed is not None
-    keras.utils.set_random_seed(config.seed)
-    keras.config.set_dtype_policy(config.precision)
-    if config.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    strategy = create_strategy(parse_devices(config.devices), workers)
-    if config.batch_size is not None:
-        check_global_batch(config.batch_size, strategy.num_replicas_in_sync)
-
+    strategy = _set_up(config, workers)
     recorded, features = run.read_task() if previous else (None, {})
     if dataset is None:
         dataset = choices.open_given(config, features)
@@ -159,13 +151,16 @@ def prepare(
         known = _of_all_folds(whole, task, split) if config.folds else dataset
         task = with_statistics(task, known, split, progress.say)
         counts = _say_of_data(task, dataset, splits, columns, progress, own_model=bool(own.model))
+        is_validated = validation_split is not None
+        config, task = choices.for_uneven(config, task, counts, is_validated=is_validated)
+    drawn = choices.oversampled(config, task, dataset, split, progress)
+    if not recorded:
         config = choices.with_plan(
             config,
             task,
-            dataset.num_records(split),
+            drawn.num_records(split),
             num_replicas=strategy.num_replicas_in_sync,
             is_validated=validation_split is not None,
-            is_uneven=data_checks.is_uneven(counts),
         )
     if taken := sorted({"loss", *task.metrics, *config.metrics} & own.metrics.keys()):
         raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")
@@ -183,9 +178,10 @@ def prepare(
         workers=workers,
         strategy=strategy,
         dataset=dataset,
+        drawn=drawn,
         split=split,
         validation_split=validation_split,
-        steps_per_epoch=choices.steps_per_epoch(config, dataset.num_records(split), progress),
+        steps_per_epoch=choices.steps_per_epoch(config, drawn.num_records(split), progress),
         data=data,
         task=task,
         window=window,
@@ -193,6 +189,19 @@ def prepare(
         changes=choices.batch_changes(config, task, dataset, split, previous),
         progress=progress,
     )
+
+
+def _set_up(config: TrainConfig, workers: Workers) -> tf.distribute.Strategy:
+    """Set the process's seeds and precision, and return the strategy for the devices."""
+    assert config.seed is not None
+    keras.utils.set_random_seed(config.seed)
+    keras.config.set_dtype_policy(config.precision)
+    if config.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    strategy = create_strategy(parse_devices(config.devices), workers)
+    if config.batch_size is not None:
+        check_global_batch(config.batch_size, strategy.num_replicas_in_sync)
+    return strategy
 
 
 def _of_all_folds(whole: Dataset, task: Task, split: str) -> Dataset:

@@ -14,15 +14,17 @@ from trainer.tasks.inputs import is_table
 from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.task import Task
 
-_BATCH_SIZE, _MOST_RECORDS = 1_024, 200_000
+# About ten seconds: records, and values of all records for each class; a tree for each class.
+_MOST_RECORDS, _MOST_VALUES, _MOST_CLASSES = 200_000, 20_000_000, 20
+_BATCH_SIZE = 1_024
 _MOST_CATEGORIES = 255  # in scikit-learn; columns with more are numbers
 PREFIX = "boosted_trees_"
 
 
 def are_possible(task: Task) -> bool:
-    """Whether scikit-learn is installed, and the task is a table with one class or number."""
+    """Whether scikit-learn is installed, and the task is a table with a number or few classes."""
     is_one = task.goal.has_one_class or task.goal.learns == REGRESSION
-    suits = is_table(task.inputs) and is_one and task.num_outputs <= _MOST_CATEGORIES
+    suits = is_table(task.inputs) and is_one and task.num_outputs <= _MOST_CLASSES
     suits = suits and (task.goal.has_one_class or task.num_outputs == 1)
     return suits and importlib.util.find_spec("sklearn") is not None
 
@@ -30,14 +32,17 @@ def are_possible(task: Task) -> bool:
 def reference(
     task: Task, dataset: Dataset, train_split: str, split: str
 ) -> tuple[dict[str, float], str]:
-    """Fit boosted trees to a split's first 200,000 records; return metrics on another, and a line.
+    """Fit boosted trees to a split's first records; return metrics on another, and a line.
 
-    The trees have scikit-learn's defaults but for early stopping, and get the inputs of the model.
+    They are at most 200,000, and fewer with many columns or classes. The trees have scikit-learn's
+    defaults but for early stopping, and get the inputs of the model.
     """
-    from sklearn import ensemble  # an extra
+    import threadpoolctl  # of scikit-learn, an extra
+    from sklearn import ensemble
 
     started = time.monotonic()
-    rows, target = _table(task, dataset, train_split)
+    width = sum(each.shape[0] or 1 for each in task.inputs.values()) * task.num_outputs
+    rows, target = _table(task, dataset, train_split, min(_MOST_RECORDS, _MOST_VALUES // width))
     are_categories = [
         each.group == "category" and rows[:, place].max(initial=0) < _MOST_CATEGORIES
         for place, each in enumerate(task.inputs.values())
@@ -48,9 +53,9 @@ def reference(
         kind, metric = ensemble.HistGradientBoostingClassifier, "accuracy"
     # Early stopping would need at least two records of each class.
     settings = {"random_state": 0, "early_stopping": False, "categorical_features": are_categories}
-    model = kind(**settings).fit(rows, target)
-    tested, wanted = _table(task, dataset, split)
-    predicted = model.predict(tested)
+    tested, wanted = _table(task, dataset, split, _MOST_RECORDS)
+    with threadpoolctl.threadpool_limits(1):  # several wait for each other at 16 times the cost
+        predicted = kind(**settings).fit(rows, target).predict(tested)
     errors = predicted == wanted if task.goal.has_one_class else np.abs(predicted - wanted)
     value = float(errors.mean())
     seconds = time_text(time.monotonic() - started)
@@ -58,10 +63,10 @@ def reference(
     return {f"{PREFIX}{metric}": value}, line
 
 
-def _table(task: Task, dataset: Dataset, split: str) -> tuple[Any, Any]:
-    """Read inputs, float64 [n, columns], and targets [n] of a split."""
+def _table(task: Task, dataset: Dataset, split: str, count: int) -> tuple[Any, Any]:
+    """Read inputs, float64 [n, columns], and targets [n] of about `count` records of a split."""
     batches = evaluation_batches(task, dataset, split, batch_size=_BATCH_SIZE)
-    most = batches.take(-(-_MOST_RECORDS // _BATCH_SIZE)).as_numpy_iterator()
+    most = batches.take(-(-count // _BATCH_SIZE)).as_numpy_iterator()
     parts = [
         (
             np.concatenate(

@@ -79,13 +79,13 @@ def shares_of_classes(task: Task, counts: Counter[str]) -> str:
     shares = [f"{name} {count / counts.total():.1%}" for name, count in counts.most_common()]
     text = f"classes of {task.target}: {listed(shares)}"
     if is_uneven(counts):
-        text += "; rare classes get more weight (--class-weights none: equal weights)"
+        text += "; rare classes count more (--class-weights none: all alike)"
     return text
 
 
 def is_uneven(counts: Counter[str]) -> bool:
     """Whether one class has at least four of five records, so that guessing it looks good."""
-    return len(counts) > 1 and max(counts.values()) >= _MOST_OF_ONE * counts.total()
+    return len(+counts) > 1 and max(counts.values()) >= _MOST_OF_ONE * counts.total()
 
 
 def _few_of_classes(
@@ -115,6 +115,10 @@ def class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | Non
     facts = {} if split in dataset.parts else dataset.statistics(split).get(task.target, {})
     if stated := facts.get("classes") or facts.get("strings"):
         return Counter(stated)
+    labels = dataset.labels(split, task.target)
+    if labels is not None:
+        by_class = np.bincount(labels[labels >= 0], minlength=len(task.classes)).tolist()
+        return Counter({name: n for name, n in zip(task.classes, by_class, strict=True) if n})
     feature = dataset.features[task.target]
     column = sample_columns(dataset, split, [task.target]).get(task.target)
     if column is None or len(column.values) < dataset.num_records(split):

@@ -255,7 +255,7 @@ def decoding_arguments(task: Task, *, with_target: bool = True) -> dict[str, Any
     }
 
 
-BALANCED, EQUAL = "balanced", "none"
+BALANCED, EQUAL, OVERSAMPLE = "balanced", "none", "oversample"
 _COUNTING_BATCH_SIZE = 64
 
 
@@ -277,7 +277,7 @@ def read_weights(text: str) -> Mapping[str, float] | None:
         if not name or name in weights or not 0 <= weight < math.inf:
             raise ConfigError(
                 f"--class-weights: {part!r} is not a class, named once, with a weight from 0; give "
-                "balanced, none, or weights such as WBC=2,RBC=0.5"
+                "balanced, none, oversample, or weights such as WBC=2,RBC=0.5"
             )
         weights[name] = weight
     return weights

@@ -3,17 +3,20 @@
 import csv
 import dataclasses
 import json
+from collections import Counter
 
 import pytest
 from tiers import first_in_ci
 
 import trainer
+from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.runs.directory import RunConfig
+from trainer.tasks import choose_task
 
 
 @pytest.mark.parametrize(
@@ -34,10 +37,9 @@ def test_batch_size(num_records, multiple, of_table, size):
     assert choices.batch_size(num_records, multiple, of_table=of_table) == size
 
 
-def completed(task, num_records=1000, *, is_validated=True, is_uneven=False, **options):
+def completed(task, num_records=1000, *, is_validated=True, **options):
     config = TrainConfig(data="", output="", **options)
-    said = {"is_validated": is_validated, "is_uneven": is_uneven}
-    return choices.with_plan(config, task, num_records, num_replicas=1, **said)
+    return choices.with_plan(config, task, num_records, num_replicas=1, is_validated=is_validated)
 
 
 TABLE, IMAGE = "x=float label", "image label"
@@ -85,8 +87,6 @@ EPOCHS = {"epochs": 3, "schedule": "constant", "warmup_steps": 0, "early_stoppin
         (IMAGE, {"is_validated": False}, {"early_stopping": None, "best_by": "loss"}),
         (IMAGE, GIVEN, GIVEN),
         (IMAGE, {}, {"class_weights": None, "best_by": "accuracy"}),
-        (IMAGE, {"is_uneven": True}, {"class_weights": "balanced", "best_by": "macro_f1"}),
-        (IMAGE, {"is_uneven": True, "class_weights": "none"}, {"class_weights": "none"}),
         (IMAGE, {"epochs": 3}, EPOCHS),
         ("image boxes", {}, {"learning_rate": 0.002}),
         ("image boxes", {"weights": "imagenet"}, {"learning_rate": 0.001}),
@@ -97,6 +97,39 @@ EPOCHS = {"epochs": 3, "schedule": "constant", "warmup_steps": 0, "early_stoppin
 def test_the_rest_of_the_plan(choose, feature, options, expected):
     config = completed(choose(feature)[0], **options)
     assert {name: getattr(config, name) for name in expected} == expected
+
+
+FEW, MANY = {"cat": 760, "dog": 40}, {"cat": 7600, "dog": 400}
+AS_USUAL = (None, None, "flip")
+COLOR = {"kind": "image", "shape": [32, 32, 3]}
+
+
+@pytest.mark.parametrize(
+    ("x", "counts", "options", "expected"),
+    [
+        pytest.param(COLOR, FEW, {}, ("oversample", "auc", "jitter"), id="few images"),
+        pytest.param(COLOR, MANY, {}, ("balanced", "macro_f1", "flip"), id="enough images"),
+        pytest.param({"kind": "scalar"}, FEW, {}, ("balanced", "macro_f1", "none"), id="a table"),
+        pytest.param(COLOR, {"cat": 70, "dog": 30}, {}, AS_USUAL, id="as many of all"),
+        pytest.param(COLOR, {"cat": 9, "dog": 0}, {}, AS_USUAL, id="one class"),
+        pytest.param(
+            COLOR, FEW, {"class_weights": "none"}, ("none", "macro_f1", "flip"), id="turned off"
+        ),
+        pytest.param(
+            COLOR, FEW, {"augment": "flip"}, ("oversample", "auc", "flip"), id="own augmentation"
+        ),
+        pytest.param(
+            COLOR, FEW, {"best_by": "loss"}, ("oversample", "loss", "jitter"), id="own metric"
+        ),
+    ],
+)
+def test_what_lets_rare_classes_count(x, counts, options, expected):
+    label = {"kind": "class_label", "classes": ["cat", "dog"]}
+    features = features_from_json({"x": {"dtype": "float32"} | x, "y": label})
+    config = TrainConfig(data="", output="", target="y", **options)
+    task, _ = choose_task(features, config)
+    config, task = choices.for_uneven(config, task, Counter(counts), is_validated=True)
+    assert (config.class_weights, config.best_by, task.augment) == expected
 
 
 @pytest.fixture
