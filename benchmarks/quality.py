@@ -687,7 +687,8 @@ def page(results: dict[str, dict[str, dict[str, float]]]) -> str:
         data = f"{row.data}; {medians['test']:,.0f} test records"
         cells = [name, data, row.metric, *shown, ", ".join(seconds), len(seeds)]
         lines.append(f"| {' | '.join(map(str, cells))} | {verdict(row, medians)} |")
-    lines += ["", *rare_lines(results)]
+    if of_rare_rows := rare_lines(results):
+        lines += ["", *of_rare_rows]
     missing = [name for name in ROWS if name not in results]
     if missing:
         lines += ["", f"Not measured yet: {', '.join(missing)}."]
@@ -710,7 +711,7 @@ def rare_lines(results: dict[str, dict[str, dict[str, float]]]) -> list[str]:
                 cells = [with_range([each[f"{key}_{end}"] for each in seeds]) for key in _OF_RARE]
                 seconds = statistics.median(each[cost] for each in seeds)
                 lines.append(f"| {name} | {how} | {' | '.join(cells)} | {seconds:,.0f} |")
-    return lines
+    return lines if len(lines) > 2 else []
 
 
 def with_range(values: Sequence[float]) -> str:

@@ -97,7 +97,7 @@ def test_the_better_value_of_a_metric_is_the_best(name):
         ("accuracy", 0.5, "0.5000"),
         ("mae", 38223.2202, "38,223"),
         ("IoU/cat/dog", 0.25, "0.2500"),
-        ("unknown", 3e9, "3e+09"),
+        ("unknown", 3e9, "3,000,000,000"),
     ],
 )
 def test_how_values_are_shown(name, value, text):
