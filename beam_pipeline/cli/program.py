@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import logging
 import os
 import sys
 from typing import NoReturn
@@ -19,7 +20,10 @@ def main() -> int:
     """Run the command line, and return its exit code."""
     standard_streams.set_up_log()
     quiet = contextlib.nullcontext if "--debug" in sys.argv else beam_import.quiet
+    if "--debug" not in sys.argv:  # Beam logs the traceback of an error that it also raises
+        logging.getLogger("apache_beam.runners.common").setLevel(logging.CRITICAL)
     os.environ.update(memory.ONE_THREAD | memory.ONE_POOL | os.environ)
+    memory.use_one_heap()
     from beam_pipeline.running import parallel
 
     try:

@@ -1,9 +1,8 @@
 """A job on this machine: its progress is shown, and its worker processes end with its pipeline."""
 
 import contextlib
-import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import apache_beam as beam
@@ -20,7 +19,6 @@ from beam_pipeline.running.spill import spilling
 
 _Options = TypeVar("_Options", bound=PipelineOptions)
 _NOTEBOOK_MODULES = (apache_beam.pipeline, interactive_utils)
-_LOGGERS_OF_ERRORS = ("apache_beam.runners.common",)
 
 
 class _KeptViews(PipelineOptions):
@@ -69,8 +67,7 @@ def job_pipeline(
 
     Its files are in the job's folder.
     """
-    # Beam logs the traceback of an error that it also raises.
-    with as_in_a_program(), filtered(_LOGGERS_OF_ERRORS, lambda record: not record.exc_info):
+    with as_in_a_program():
         pipeline = beam.Pipeline(runner, options.view_as(_KeptViews))
         pipeline.spill = job.spill  # for sources, which are made before the job (`spill_of`)
         if job.progress_dir:
@@ -82,17 +79,3 @@ def job_pipeline(
                 yield pipeline
         finally:
             end_processes()  # a quarter of the memory when the report is drawn
-
-
-@contextlib.contextmanager
-def filtered(
-    loggers: Sequence[str], is_message: Callable[[logging.LogRecord], bool]
-) -> Iterator[None]:
-    """Filter what these loggers of Beam's report."""
-    for name in loggers:
-        logging.getLogger(name).addFilter(is_message)
-    try:
-        yield
-    finally:
-        for name in loggers:
-            logging.getLogger(name).removeFilter(is_message)

@@ -14,12 +14,12 @@ from beam_pipeline.batch import by_row
 from beam_pipeline.records import Deferred, FileRef, Record, Value
 from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.fit import LONG_VALUE_BYTES, OF_FILE, fit, is_long
+from beam_pipeline.sources.tables.overview import Overview
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.row_objects import boxes_from_lists, objects_from_rows
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.survey import (
     Kinds,
-    Overview,
     check_forms,
     profiles_of,
 )

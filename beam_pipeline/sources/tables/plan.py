@@ -23,10 +23,10 @@ from beam_pipeline.sources.tables.choice import (
     numbers_beside,
     without_role,
 )
-from beam_pipeline.sources.tables.infer import columns_with_commas, commas_of
 from beam_pipeline.sources.tables.named_files import cells_of, files_understood, with_files
 from beam_pipeline.sources.tables.roles import BoxColumns, Roles
 from beam_pipeline.sources.tables.sample import Sample, first_rows
+from beam_pipeline.sources.tables.survey import columns_with_commas, commas_of
 from beam_pipeline.sources.tables.table import Batch, Cells, Table
 from beam_pipeline.sources.tables.types import OF_COLUMNS, list_of_text
 from beam_pipeline.sources.tables.usual_columns import (

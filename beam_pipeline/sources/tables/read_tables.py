@@ -28,10 +28,11 @@ from beam_pipeline.sources.tables.convert import (
     other_columns,
     records_of,
 )
+from beam_pipeline.sources.tables.overview import Overview, overview
 from beam_pipeline.sources.tables.parts import WHOLE, is_divisible
 from beam_pipeline.sources.tables.plan import TablePlan, plan_tables
 from beam_pipeline.sources.tables.roles import Roles
-from beam_pipeline.sources.tables.survey import Other, Overview, overview, survey, with_unlabelled
+from beam_pipeline.sources.tables.survey import Other, survey, with_unlabelled
 from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile, joined_batches
 from beam_pipeline.sources.tables.usual_columns import TableOptions
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, find_files

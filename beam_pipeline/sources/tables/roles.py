@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from beam_pipeline.kinds.numbers import Number
-from beam_pipeline.sources.tables.infer import CommaColumns
+from beam_pipeline.sources.tables.types import CommaColumns
 from tfrecord_dataset.format.feature import Feature
 
 

@@ -11,7 +11,7 @@ from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.paths import kind_of_all
-from beam_pipeline.sources.tables.infer import profiles_of_columns
+from beam_pipeline.sources.tables.survey import profiles_of_columns
 from beam_pipeline.sources.tables.table import Batch, ColumnDeclaration, Table, TableFile
 from beam_pipeline.sources.tables.types import (
     Kind,

@@ -67,6 +67,8 @@ class ListOf(NamedTuple):
 
 
 Kind = Scalar | ListOf
+CommaColumns = bool | tuple[str, ...]
+"""Whether all columns may have decimal commas, or the names of those that have."""
 
 
 _UNSUPPORTED = "unsupported column"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.kinds.numbers import Number
-from beam_pipeline.sources.tables.infer import CommaColumns
+from beam_pipeline.sources.tables.types import CommaColumns
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.options import all_options
 

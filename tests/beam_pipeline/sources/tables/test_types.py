@@ -13,7 +13,7 @@ from cases.reading import values_of
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.records import Array
-from beam_pipeline.sources.tables.infer import (
+from beam_pipeline.sources.tables.survey import (
     Profile,
     profile_of_texts,
     profile_of_values,
