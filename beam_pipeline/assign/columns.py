@@ -74,7 +74,7 @@ def table_of(examples: Examples, splits: Sequence[str], positions: Sequence[int]
         "num_bytes": examples.fields["num_bytes"],
     }
     others = batch.field_columns({name: examples.field(name) for name in _FIELDS})
-    others |= batch.value_columns({**examples.features, **examples.deferred})
+    others |= batch.value_columns({**examples.features, **_ranges_or_values(examples)})
     # Together, since a table of n columns costs n to make.
     return pa.Table.from_arrays(
         [
@@ -86,6 +86,17 @@ def table_of(examples: Examples, splits: Sequence[str], positions: Sequence[int]
         ],
         names=[*SCHEMA.names, *others],
     )
+
+
+def _ranges_or_values(examples: Examples) -> dict[str, list[Any]]:
+    """Return the columns with byte ranges; a row without a range has its value."""
+    return {
+        name: [
+            value if deferred is None else deferred
+            for deferred, value in zip(ranges, examples.features[name], strict=True)
+        ]
+        for name, ranges in examples.deferred.items()
+    }
 
 
 def _digest(text: str, more: bytes = b"") -> bytes:

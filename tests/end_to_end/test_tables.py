@@ -9,6 +9,7 @@ import random
 import numpy as np
 import pytest
 
+import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from trainer.commands import main as train
@@ -58,6 +59,23 @@ def test_the_first_command_says_in_one_line_what_is_missing(table, capsys):
     ]
     counts = f"Age: {gaps[0]} of {ROWS} missing, SibSp: {gaps[1]} of {ROWS} missing"
     assert notes == [f"note: {counts}, kept as nan"]
+
+
+@pytest.mark.parametrize("options", [[], ["--split", "train=0.5,test=0.5"], ["--seed", "3"]])
+def test_short_and_long_texts_of_a_column_are_all_kept(options, tmp_path):
+    # Texts from 1 KiB on wait in files until they are written, the others in the table.
+    texts = [
+        f"{number} {'word ' * length}" for number, length in enumerate([1, 400, 0, 300, 2] * 8)
+    ]
+    with (tmp_path / "reviews.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "stars"), *((text, 1.5) for text in texts)])
+
+    words = ["build", str(tmp_path / "reviews.csv"), "--output", str(tmp_path / "data"), *options]
+    assert commands.main(words) == 0
+
+    dataset = tfrecord_dataset.open(tmp_path / "data/reviews")
+    kept = [each["text"].decode() for split in dataset.splits for each in dataset.records(split)]
+    assert sorted(kept) == sorted(texts)
 
 
 def test_missing_numbers_may_be_rejected_or_replaced(table, capsys):
