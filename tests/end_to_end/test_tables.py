@@ -13,6 +13,9 @@ import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from trainer.commands import main as train
+from trainer.options.train import TrainConfig
+from trainer.progress import Progress
+from trainer.runs import choices
 
 ROWS = 240
 COLUMNS = ("PassengerId", "Survived", "Pclass", "Name", "Sex", "Age", "SibSp", "Fare", "Embarked")
@@ -76,6 +79,24 @@ def test_short_and_long_texts_of_a_column_are_all_kept(options, tmp_path):
     dataset = tfrecord_dataset.open(tmp_path / "data/reviews")
     kept = [each["text"].decode() for split in dataset.splits for each in dataset.records(split)]
     assert sorted(kept) == sorted(texts)
+
+
+def test_the_number_that_a_test_table_lacks_is_learned(tmp_path):
+    rows = [(number, number % 7, 100.5 * number) for number in range(30)]
+    (tmp_path / "houses").mkdir()
+    header = ("id", "rooms", "price")
+    for name, width, some in (("train", 3, rows[:20]), ("test", 2, rows[20:])):
+        with (tmp_path / f"houses/{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows(row[:width] for row in (header, *some))
+    words = ["build", str(tmp_path / "houses"), "--output", str(tmp_path / "data")]
+    assert commands.main(words) == 0
+
+    dataset = trainer.open(tmp_path / "data/houses")
+    columns = choices.columns_of(dataset, "train")
+    config = TrainConfig(data="", output="")
+    task, _ = choices.choose(config, dataset, "train", columns, Progress(quiet=True))
+
+    assert (task.name, task.target) == ("regression", "price")
 
 
 def test_missing_numbers_may_be_rejected_or_replaced(table, capsys):

@@ -223,7 +223,7 @@ def choose(
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
-        return choose_task(dataset.features, sized, columns)
+        return choose_task(dataset.features, sized, columns, _unknown_numbers(dataset))
 
     def first_values() -> Any:
         batches = dataset.batches(split, batch_size=_SAMPLED, features=[task.target])
@@ -245,6 +245,15 @@ def choose(
     progress.say(f"task {task.name}: {reason}")
     model = None if config.model_fn else models.find(task, config.model, config.weights).name
     return task, dataclasses.replace(config, model=model, image_size=size if task.images else None)
+
+
+def _unknown_numbers(dataset: Dataset) -> list[str]:
+    """Return the numbers that one split lacks entirely, and another has."""
+    by_split = dataset.read_statistics().values()
+    counts = {
+        name: [facts.get(name, {}).get("count") for facts in by_split] for name in dataset.features
+    }
+    return [name for name, of_splits in counts.items() if 0 in of_splits and any(of_splits)]
 
 
 def with_targets(

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from tfrecord_dataset.format.feature import Feature
@@ -37,6 +37,8 @@ _OF_TEXTS: Mapping[ColumnKind, type[Input]] = {
 }
 # Texts of many words lead unless the table has this many columns per text.
 _COLUMNS_OF_TABLE = 5
+# Columns of a table that a question lists.
+_MOST_TARGETS = 20
 # Characters that Keras does not accept in layer names.
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -45,15 +47,20 @@ Columns = Callable[[], Mapping[str, Column]]
 
 
 def choose_task(
-    features: Mapping[str, Feature], options: TrainConfig, columns: Columns = dict
+    features: Mapping[str, Feature],
+    options: TrainConfig,
+    columns: Columns = dict,
+    unknown: Collection[str] = (),
 ) -> tuple[Task, str]:
     """Choose the task for a dataset's features, and describe what it uses and leaves out.
+
+    `unknown` are the numbers that a whole split lacks, as for `choose_target`.
 
     Raises:
         UnknownNameError: A named feature does not exist.
         ConfigError: The features suit no task.
     """
-    goal = choose_target(features, options.target, options.task)
+    goal = choose_target(features, options.target, options.task, unknown)
     if options.sample_weight is not None:
         others = {name: each for name, each in features.items() if name != goal.name}
         WEIGHT.stated(options.sample_weight, others)
@@ -244,16 +251,22 @@ def _reason(
 
 
 def choose_target(
-    features: Mapping[str, Feature], name: str | None, task: str | None = None
+    features: Mapping[str, Feature],
+    name: str | None,
+    task: str | None = None,
+    unknown: Collection[str] = (),
 ) -> Target:
     """Choose the target.
 
     Args:
         features: Features of the dataset.
         name: Name of the feature; None for the only class label, or the one named label, else
-            the feature named label, target or y, else the boxes or the map.
+            the feature named label, target or y, else the boxes or the map, else the only one
+            of `unknown`.
         task: Kind of task, such as "regression"; None decides by the feature: floats are numbers,
             integers and strings are classes.
+        unknown: Numbers that a whole split lacks, such as the prices in the test set of a
+            competition.
 
     Raises:
         UnknownNameError: The named feature does not exist.
@@ -270,7 +283,7 @@ def choose_target(
             f"--task {task} does not suit the dataset's features: {describe_all(features)}; "
             "leave it out, or train on another dataset"
         )
-    feature = features[name or TARGET.find(suiting) or _asked(suiting)]
+    feature = features[name or TARGET.find(suiting) or _only(unknown, suiting) or _asked(suiting)]
     suitable = {kind.learns: kind for kind in _kinds_of(feature, kinds)}
     usual = REGRESSION if feature.dtype.startswith("float") else CLASSIFICATION
     chosen = suitable.get(usual) or next(iter(suitable.values()), None)
@@ -287,6 +300,11 @@ def _kinds_of(feature: Feature, kinds: Iterable[type[Target]]) -> list[type[Targ
     return [kind for kind in kinds if suits(kind, feature)]
 
 
+def _only(names: Collection[str], features: Mapping[str, Feature]) -> str | None:
+    known = [name for name in names if name in features and features[name].kind == "scalar"]
+    return known[0] if len(known) == 1 else None
+
+
 def _asked(features: Mapping[str, Feature]) -> NoReturn:
     """Ask which feature is the target."""
     labels = {name: feature for name, feature in features.items() if is_label(feature)}
@@ -295,7 +313,16 @@ def _asked(features: Mapping[str, Feature]) -> NoReturn:
             f"the dataset has several class labels: {describe_all(labels)}; choose one with "
             "--target"
         )
+    columns = [name for name, each in features.items() if each.kind in ("scalar", "text")]
+    if not columns:
+        raise ConfigError(
+            f"no task suits the dataset's features: {describe_all(features)}; none is a "
+            "class_label, or named label, target or y; choose the target with --target"
+        )
+    # Fractions first: a list that is cut still names the only number to predict.
+    columns.sort(key=lambda name: not features[name].dtype.startswith("float"))
+    more = [f"{len(columns) - _MOST_TARGETS} more"] if len(columns) > _MOST_TARGETS else []
     raise ConfigError(
-        f"no task suits the dataset's features: {describe_all(features)}; none is a class_label, "
-        "or named label, target or y; choose the target with --target"
+        "no feature is a class_label, or named label, target or y; choose the target with "
+        f"--target: {', '.join([*columns[:_MOST_TARGETS], *more])}"
     )

@@ -80,6 +80,8 @@ image age=float map | inputs=image,age
   -> segmentation learns from one image, but the inputs are image, age
 text cats=boxes dogs=boxes | target=cats -> there is no input of kind 'image'
 image cats=boxes dogs=boxes -> choose the target with --target
+a=integer b=text c=integer d=integer e=integer f=integer g=integer price=float
+  -> named label, target or y; choose the target with --target: price, a, b, c, d, e, f, g$
 label b=blob -> b \(bytes\)
 image sex=label age=label -> choose one with --target
 image sex=label age=label | target=aeg -> unknown .*did you mean 'age'
@@ -137,6 +139,15 @@ def test_what_does_not_suit(choose, row):
     declared, options, message = parsed(row)
     with pytest.raises(ConfigError, match=message):
         choose(declared, **options)
+
+
+def test_a_number_that_a_whole_split_lacks_is_the_target(declare):
+    features = declare("a=float b=float price=float")
+
+    assert choose_task(features, training(), unknown=["price"])[0].target == "price"
+    assert choose_task(features, training(target="a"), unknown=["price"])[0].target == "a"
+    with pytest.raises(ConfigError, match="choose the target with --target: a, b, price"):
+        choose_task(features, training(), unknown=["b", "price"])
 
 
 def test_why_is_said(choose):
