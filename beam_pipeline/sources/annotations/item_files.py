@@ -49,6 +49,7 @@ from tfrecord_dataset.store.urls import unsigned
 
 # Roboflow's file name; its folder is always a split.
 NEXT_TO_IMAGES = "_annotations.coco.json"
+_IMAGE_FOLDERS = ("images", "data")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -69,25 +70,21 @@ class AnnotationFile(NamingFile):
         root: str,
         relative: str,
         config: BuildConfig,
-        *,
-        places: Sequence[str] = ("images", "data"),
         image_set: str = "",
     ) -> Self:
         """Make a file from its path below the dataset's folder, `root`.
 
-        `places` are image folders below the dataset's or the file's, where "{split}" is its split;
         `image_set` names the image folder if the split does not: "train2017".
         """
         path = storage.join(root, relative)
         split = split_of_file(path, relative)
         images = storage.absolute(config.image_root).rstrip("/") if config.image_root else None
         names = [*filter(None, (image_set or stem(relative), split))]
-        homes = [place.format(split=split) for place in places if split or "{" not in place]
         folders = []
         for base in [images] if images else dict.fromkeys([base_of(path), parent(path), root]):
-            for inner in ("", "images", *homes):
+            for inner in ("", *_IMAGE_FOLDERS):
                 folders += [storage.join(base, inner, name) for name in names]
-            folders += [*(storage.join(base, home) for home in homes), base]
+            folders += [*(storage.join(base, home) for home in _IMAGE_FOLDERS), base]
         return cls(
             path=path,
             relative=relative,
@@ -192,7 +189,6 @@ class ItemFormat:
             is invalid.
         stated: Yield (place, item) from the file at a path, such as ("task 3", …); classes come
             first. Raise RecordError if the file cannot be read.
-        places: Folders that may contain images; "{split}" is the file's split.
         depth: Maximum number of folders above a file.
         name: Required file name; "" for any.
     """
@@ -201,7 +197,6 @@ class ItemFormat:
     sign: re.Pattern[bytes] | JsonSign
     item: Callable[[Any, Shapes], Item]
     stated: Callable[[str], Iterator[tuple[str, Any] | DeclaredClasses]] = listed
-    places: tuple[str, ...] = ("images", "data")
     depth: int = 1
     name: str = ""
 
@@ -290,10 +285,7 @@ def layout_of(name: str, sign: str, *formats: ItemFormat, takes_points: bool = F
         reads = annotation_files(tree, formats, is_named=config.layout == name)
         if not reads:
             return None
-        files = [
-            AnnotationFile.of(*each, config, places=formats[0].places)
-            for each in below_base(tree.input, reads)
-        ]
+        files = [AnnotationFile.of(*each, config) for each in below_base(tree.input, reads)]
         return Claim(
             layout=name,
             rank=Rank.ANNOTATIONS,

@@ -63,7 +63,6 @@ _BDD100K = ItemFormat(
     sign=JsonSign("[{attributes{timeofday", "[{labels[{(box2d|poly2d)"),
     item=_frame,
     stated=functools.partial(listed, noun="frame"),
-    places=("images/100k", "images", "data"),
 )
 BDD100K = layout_of("bdd100k", "BDD100K's .json next to images/", _BDD100K)
 
@@ -105,7 +104,6 @@ _KARPATHY = ItemFormat(
     sign=JsonSign("{images[{sentids[", "{images[{sentences[{(tokens|raw)"),
     item=_sentences,
     stated=functools.partial(listed, member="images"),
-    places=("images", "Images", "Flicker8k_Dataset", "flickr30k-images", "data"),
 )
 _OF_SENTENCES = "Karpathy's .json of captions and splits next to the images"
 KARPATHY = layout_of("karpathy", _OF_SENTENCES, _KARPATHY)

@@ -132,7 +132,6 @@ def _image(said: Mapping[str, Any]) -> str:
     )
 
 
-_PLACES = ("images", "upload", "data")
 # A list of tasks; in JSON-MIN, a list of objects with the values of each image.
 _JSON = ItemFormat(
     suffix="json",
@@ -143,7 +142,6 @@ _JSON = ItemFormat(
     ),
     item=parse_task,
     stated=functools.partial(listed, noun="task"),
-    places=_PLACES,
 )
 _CSV = ItemFormat(
     suffix="csv",
@@ -152,7 +150,6 @@ _CSV = ItemFormat(
     ),
     item=parse_task,
     stated=_rows,
-    places=_PLACES,
 )
 _SIGN = "Label Studio's JSON or JSON-MIN next to its images"
 LAYOUT = layout_of("labelstudio", _SIGN, _JSON, _CSV, takes_points=True)

@@ -203,6 +203,5 @@ _WIDER_FACE = ItemFormat(
     sign=re.compile(rb"\A[^\n]+\.jpe?g\s*\n\d+\s*\n(-?\d+ ){9}-?\d+", re.IGNORECASE),
     item=_faces,
     stated=_photographs,
-    places=("WIDER_{split}/images", "images"),
 )
 WIDER_FACE = layout_of("widerface", "wider_face_*_bbx_gt.txt and WIDER_*/images/", _WIDER_FACE)
