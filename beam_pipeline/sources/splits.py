@@ -19,7 +19,7 @@ import numpy.typing as npt
 from apache_beam.pvalue import AsIter, AsSingleton, TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
-from beam_pipeline.batch import RecordBatch
+from beam_pipeline.batch import RecordBatch, field, field_columns
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Consumed, Element, Record, Rejected, composed
@@ -252,32 +252,52 @@ class _PlaceInSplits(beam.DoFn):
         self._found: set[int] = set()
 
     @no_annotations
-    def process(self, element: Element | RecordBatch, lines: Lines) -> Iterator[Element]:
-        for each in element.records() if isinstance(element, RecordBatch) else (element,):
-            if isinstance(each, Record | Rejected):
-                numbers = lines.of(each.key if isinstance(each, Record) else each.source)
-                self._found.update(numbers)
-                if isinstance(each, Record):
-                    each = _placed(each, numbers, lines)
-            yield each
+    def process(
+        self, element: Element | RecordBatch, lines: Lines
+    ) -> Iterator[Element | RecordBatch]:
+        if isinstance(element, RecordBatch):
+            yield from self._placed_batch(element, lines)
+        elif isinstance(element, Record):
+            split = self._split(element.key, element.source, lines)
+            if isinstance(split, Rejected):
+                yield split
+            else:
+                yield dataclasses.replace(element, split=split)
+        else:
+            if isinstance(element, Rejected):
+                self._found.update(lines.of(element.source))
+            yield element
+
+    def _split(self, key: str, source: str, lines: Lines) -> str | Rejected:
+        numbers = lines.of(key)
+        self._found.update(numbers)
+        return _split_of(source or key, numbers, lines)
+
+    def _placed_batch(self, batch: RecordBatch, lines: Lines) -> Iterator[Rejected | RecordBatch]:
+        pairs = zip(field(batch.table, "key"), field(batch.table, "source"), strict=True)
+        splits = [self._split(key, source, lines) for key, source in pairs]
+        yield from (split for split in splits if isinstance(split, Rejected))
+        rows = [row for row, split in enumerate(splits) if isinstance(split, str)]
+        if rows:
+            others = [name for name in batch.table.column_names if name != "split"]
+            table = batch.table.select(others).take(rows)
+            column = field_columns({"split": [splits[row] for row in rows]})["split"]
+            yield dataclasses.replace(batch, table=table.append_column("split", column))
 
     def finish_bundle(self) -> Iterator[Any]:
         numbers = np.array([*self._found], np.int64).tobytes()
         yield TaggedOutput(_FOUND, in_global_window(numbers))
 
 
-def _placed(record: Record, numbers: Iterable[int], lines: Lines) -> Record | Rejected:
-    """Put a record into the split of the lines that name it, or reject it."""
-    source = record.source or record.key
+def _split_of(source: str, numbers: Iterable[int], lines: Lines) -> str | Rejected:
+    """Return the split of the lines that name a record, or reject it."""
     by_split = {each.split: each.name for each in map(lines.list_of, numbers)}
     if len(by_split) > 1:
         names = " and ".join(sorted(by_split.values()))
         detail = f"listed in {names}; take it out of all but one"
         return Rejected(source=source, reason="in two splits", detail=detail)
     split = next(iter(by_split), lines.rest)
-    if not split:
-        return left_out(source, "in no split list", "no list names it")
-    return dataclasses.replace(record, split=split)
+    return split or left_out(source, "in no split list", "no list names it")
 
 
 def missing_files(_: bytes, lines: Lines, found: Iterable[bytes]) -> Iterator[Element]:

@@ -1,5 +1,6 @@
 """Every remedy that a case's error proposes to type leads on, typed as it stands."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ from eager_runner import yielded
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError
+from beam_pipeline.records import Rejected
 from cases.inputs import make
 from cases.reading import options_of_case, source_at
 from cases.test_cases import CASES, is_file
@@ -38,6 +40,10 @@ NOT_TYPED = {
 _END = r"(?:$|;|, or| or (?=--)| to | if )"
 
 
+def typed_in(message):
+    return re.findall(rf"\b(?:pass|with|or) (--[\w-]+ [^ ].*?){_END}", message)
+
+
 def typed(error):
     """The words that an error proposes after the case's options."""
     problem = getattr(error, "problem", None)
@@ -48,7 +54,7 @@ def typed(error):
         if field.kind is bool:
             return [field.flag]
         return [f"{field.flag} {shlex.quote(choice)}" for choice in problem.choices]
-    return re.findall(rf"\b(?:pass|with|or) (--[\w-]+ [^ ].*?){_END}", str(error))
+    return typed_in(str(error))
 
 
 def without_option(message, options):
@@ -84,6 +90,30 @@ def test_a_remedy_that_is_typed_leads_on(tmp_path, name):
     for words in remedies:
         after = refusal(root, words)
         assert after is None or str(after).partition("; ")[0] != message.partition("; ")[0], words
+
+
+REJECTS = {
+    name: [json.loads(line) for line in (case / "rejects.jsonl").read_text("utf-8").splitlines()]
+    for name, case in CASES.items()
+    if is_file(case, "rejects.jsonl")
+}
+CURED = {
+    name: cured
+    for name, rejects in REJECTS.items()
+    if (cured := {each["source"]: typed_in(each["detail"]) for each in rejects})
+    and any(cured.values())
+}
+
+
+@pytest.mark.parametrize("name", CURED)
+def test_a_remedy_of_a_reject_ends_it(tmp_path, name):
+    root = tmp_path / "input"
+    make(CASES[name] / "input", root)
+    for source, remedies in CURED[name].items():
+        for words in remedies:
+            elements = yielded(source_at(root, f"{options_of_case(CASES[name])} {words}")[1])
+            found = {each.source: each.detail for each in elements if isinstance(each, Rejected)}
+            assert words not in found.get(source, "")
 
 
 @pytest.mark.parametrize("name", REFUSED)
