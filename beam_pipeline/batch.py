@@ -36,6 +36,8 @@ from beam_pipeline.records import (
 
 _TEXT = pa.large_string()
 _SHA256_BYTES = 32
+# Below that, the columns of a batch cost more than their values.
+_BYTES_PER_COLUMN = 1 << 10
 READ = pa.ipc.IpcReadOptions(use_threads=False)
 PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 # Values that a column cannot hold: texts that are not UTF-8, numbers beyond 64 bits, other types.
@@ -337,6 +339,11 @@ class Examples:
             for columns in (self.fields, self.features, self.deferred)
         )
         return type(self)(fields, features, deferred, self.expected)
+
+
+def most_bytes(num_columns: int, usual: int) -> int:
+    """Return how many bytes a batch may have, so that it is not divided into many of few rows."""
+    return max(usual, num_columns * _BYTES_PER_COLUMN)
 
 
 def to_stream(table: pa.Table, options: pa.ipc.IpcWriteOptions = PLAIN) -> pa.Buffer:

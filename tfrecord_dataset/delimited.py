@@ -19,7 +19,7 @@ DEFAULT_ENCODING = "utf-8"
 UNREADABLE = "\ufdd0"
 # Longest line, and longest row of several lines.
 MAX_CHARACTERS = 8 << 20
-_BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 20
 _LINES = 100
 # Characters of a line, on average, that is not read by Python's reader.
 _LONG_LINE = 1_000
@@ -97,8 +97,8 @@ def text_blocks(
 
 
 def _chunks(handle: Any, offset: int) -> Iterator[bytes]:
-    """Read a stream in chunks that end at multiples of `_BLOCK_BYTES` in its file."""
-    while data := handle.read(_BLOCK_BYTES - offset % _BLOCK_BYTES):
+    """Read a stream in chunks that end at multiples of `BLOCK_BYTES` in its file."""
+    while data := handle.read(BLOCK_BYTES - offset % BLOCK_BYTES):
         yield data
         offset += len(data)
 

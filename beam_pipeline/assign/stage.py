@@ -21,6 +21,7 @@ from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with
 from beam_pipeline.assign.placement import Int64s, SplitChooser, Strata, stratified
 from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
+from beam_pipeline.batch import most_bytes
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.inspect.stage import InspectedInput
 from beam_pipeline.running.batches import in_global_window
@@ -57,8 +58,8 @@ class Keys(NamedTuple):
     numbers_of: Callable[[pa.Table], Int64s]
 
 
-def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed]:
-    """Return a buffer that divides tables by key."""
+def tables_by_key(keys: Keys, num_columns: int, spill: Spill) -> Buffer[bytes, Keyed]:
+    """Return a buffer that divides tables of so many columns by key."""
 
     def divide(tables: Sequence[bytes]) -> Iterator[Keyed]:
         table = columns.from_bytes(tables)
@@ -67,7 +68,8 @@ def tables_by_key(keys: Keys, spill: Spill = NOT_SPILLED) -> Buffer[bytes, Keyed
         del table
         pa.default_memory_pool().release_unused()
 
-    max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * _WAITING_BYTES_PER_KEY)
+    bytes_per_key = most_bytes(num_columns, _WAITING_BYTES_PER_KEY)
+    max_bytes = max(_MIN_WAITING_BYTES, len(keys.names) * bytes_per_key)
     max_bytes = min(max_bytes, _MAX_WAITING_BYTES)
     return Buffer(divide, max_number=sys.maxsize, max_bytes=max_bytes)
 
@@ -85,7 +87,8 @@ class DivideTables(beam.DoFn):
     def process(self, table: bytes, side: Any) -> Iterator[Keyed]:
         if self._tables is None:
             self._names, _ = keys = self._keys_of(side)
-            self._tables = tables_by_key(keys, self._spill)
+            num_columns = len(pa.ipc.open_stream(self._spill.get(table)).schema)
+            self._tables = tables_by_key(keys, num_columns, self._spill)
         if len(self._names) > 1:
             data = self._spill.get(table)
             yield from self._tables.add(data, len(data))

@@ -39,7 +39,7 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import Int64s
 from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.stage import Keys, tables_by_key
-from beam_pipeline.batch import Examples, from_stream
+from beam_pipeline.batch import Examples, from_stream, most_bytes
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index
 from beam_pipeline.describe.record_text import as_text, in_short
@@ -99,7 +99,8 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
         num_rows += part.num_rows
         num_bytes += part.nbytes
         few.append(part)
-        if num_bytes >= _MAX_BYTES:
+        most = most_bytes(part.num_columns, _MAX_BYTES)
+        if num_bytes >= most:
             few.clear()
     if few:
         ordered = columns.in_order(columns.concatenated(few))
@@ -107,7 +108,8 @@ def shard_rows(tables: Iterable[bytes], folder: str | None) -> Iterator[ShardRow
         yield ShardRows(num_rows, [ordered])
         return
     with spilling(folder) as spill:
-        ranges = _ranges(tables, spill, first, last, 1 + num_bytes // _MAX_BYTES)
+        count = 1 + num_bytes // most
+        ranges = _ranges(tables, spill, first, last, count, part.num_columns)
         parts = map(spill.all, filter(None, ranges))
         yield ShardRows(num_rows, Repeatable(functools.partial(_ordered, list(parts))))
 
@@ -117,7 +119,7 @@ def _ordered(parts: Iterable[Iterable[bytes]]) -> Iterator[pa.Table]:
 
 
 def _ranges(
-    tables: Iterable[bytes], spill: Spill, first: int, last: int, count: int
+    tables: Iterable[bytes], spill: Spill, first: int, last: int, count: int, num_columns: int
 ) -> list[list[bytes]]:
     """Partition rows into equally long ranges of positions; returns spilled tables by range."""
     length = np.uint64((last - first) // count + 1)
@@ -127,7 +129,8 @@ def _ranges(
         return (after // length).astype(np.int64)
 
     ranges: list[list[bytes]] = [[] for _ in range(count)]
-    for number, rows in tables_by_key(Keys(range(count), numbers_of), spill).all(tables, len):
+    divided = tables_by_key(Keys(range(count), numbers_of), num_columns, spill)
+    for number, rows in divided.all(tables, len):
         ranges[number].append(rows)
     return ranges
 
@@ -379,10 +382,13 @@ class _WriteShard(beam.DoFn):
     def _encoded(self, shard: _Shard) -> Iterator[EncodedChunk]:
         """Yield the encoded rows of a shard in order."""
         assert self._encoder is not None
-        first = Examples.with_files(next(iter(shard.rows.parts)).slice(0, 1))
+        part = next(iter(shard.rows.parts))
+        first = Examples.with_files(part.slice(0, 1))
         parallelism = choose_parallelism([first], self._config.threads, self._job.processes)
         encode = EncodeChunk(self._encoder, parallelism.threads, self._job.kept)
-        chunks = _chunks(shard.rows, shard.first_number)
+        max_bytes = most_bytes(part.num_columns, _CHUNK_BYTES)
+        del part
+        chunks = _chunks(shard.rows, max_bytes, shard.first_number)
         if parallelism.processes and shard.rows.num_rows > RECORDS_WITHOUT_PROCESSES:
             return start_processes(parallelism.processes).ahead().map(encode, chunks)
         return map(encode.here, chunks)
@@ -393,8 +399,8 @@ def _part(split: str, shard: int) -> str:
     return f"{split}-{shard:05d}"
 
 
-def _chunks(rows: ShardRows, first_number: int | None) -> Iterator[Chunk]:
-    for chunk in rows.chunks(_CHUNK_BYTES, _CHUNK_RECORDS):
+def _chunks(rows: ShardRows, max_bytes: int, first_number: int | None) -> Iterator[Chunk]:
+    for chunk in rows.chunks(max_bytes, _CHUNK_RECORDS):
         yield Chunk(columns.to_bytes(chunk, compressed=False), first_number)
         if first_number is not None:
             first_number += chunk.num_rows

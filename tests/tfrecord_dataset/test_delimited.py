@@ -15,7 +15,7 @@ def rows_of(text, *, width=None, block=1 << 20, long_line=delimited._LONG_LINE):
     """Return (line, fields or the reason of the fault) of each row that is not empty."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "_BLOCK_BYTES", block)
+        patch.setattr(delimited, "BLOCK_BYTES", block)
         patch.setattr(delimited, "_LONG_LINE", long_line)
         for part in read_rows(text_blocks(io.BytesIO(text.encode())), Dialect(), width):
             for rows in part:
@@ -75,7 +75,7 @@ def test_nothing_else_ends_a_line(text, lines):
     assert lines_of(text) == lines
     for block in (1, 2, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(delimited, "_BLOCK_BYTES", block)
+            patch.setattr(delimited, "BLOCK_BYTES", block)
             blocks = [*text_blocks(io.BytesIO(text.encode()))]
         assert "".join(blocks) == text
         assert [line for each in blocks for line in lines_of(each)] == lines

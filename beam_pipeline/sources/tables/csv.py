@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from beam_pipeline.batch import most_bytes
 from beam_pipeline.errors import ConfigError, DataError, RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import Problem, ProblemError
@@ -26,6 +27,7 @@ from beam_pipeline.sources.tables.table import (
 )
 from beam_pipeline.sources.tables.usual_columns import CAPTIONS, IMAGE, joined_names, lowered
 from tfrecord_dataset.delimited import (
+    BLOCK_BYTES,
     DEFAULT_ENCODING,
     DELIMITERS,
     UNREADABLE,
@@ -145,17 +147,22 @@ class CsvTable(Table):
         """Read the rows unconverted; rows without any value are skipped."""
         part = self.part
         num_above = 0 if part.start else self.num_above
+        blocks_at_once = most_bytes(len(self.header), BLOCK_BYTES) // BLOCK_BYTES
         with opened_text(self.file.path, part) as content:
             blocks = text_blocks(content, self.dialect.encoding, offset=part.start)
-            for block in read_rows(blocks, self.dialect, len(self.header), part.row):
-                batch = _Batch(self.header)
+            batch = _Batch(self.header)
+            read = read_rows(blocks, self.dialect, len(self.header), part.row)
+            for number, block in enumerate(read, 1):
                 for rows in block:
                     batch.add(rows, num_above)
                     num_above -= min(num_above, len(rows.lines))
                     if len(batch.lines) >= BATCH_ROWS:
                         yield batch.made()
                         batch = _Batch(self.header)
-                yield batch.made()
+                if number % blocks_at_once == 0:
+                    yield batch.made()
+                    batch = _Batch(self.header)
+            yield batch.made()
 
     def smallest_parts(self) -> Iterator[Part]:
         return parts_of_text(

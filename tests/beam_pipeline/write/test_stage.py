@@ -78,6 +78,13 @@ def test_records_of_one_position_are_one_part(tmp_path, monkeypatch, whole):
     assert part == columns.in_order(table)
 
 
+def test_rows_of_many_columns_are_in_large_parts(tmp_path, monkeypatch, whole):
+    monkeypatch.setattr(stage, "_MAX_BYTES", 1)
+    with shard_rows(list(batches()), str(tmp_path)) as rows:
+        num_parts = len(list(rows.parts))
+    assert num_parts <= 1 + whole.nbytes // (1024 * whole.num_columns)
+
+
 EXAMPLES = [b"", b"one", bytes(range(256)) * 1000]
 
 

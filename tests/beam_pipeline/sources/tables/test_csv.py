@@ -96,7 +96,7 @@ def test_lines_of_rows_and_of_what_is_not_a_row(write):
 
 @pytest.mark.parametrize("block", [64, 1 << 20])
 def test_lines_over_many_blocks(write, monkeypatch, block):
-    monkeypatch.setattr("tfrecord_dataset.delimited._BLOCK_BYTES", block)
+    monkeypatch.setattr("tfrecord_dataset.delimited.BLOCK_BYTES", block)
     rows = [f'{n},"x\n{n}"\n' if n % 3 else f"{n}\n" for n in range(500)]
     rows[250] = f'250,"x\n{"y" * 200}"\n'
     plan = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
@@ -159,6 +159,15 @@ def test_a_header_of_thousands_of_columns(write):
     names = [f"expression_of_gene_{number}" for number in range(10_000)]
     path = write("a.csv", f"{','.join(names)}\n{','.join('1' for _ in names)}\n")
     assert rows_of(path) == [(2, dict.fromkeys(names, "1"))]
+
+
+def test_a_batch_of_many_columns_is_of_several_blocks(write):
+    header, row = (
+        ",".join(f"c{number}" for number in range(4_200)),
+        ",".join(["0.12345678"] * 4_200),
+    )
+    path = write("a.csv", f"{header}\n" + f"{row}\n" * 60)  # 2.8 MB
+    assert [len(batch) for batch in ReadCsv(path).plan().tables[0].batches()] == [60]
 
 
 @pytest.mark.parametrize(

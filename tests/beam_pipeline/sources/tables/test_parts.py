@@ -31,7 +31,7 @@ COUNT = 40
 @pytest.fixture
 def tiny_parts(monkeypatch):
     """Divide files wherever they can be divided."""
-    monkeypatch.setattr(delimited, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", 1)
     monkeypatch.setattr(parts, "LEAST_BYTES", 1)
 
 
@@ -57,7 +57,7 @@ def divided(table):
 def check_same(table, block):
     with pytest.MonkeyPatch.context() as patch:
         whole = rows_of([table])
-        patch.setattr(delimited, "_BLOCK_BYTES", block)
+        patch.setattr(delimited, "BLOCK_BYTES", block)
         patch.setattr(parts, "LEAST_BYTES", 1)
         assert rows_of([table]) == whole
         assert rows_of(divided(table)) == whole
