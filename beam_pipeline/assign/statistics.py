@@ -20,6 +20,7 @@ from beam_pipeline.assign.likeness import NearDuplicates
 from beam_pipeline.assign.placement import Histogram, Strata, bins_of
 from beam_pipeline.batch import Examples
 from beam_pipeline.kinds.counts import Counts, added, by_key, parts, smallest, taken_over, united
+from beam_pipeline.kinds.object_columns import ObjectCounts
 from beam_pipeline.kinds.observed import Observed, merged
 from beam_pipeline.records import (
     NOT_READ,
@@ -203,7 +204,7 @@ class Statistics(Counts):
     def without_objects(self) -> dict[str, int]:
         """Return the number of records without an object by split, for features with objects."""
         counts = {
-            split: sum(observed.without_objects for observed in values.values())
+            split: sum(each.own[ObjectCounts].without for each in values.values() if each.own)
             for split, values in sorted(self.values.items())
         }
         return {split: count for split, count in counts.items() if count}

@@ -24,6 +24,7 @@ from beam_pipeline.kinds.kind import (
     values,
 )
 from beam_pipeline.kinds.media import one_shape, read_file
+from beam_pipeline.kinds.moments import Moments
 from beam_pipeline.kinds.numbers import (
     Rounding,
     cast,
@@ -33,7 +34,7 @@ from beam_pipeline.kinds.numbers import (
     little_endian,
     rounding,
 )
-from beam_pipeline.kinds.observed import MAX_COLUMNS, Observed
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, shortened, unsupported
 from beam_pipeline.media import arrays
 from beam_pipeline.records import Array
@@ -41,6 +42,8 @@ from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
 from tfrecord_dataset.format.feature_keys import Lists, ListSpec, agrees, num_values
 
+# Columns of a one-dimensional array with moments.
+_MAX_COLUMNS = 1024
 # Larger tensors are stored as one raw value, as parsing a list takes time per value.
 _MAX_LISTED_VALUES = 256
 _RAW_DTYPES = (*sorted(STORED_INTEGERS), "uint64", "float16", "float32", "float64")
@@ -102,9 +105,9 @@ class ArrayKind(Kind[Array | _Strings]):
         rounded = Rounding(value.num_rounded, value.rounded)
         observed.num_numbers += math.prod(value.shape)
         observed.rounding = observed.rounding.merged(rounded)
-        if len(value.shape) == 1 and value.shape[0] <= MAX_COLUMNS and value.data:
+        if len(value.shape) == 1 and value.shape[0] <= _MAX_COLUMNS and value.data:
             dtype = "uint8" if value.dtype == "bool" else value.dtype
-            observed.add_row(np.frombuffer(value.data, little_endian(dtype)).tolist())
+            _count_row(np.frombuffer(value.data, little_endian(dtype)).tolist(), observed)
         else:
             observed.columns = None
 
@@ -238,6 +241,16 @@ def _size_fits(feature: Feature, shape: tuple[int, ...]) -> bool:
         size = math.prod(size for size in feature.shape if size is not None)
         return shape[0] == size if feature.kind == "tensor" else shape[0] % size == 0
     return len(shape) == len(feature.shape) and agrees(feature.shape, shape)
+
+
+def _count_row(numbers: list[Any], observed: Observed) -> None:
+    """Count the moments of a row of numbers, one per column."""
+    if observed.columns is None or len(observed.columns) not in (0, len(numbers)):
+        observed.columns = None
+        return
+    observed.columns = observed.columns or [Moments() for _ in numbers]
+    for column, number in zip(observed.columns, numbers, strict=True):
+        column.extend((number,))
 
 
 def _wider(one: str, other: str) -> str:

@@ -14,7 +14,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.frame import Frame
 from beam_pipeline.kinds.observed import Observed
-from beam_pipeline.kinds.wording import shortened
+from beam_pipeline.kinds.wording import range_words, shortened
 from beam_pipeline.media.audio import AudioOptions
 from beam_pipeline.media.images import ImageOptions
 from tfrecord_dataset.format.example import FeatureValue
@@ -253,7 +253,7 @@ class Kind(Generic[V]):
 
     def summary(self, feature: Feature, observed: Observed, num_records: int) -> Iterator[str]:
         """Yield the summary of a feature in `num_records` records, after its `type_words`."""
-        yield from observed.range_words()
+        yield from range_words(observed)
 
     def type_words(self, feature: Feature) -> Iterator[str]:
         """Yield format, dtype, shape and encoding of a feature, if relevant."""

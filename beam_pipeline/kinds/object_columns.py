@@ -7,9 +7,10 @@ import dataclasses
 import functools
 import itertools
 import math
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_pipeline.errors import DataError, RecordError
+from beam_pipeline.kinds.counts import Counts, added, by_key, first
 from beam_pipeline.kinds.frame import IMPOSSIBLE_BOX, MALFORMED, Frame, rounded
 from beam_pipeline.kinds.kind import Names, Stored, check_text
 from beam_pipeline.kinds.label import as_number, check_declared, class_order, composed_names
 from beam_pipeline.kinds.masks import checked, mask_of_polygons, png_of, turned
 from beam_pipeline.kinds.numbers import check_number
-from beam_pipeline.kinds.observed import (
-    NAMED,
-    NAMELESS,
-    KeypointNaming,
-    Observed,
-    merge_attributes,
-    merge_namings,
-    wider,
-)
+from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import unsupported
 from beam_pipeline.outlines import Outlines, Ring
 from beam_pipeline.records import Mask, Objects
@@ -40,6 +34,8 @@ from tfrecord_dataset.format.feature_keys import ROTATED, ROTATED_PARTS, is_rese
 from tfrecord_dataset.image_size import ImageSize
 
 FEWEST_CORNERS = 3
+# Keys of `Observed.example`: objects with class names, and without.
+NAMED, NAMELESS = "named", "nameless"
 # In pixels, or in multiples of the image.
 _FARTHEST_POINT = 1e9
 # In image sides: a corner may be outside, but drawing must stay fast.
@@ -58,6 +54,8 @@ _MOST_PIXELS = 1 << 34
 # Limit of names in a dataset, and of names times objects in an image.
 MOST_NAMES = 1000
 MOST_POINTS = 1_000_000
+# Two differ; one more, as points may lack names.
+_KEPT_NAMINGS = 3
 _DIGITS = re.compile("([0-9]+)")
 _SIDE = re.compile(r"left|right|(?<![a-z])[lr](?![a-z])", re.IGNORECASE)
 _OTHER = {"left": "right", "right": "left", "l": "r", "r": "l"}
@@ -67,6 +65,47 @@ Encoded = Mapping[str, FeatureValue]
 """Lists of an Example by part of the feature's key."""
 Facts = Mapping[str, Any]
 """Fields of a `Feature`."""
+
+
+KeypointNaming = tuple[tuple[str, ...], tuple[int, ...]]
+
+
+def _wider(one: str | None, other: str) -> str:
+    """Return a dtype for both: float32 for ints and floats, else string."""
+    if one in (None, other):
+        return other
+    return "float32" if {one, other} == {"int64", "float32"} else "string"
+
+
+def _merged_namings(
+    one: dict[KeypointNaming, str], other: Mapping[KeypointNaming, str]
+) -> dict[KeypointNaming, str]:
+    """Merge the first sources of the smallest few namings."""
+    return dict(sorted(by_key(first)(one, other).items())[:_KEPT_NAMINGS])
+
+
+@dataclasses.dataclass(init=False)
+class ObjectCounts(Counts):
+    """Statistics of the objects of images.
+
+    Attributes:
+        without: Number of records without objects.
+        geometry: Names of their shapes.
+        attributes: Dtypes of their attributes by name.
+        keypoints: The largest number of points of an object.
+        keypoint_naming: Source of the first record by naming (names of points, and pairs of left
+            and right), for the smallest few.
+        keypoint_names: All names of points.
+    """
+
+    without: Annotated[int, operator.add] = 0
+    geometry: Annotated[set[str], added] = dataclasses.field(default_factory=set)
+    attributes: Annotated[dict[str, str], by_key(_wider)] = dataclasses.field(default_factory=dict)
+    keypoints: Annotated[int, max] = 0
+    keypoint_naming: Annotated[dict[KeypointNaming, str], _merged_namings] = dataclasses.field(
+        default_factory=dict
+    )
+    keypoint_names: Annotated[set[str], added] = dataclasses.field(default_factory=set)
 
 
 class Placement(NamedTuple):
@@ -120,7 +159,7 @@ class Column:
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         """Count the column of a record from `source`."""
         if self.geometry and any(getattr(objects, self.field)):
-            observed.geometry.add(self.geometry)
+            observed.of(ObjectCounts).geometry.add(self.geometry)
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Return the column's fields of `Feature`.
@@ -201,22 +240,27 @@ class Keypoints(Column):
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if most := max((len(triples) // 3 for triples in objects.keypoints), default=0):
-            observed.keypoints = max(observed.keypoints, most)
             naming = {(objects.keypoint_names, objects.keypoint_flips): source}
-            observed.keypoint_naming = merge_namings(observed.keypoint_naming, naming)
-            observed.keypoint_names.update(objects.keypoint_names)
+            observed.of(ObjectCounts).merge(
+                ObjectCounts(
+                    keypoints=most,
+                    keypoint_naming=naming,
+                    keypoint_names={*objects.keypoint_names},
+                )
+            )
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        number = feature.keypoints or observed.keypoints
+        counts = observed.of(ObjectCounts)
+        number = feature.keypoints or counts.keypoints
         names, flips = feature.keypoint_names, feature.keypoint_flips
         if names:
-            undeclared = in_order(observed.keypoint_names - set(names))
+            undeclared = in_order(counts.keypoint_names - set(names))
             check_declared("keypoints", feature.name, undeclared, names)
-        known = sorted(each for each in observed.keypoint_naming if any(each))
+        known = sorted(each for each in counts.keypoint_naming if any(each))
         if not (names or flips) and known:
-            names, flips = _common_naming(feature, known, observed)
+            names, flips = _common_naming(feature, known, counts)
             number = len(names) if len(known) > 1 else number
-        elif observed.keypoint_names:
+        elif counts.keypoint_names:
             number = max(number, len(names))
         return {"keypoints": number, "keypoint_names": names, "keypoint_flips": flips}
 
@@ -244,20 +288,18 @@ class Keypoints(Column):
 def _common_naming(
     feature: Feature,
     known: Sequence[KeypointNaming],
-    observed: Observed,
+    counts: ObjectCounts,
 ) -> KeypointNaming:
     """Return (names, flips) of the keypoints of all records."""
     if len(known) == 1:
         return known[0]
-    if len({names for names, _ in observed.keypoint_naming if names}) < len(
-        observed.keypoint_naming
-    ):
-        one, other = sorted(observed.keypoint_naming.values())[:2]
+    if len({names for names, _ in counts.keypoint_naming if names}) < len(counts.keypoint_naming):
+        one, other = sorted(counts.keypoint_naming.values())[:2]
         raise DataError(
             f"feature {feature.name!r} has keypoints with other names, or other pairs of left and "
             f"right, in {one} than in {other}; make them alike"
         )
-    names = in_order(observed.keypoint_names)
+    names = in_order(counts.keypoint_names)
     if len(names) > MOST_NAMES:
         raise DataError(
             f"feature {feature.name!r} has {len(names):,} names of keypoints, such as "
@@ -298,7 +340,7 @@ class Polygons(Column):
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
         """Return the fields for polygons, rotated boxes and masks."""
-        return {"geometry": feature.geometry or tuple(sorted(observed.geometry))}
+        return {"geometry": feature.geometry or tuple(sorted(observed.of(ObjectCounts).geometry))}
 
     def encode_column(
         self, feature: Feature, column: Sequence[Objects], stored: Sequence[Stored]
@@ -434,7 +476,7 @@ class Masks(Column):
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         if objects.masks:  # even without any mask, for those of polygons
-            observed.geometry.add("mask")
+            observed.of(ObjectCounts).geometry.add("mask")
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Encode one PNG per object, in the image's size, like Model Garden; zeros without mask."""
@@ -490,14 +532,18 @@ class Attributes(Column):
 
     def observe(self, objects: Objects, source: str, observed: Observed) -> None:
         dtypes = {
-            name: functools.reduce(wider, map(_dtype_of, set(map(type, column))))
+            name: functools.reduce(_wider, map(_dtype_of, set(map(type, column))))
             for name, column in objects.attributes.items()
             if column
         }
-        merge_attributes(observed.attributes, dtypes)
+        if dtypes:
+            observed.of(ObjectCounts).merge(ObjectCounts(attributes=dtypes))
 
     def complete(self, feature: Feature, observed: Observed, declared: Names) -> Facts:
-        return {"attributes": feature.attributes or dict(sorted(observed.attributes.items()))}
+        return {
+            "attributes": feature.attributes
+            or dict(sorted(observed.of(ObjectCounts).attributes.items()))
+        }
 
     def encode(self, feature: Feature, objects: Objects, stored: Stored) -> Encoded:
         """Encode one value per object; -1 or "" if the record lacks the attribute."""

@@ -15,7 +15,7 @@ from beam_pipeline.kinds import tfds_features
 from beam_pipeline.kinds.boxes import Placed, place_column
 from beam_pipeline.kinds.frame import MALFORMED, Frame
 from beam_pipeline.kinds.kind import Inspection, Kind, Stored, check_text, range_problem, values
-from beam_pipeline.kinds.object_columns import COLUMNS
+from beam_pipeline.kinds.object_columns import COLUMNS, ObjectCounts
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.outlines import Boxes, Outlines, packed_ring
@@ -119,7 +119,7 @@ class ObjectsKind(Kind[Objects]):
 
     def observe(self, value: Objects, source: str, observed: Observed) -> None:
         observed.measure("length", len(value.boxes))
-        observed.without_objects += not value.boxes
+        observed.of(ObjectCounts).without += not value.boxes
         for column in COLUMNS:
             column.observe(value, source, observed)
 

@@ -1,6 +1,7 @@
 """Statistics of one feature's values over several records, mergeable in any order.
 
-Kinds choose what to count (`Kind.observe`); a further count is a field with its merge.
+Kinds choose what to count (`Kind.observe`); a further count is a field with its merge, here or in
+the kind's own class of counts (`Observed.of`).
 Schemas are inferred from them, plans show them, and statistics.json has them by split.
 """
 
@@ -8,8 +9,8 @@ import dataclasses
 import functools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 from beam_pipeline.kinds.counts import (
     Counts,
@@ -26,28 +27,15 @@ from beam_pipeline.kinds.moments import Moments
 from beam_pipeline.kinds.numbers import Number, Rounding
 from beam_pipeline.records import Array, ListSummary
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.shown_text import counted
 
-KeypointNaming = tuple[tuple[str, ...], tuple[int, ...]]
+_C = TypeVar("_C", bound=Counts)
 
-# Keys of `Observed.example`: objects with class names, and without.
-NAMED, NAMELESS = "named", "nameless"
-# Sizes to keep, as it only matters whether they differ; one more for points, which may lack names.
+# Sizes to keep, as it only matters whether they differ.
 _KEPT = 2
 _KEPT_RATES = 16
-_KEPT_NAMINGS = 3
 # Limits of distinct strings and their characters; beyond them, none are counted.
 MAX_DISTINCT = 10_000
 _MAX_CHARACTERS = 100
-# Columns of a one-dimensional array with moments.
-MAX_COLUMNS = 1024
-
-
-def wider(one: str | None, other: str) -> str:
-    """Return a dtype for both: float32 for ints and floats, else string."""
-    if one in (None, other):
-        return other
-    return "float32" if {one, other} == {"int64", "float32"} else "string"
 
 
 def _measured(
@@ -75,17 +63,6 @@ def _columns(one: list[Moments] | None, other: list[Moments] | None) -> list[Mom
     for column, more in zip(one, other, strict=True):
         column.merge(more)
     return one
-
-
-merge_attributes = by_key(wider)
-
-
-def merge_namings(
-    one: dict[KeypointNaming, str], other: Mapping[KeypointNaming, str]
-) -> dict[KeypointNaming, str]:
-    """Merge the first sources of the smallest few namings."""
-    named = by_key(first)(one, other)
-    return dict(sorted(named.items())[:_KEPT_NAMINGS])
 
 
 @dataclasses.dataclass(init=False)
@@ -131,7 +108,7 @@ class Observed(Counts):
 
     Attributes:
         types: Number of records by type of value (`Kind.type_of`).
-        example: Source of the first record by type, and with `NAMED` and `NAMELESS` objects.
+        example: Source of the first record by type, and of objects with and without names.
         formats: Number of images and audio by encoding; of bytes in existing Examples by
             `ListSummary.form`.
         sizes: The smallest few sizes by axis: images (height, width), audio (samples, channels)
@@ -147,17 +124,12 @@ class Observed(Counts):
         num_numbers: How many numbers there are, single or in arrays.
         rounding: The numbers that change in float32.
         columns: Moments: one for single numbers; one per column for one-dimensional arrays; None
-            with more than `MAX_COLUMNS`, or if arrays differ in length.
+            with too many, or if arrays differ in length.
         strings: Number of occurrences by string; None with more than `MAX_DISTINCT`, or with long
             ones.
         classes: Number of occurrences by class.
-        attributes: Dtypes of objects' attributes by name.
-        keypoints: The largest number of points of an object.
-        keypoint_naming: Source of the first record by naming (names of points, and pairs of left
-            and right), for the smallest few.
-        keypoint_names: All names of points.
-        without_objects: Number of records without objects.
         lists: Statistics of lists in existing Examples; None for other values.
+        own: Statistics that only some kinds have, by their class.
     """
 
     types: Annotated[Counter[str], added] = dataclasses.field(default_factory=Counter)
@@ -183,17 +155,15 @@ class Observed(Counts):
     columns: Annotated[list[Moments] | None, _columns] = dataclasses.field(default_factory=list)
     strings: Annotated[Counter[str] | None, _strings] = dataclasses.field(default_factory=Counter)
     classes: Annotated[Counter[str], added] = dataclasses.field(default_factory=Counter)
-    attributes: Annotated[dict[str, str], merge_attributes] = dataclasses.field(
-        default_factory=dict
-    )
-    keypoints: Annotated[int, max] = 0
-    keypoint_naming: Annotated[dict[KeypointNaming, str], merge_namings] = dataclasses.field(
-        default_factory=dict
-    )
-    keypoint_names: Annotated[set[str], added] = dataclasses.field(default_factory=set)
-    geometry: Annotated[set[str], added] = dataclasses.field(default_factory=set)
-    without_objects: Annotated[int, operator.add] = 0
     lists: Annotated[ListCounts | None, parts] = None
+    own: Annotated[dict[type[Counts], Any], by_key(parts)] = dataclasses.field(default_factory=dict)
+
+    def of(self, counts: type[_C]) -> _C:
+        """Return the statistics of this class, which only some kinds have."""
+        if counts not in self.own:
+            self.own[counts] = counts()
+        own: _C = self.own[counts]
+        return own
 
     @property
     def num_values(self) -> int:
@@ -213,16 +183,6 @@ class Observed(Counts):
         if self.num_values < num_records:
             shortest = 0
         return shortest // row_size, longest // row_size
-
-    def range_words(self) -> Iterator[str]:
-        """Yield the range of the numbers in words: "17 to 90"."""
-        if self.range:
-            low, high = (
-                f"{each:,}" if isinstance(each, int) else f"{each:,.6g}" for each in self.range
-            )
-            yield f"always {low}" if low == high else f"{low} to {high}"
-        if self.nans:
-            yield f"nan in {counted(self.nans, 'record')}"
 
     def count(self, type_name: str, number: int, source: str) -> None:
         """Count records with values of this type, the first of them from `source`."""
@@ -263,15 +223,6 @@ class Observed(Counts):
         self.range = spanned(self.range, _range_of(every))
         self.list_range = spanned(self.list_range, _range_of(finite or every))
         self.list_not_finite += value.not_finite
-
-    def add_row(self, numbers: list[Any]) -> None:
-        """Add a row of numbers, one per column."""
-        if self.columns is None or len(self.columns) not in (0, len(numbers)):
-            self.columns = None
-            return
-        self.columns = self.columns or [Moments() for _ in numbers]
-        for column, number in zip(self.columns, numbers, strict=True):
-            column.extend((number,))
 
     def add_strings(self, strings: Sequence[str]) -> None:
         """Count strings."""

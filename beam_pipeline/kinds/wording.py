@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.kinds.observed import Observed
 from tfrecord_dataset.format.feature import Feature, shape_text
 from tfrecord_dataset.shown_text import counted
 
@@ -86,3 +87,14 @@ def between(least: int, most: int, what: str) -> str:
         return counted(most, what)
     plural = f"{what}es" if what.endswith("s") else f"{what}s"
     return f"{least:,} to {most:,} {plural}"
+
+
+def range_words(observed: Observed) -> Iterator[str]:
+    """Yield the range of a feature's numbers in words: "17 to 90"."""
+    if observed.range:
+        low, high = (
+            f"{each:,}" if isinstance(each, int) else f"{each:,.6g}" for each in observed.range
+        )
+        yield f"always {low}" if low == high else f"{low} to {high}"
+    if observed.nans:
+        yield f"nan in {counted(observed.nans, 'record')}"

@@ -15,6 +15,7 @@ from inspecting import Inspected, counted, observe
 from beam_pipeline.kinds import observed as observed_module
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.kinds.stored import kind_of, summary
+from beam_pipeline.kinds.wording import range_words
 from beam_pipeline.records import (
     Array,
     ClassLabel,
@@ -98,8 +99,8 @@ def test_classes_lengths_and_sizes():
     ],
 )
 def test_ranges(numbers, words):
-    assert [*merged(over([number]) for number in numbers).range_words()] == words
-    assert [*over(numbers).range_words()] == words
+    assert [*range_words(merged(over([number]) for number in numbers))] == words
+    assert [*range_words(over(numbers))] == words
 
 
 def test_strings_are_counted_while_they_are_few_and_short():
