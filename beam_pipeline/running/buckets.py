@@ -10,7 +10,7 @@ import itertools
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.running.spill import Repeatable, Spill
@@ -23,6 +23,24 @@ _BLOCK = 256
 
 _T = TypeVar("_T")
 _K = TypeVar("_K")
+
+
+class Entry(NamedTuple):
+    """A value to group by key.
+
+    Attributes:
+        key: The key.
+        order: Sort key of the value among those of its key.
+        value: Any picklable value.
+        num_bytes: Size of a large value.
+        num_values: Number of the values together in `value`, such as rows of an image.
+    """
+
+    key: str
+    order: tuple[Any, ...]
+    value: Any
+    num_bytes: int = 0
+    num_values: int = 1
 
 
 class Buffer(Generic[_T, _K]):

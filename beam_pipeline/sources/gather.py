@@ -9,12 +9,13 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 
 from beam_pipeline.records import Consumed, Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather, sorted_runs
+from beam_pipeline.running.buckets import Entry as Entry
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.running.spill import spilling
 
@@ -27,24 +28,6 @@ _ENTRIES_AT_ONCE = 100_000
 _FINISHED = "\0"
 # Sort key of an entry: its key and order.
 _PLACE = operator.itemgetter(0, 1)
-
-
-class Entry(NamedTuple):
-    """A value to group by key.
-
-    Attributes:
-        key: The key.
-        order: Sort key of the value among those of its key.
-        value: Any picklable value.
-        num_bytes: Size of a large value.
-        num_values: Number of the values together in `value`, such as rows of an image.
-    """
-
-    key: str
-    order: tuple[Any, ...]
-    value: Any
-    num_bytes: int = 0
-    num_values: int = 1
 
 
 def in_batches(entries: Iterable[Entry], buckets: Buckets) -> Iterator[tuple[int, bytes]]:

@@ -1,29 +1,35 @@
-"""Make records of a table's rows, column by column; long values become references.
+"""Make the records of tables' rows, column by column; long values become references.
 
 Rows whose values are single numbers, texts or classes become a `RecordBatch`, others one `Record`
 each. The rows of an image with a box or caption each meet by the image's path, and are one record.
 """
 
+import dataclasses
 import functools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from beam_pipeline.batch import by_row
-from beam_pipeline.records import Deferred, FileRef, Record, Value
+from beam_pipeline.batch import RecordBatch, by_row, rows_of
+from beam_pipeline.errors import RecordError
+from beam_pipeline.records import Deferred, Element, FileRef, Record, Rejected, Value
+from beam_pipeline.running.buckets import Entry
 from beam_pipeline.sources.rejects import malformed, not_kept
 from beam_pipeline.sources.tables.fit import LONG_VALUE_BYTES, OF_FILE, fit, is_long
 from beam_pipeline.sources.tables.overview import Overview
+from beam_pipeline.sources.tables.parts import WHOLE
 from beam_pipeline.sources.tables.roles import Media, Roles
 from beam_pipeline.sources.tables.row_objects import boxes_from_lists, objects_from_rows
 from beam_pipeline.sources.tables.sample import split_folder
 from beam_pipeline.sources.tables.survey import (
     Kinds,
+    Other,
     check_forms,
     profiles_of,
+    with_unlabelled,
 )
-from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile
+from beam_pipeline.sources.tables.table import Batch, Scratch, Table, TableFile, joined_batches
 from beam_pipeline.sources.tables.types import (
     OF_COLUMNS,
     ListOf,
@@ -71,6 +77,108 @@ class RowsOfImage(NamedTuple):
     file: TableFile
     source: str  # the first row, "labels.csv:12"
     rows: Batch
+
+
+def read_rows(
+    table: Table | Other, all_rows: Overview, scratch_folder: str = ""
+) -> Iterator[Entry | Element | RecordBatch]:
+    """Yield a table's rows as entries keyed by main file, or as records if keyed by line."""
+    if not isinstance(table, Table):
+        yield table
+        return
+    if table.file.path in all_rows.undivided:
+        if table.part.start:
+            return
+        table = dataclasses.replace(table, part=WHOLE)
+    scratch = Scratch(table.file.path, scratch_folder, table.part) if scratch_folder else None
+    table, roles = table.with_commas(all_rows.commas), all_rows.roles
+    main = main_columns(table.file, roles, all_rows.kinds)
+    others = other_columns(table, roles, all_rows.kinds)
+    make = functools.partial(records_of, table, all_rows, main, others, scratch)
+    elements = _rows_of_images if roles.joins_rows else _entries if roles.key else _records
+    try:
+        if error := all_rows.too_large.get(table.file.path):
+            raise error
+        for batch in table.batches(scratch):
+            made = [*elements(table, roles, with_unlabelled(table, batch, roles), make)]
+            if scratch:
+                scratch.flush()
+            for row in batch.bad:
+                yield Rejected.of(table.row(row.line), RecordError(row.reason, row.detail))
+            yield from made
+    except RecordError as error:
+        yield Rejected.of(table.file.relative, error)
+
+
+def _records(
+    table: Table, _: Roles, batch: Batch, make: Callable[[Batch], Made]
+) -> Iterator[Record | Rejected | RecordBatch]:
+    """Yield rows together if possible, otherwise a record or reject per row."""
+    for rows, made in batch.attempts(make):
+        if isinstance(made, RecordError):
+            yield Rejected.of(table.row(rows.lines[0]), made)
+        elif made.features and (together := rows_of(*made)):
+            yield together
+        else:
+            yield from made.one_by_one()
+
+
+def _entries(
+    table: Table, roles: Roles, batch: Batch, make: Callable[[Batch], Made]
+) -> Iterator[Entry | Rejected]:
+    """Yield records, and rejects that count among the rows of their file."""
+    relative = table.file.relative
+    for rows, made in batch.attempts(make):
+        if not isinstance(made, RecordError):
+            for line, record in zip(rows.lines, made.one_by_one(), strict=True):
+                yield Entry(record.key, (relative, line), record)
+            continue
+        line, reject = rows.lines[0], Rejected.of(table.row(rows.lines[0]), made)
+        try:
+            [key] = keys_of(table, roles, rows)
+        except RecordError:
+            yield reject
+        else:
+            yield Entry(key, (relative, line), reject)
+
+
+def _rows_of_images(
+    table: Table, roles: Roles, batch: Batch, _: Callable[[Batch], Made]
+) -> Iterator[Entry | Rejected]:
+    """Yield the rows of each image together."""
+    places: dict[str, list[int]] = {}
+    start = 0
+    for rows, keys in batch.attempts(functools.partial(keys_of, table, roles)):
+        if isinstance(keys, RecordError):
+            yield Rejected.of(table.row(rows.lines[0]), keys)
+        else:
+            for place, key in enumerate(keys, start):
+                places.setdefault(key, []).append(place)
+        start += len(rows)
+    for key, some in places.items():
+        rows = batch.take(some)
+        line = rows.lines[0]
+        together = RowsOfImage(table.file, table.row(line), rows)
+        yield Entry(key, (table.file.relative, line), together, num_values=len(rows))
+
+
+def numbered(key: str, elements: Iterable[Record | Rejected]) -> Iterator[Record | Rejected]:
+    """Yield the elements of one key, with the keys "path", "path#2", …."""
+    for number, element in enumerate(elements, start=1):
+        if number > 1 and isinstance(element, Record):
+            element = dataclasses.replace(element, key=f"{key}#{number}")
+        yield element
+
+
+def join_rows(
+    key: str, parts: Sequence[RowsOfImage], all_rows: Overview
+) -> Iterator[Record | Rejected]:
+    """Yield the record of an image from its rows, or a reject."""
+    rows = joined_batches([part.rows for part in parts])
+    try:
+        yield joined_record(key, parts[0], rows, all_rows)
+    except RecordError as error:
+        yield Rejected.of(parts[0].source, error)
 
 
 def keys_of(table: Table, roles: Roles, rows: Batch) -> Sequence[str]:
