@@ -8,13 +8,13 @@ import numpy as np
 
 from tfrecord_dataset.shown_text import counted, listed
 from trainer.dataset import Dataset
+from trainer.tasks.baselines import UNEVEN
 from trainer.tasks.inputs import COLUMNS
 from trainer.tasks.inputs.tabular import Numbers
 from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
 from trainer.tasks.task import Task
 
 _FEWEST_OF_CLASS = 10
-_MOST_OF_ONE = 0.8
 # Smaller samples are not checked.
 _FEWEST_SAMPLED = 20
 _SAME = 0.999  # rank correlation of columns that differ by unit, scale or rounding only
@@ -85,7 +85,7 @@ def shares_of_classes(task: Task, counts: Counter[str]) -> str:
 
 def is_uneven(counts: Counter[str]) -> bool:
     """Whether one class has at least four of five records, so that guessing it looks good."""
-    return len(+counts) > 1 and max(counts.values()) >= _MOST_OF_ONE * counts.total()
+    return len(+counts) > 1 and max(counts.values()) >= UNEVEN * counts.total()
 
 
 def _few_of_classes(

@@ -305,6 +305,16 @@ def test_a_model_compared_with_a_guess():
     )
 
 
+@pytest.mark.parametrize(("macro_f1", "is_better"), [(0.6, True), (0.48, False)])
+def test_where_one_class_is_rare_a_guess_is_compared_by_macro_f1(macro_f1, is_better):
+    baseline = MostFrequent("accuracy", CLASSES[:2])
+    baseline.update(np.array([0] * 19 + [1]), {})
+    found = baseline.result() | {"accuracy": 0.9, "macro_f1": macro_f1}
+    text = f"accuracy 0.9, macro_f1 {macro_f1}; always guessing a gives accuracy 0.95"
+    assert baseline.compare(found).endswith(text)
+    assert baseline.is_beaten_by(found) == is_better == (baseline.compare(found) == text)
+
+
 def test_of_several_classes_as_many_are_guessed_as_are_best():
     baseline = FrequentClasses(CLASSES)
     baseline.update(np.array([[1, 1, 0], [1, 1, 0], [0, 1, 0]]), {})

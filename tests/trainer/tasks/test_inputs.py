@@ -23,6 +23,7 @@ from trainer.tasks.inputs.image import Array, Image, exif_orientation, upright
 from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words, before_last_zeros, log_mel
 from trainer.tasks.inputs.tabular import (
     Category,
+    Date,
     Numbers,
     encode_together,
     restore_unit,
@@ -253,6 +254,18 @@ def test_outliers_leave_the_other_numbers_apart():
     np.testing.assert_allclose(x[2:, 0], 3, atol=1e-3)
     np.testing.assert_allclose(x[2:, 1:], 1, atol=1e-6)  # beyond the last bin
     assert np.abs(x[1, 1:] - x[0, 1:]).sum() > 8
+
+
+def test_dates_have_places_in_the_day_the_week_and_the_year():
+    date, x = Date(name="date", quantiles=(0.0,) * 17), Numbers(name="x", size=2)
+    x = dataclasses.replace(x, mean=(0.0, 0.0), variance=(1.0, 1.0))
+    found = encoded([x, date], [[1, 2]] * 4, [[0], [7.25], [365.2425], [np.nan]])[:, 3:]
+    day, week, year = (found[:, place : place + 2] for place in (0, 2, 4))
+    quarter = [np.sin(2 * np.pi / 28), np.cos(2 * np.pi / 28)]
+    np.testing.assert_allclose(day[:2], [[0, 1], [1, 0]], atol=1e-5)
+    np.testing.assert_allclose(week[:2], [[0, 1], quarter], atol=1e-5)
+    np.testing.assert_allclose(year[[0, 2]], [[0, 1], [0, 1]], atol=1e-3)
+    np.testing.assert_array_equal(found[3], 0)
 
 
 def test_vectors_and_wide_tables_have_no_bins():

@@ -41,6 +41,7 @@ _LEAST = 2.0**-120
 _QUARTILES_OF_NORMAL = 1.349
 _SOFT_LIMIT = 3.0  # of scaled numbers, in deviations
 _MOST_BINNED = 128
+_PERIODS_OF_DATES = (1.0, 7.0, 365.2425)
 
 
 class Measured(Input):
@@ -144,7 +145,18 @@ def encode_together(inputs: Sequence[Numbers], tensors: Sequence[Any]) -> Any:
         shares = standardize(of_bins, starts, [width**2 for width in widths])
         shares = keras.ops.clip(shares, 0.0, 1.0)
         parts.append(keras.ops.where(keras.ops.isnan(of_bins), 0.0, shares))
+    if dates := [each.name for each in inputs if isinstance(each, Date)]:
+        names = [each.name for each in inputs for _ in range(each.size)]
+        parts += _periods(keras.ops.take(x, [*map(names.index, dates)], axis=-1))
     return keras.layers.Concatenate()(parts) if len(parts) > 1 else scaled
+
+
+def _periods(days: Any) -> Iterator[Any]:
+    """Yield the places of days since 2000 in the day, week and year, on circles of radius 1."""
+    for period in _PERIODS_OF_DATES:
+        angle = keras.ops.mod(days, period) * (2.0 * math.pi / period)
+        for part in (keras.ops.sin(angle), keras.ops.cos(angle)):
+            yield keras.ops.where(keras.ops.isnan(days), 0.0, part)
 
 
 def _bins(inputs: Sequence[Numbers]) -> Iterator[tuple[int, float, float]]:
@@ -185,7 +197,8 @@ def restore_unit(x: Any, mean: Sequence[float], variance: Sequence[float]) -> An
 class Date(Numbers):
     """A text `2024-05-31`, perhaps with a time; models take days since 2000, float32 [1].
 
-    Any other text is a missing number.
+    They are encoded as a number, and by their places in the day, week and year. Any other text is a
+    missing number.
     """
 
     kind: ClassVar[str] = "date"
