@@ -133,18 +133,18 @@ def verdict(
         text += f"; epoch {last['epoch']:.0f} has {number_text(value_of(last, name))}"
     if _over_fits(history, place):
         return f"{text}; overfitting since then: training loss falls, validation loss rises"
-    if _still_improves(history, place, best):
+    if still_improves(history, best):
         return f"{text}; it was still improving"
     return text if row is last else f"{text}; no improvement since then"
 
 
-def _still_improves(history: Sequence[Row], place: int, best: Best) -> bool:
+def still_improves(history: Sequence[Row], best: Best) -> bool:
     """Whether the best row is in the last third of the epochs, whose trend is to the better.
 
     The trend is a line fitted to the metric of at least four epochs. Its slope must exceed twice
     its standard error, and its rise a hundredth of the metric's range in the run.
     """
-    ranks = [best.rank(row) for row in history]  # lower is better
+    ranks, place = [best.rank(row) for row in history], best.place(history)  # lower is better
     num = max(_LEAST_TREND, math.ceil(len(ranks) / 3))
     recent = ranks[-num:]
     if len(ranks) < num or place < len(ranks) - num or not all(map(math.isfinite, recent)):

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from trainer.options import AUTO, InputConfig
 from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
 from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
-from trainer.runs.directory import RunConfig
+from trainer.report.history import Best, still_improves
+from trainer.runs.directory import Row, RunConfig
 from trainer.tasks import Task, choose_task, data_checks, models
 from trainer.tasks.choice import choose_target
 from trainer.tasks.inputs import is_table
@@ -52,6 +53,8 @@ _FEW = 200  # of which targets may need a larger share
 _OF_UNEVEN = "macro_f1"  # accuracy is high where the rare classes are never found
 _OF_FEW = "auc"
 _FEWEST_EPOCHS, _MOST_EPOCHS = 10, 100
+# Epochs if the fewest end while validation still improves.
+_EPOCHS_IF_BETTER = 15
 # Minimum number of steps per epoch, if the batch size allows it.
 _LEAST_STEPS = 20
 _SMALLEST_BATCH, _USUAL_BATCH, _LARGEST_BATCH = 8, 32, 256
@@ -485,6 +488,17 @@ def with_plan(
         }
     left = {name: value for name, value in chosen.items() if getattr(config, name) is None}
     return dataclasses.replace(config, **left)
+
+
+def epochs_to_train_on(config: TrainConfig, history: Sequence[Row], best: Best) -> int | None:
+    """Return the epochs of a longer training, if a plan of 10 epochs ends while it still improves.
+
+    10 are the fewest of a plan, for many records, and may be too few to learn what these show.
+    """
+    is_planned = config.schedule == "cosine" and config.early_stopping is not None
+    if not is_planned or not len(history) == config.epochs == _FEWEST_EPOCHS:
+        return None
+    return _EPOCHS_IF_BETTER if still_improves(history, best) else None
 
 
 def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:

@@ -43,11 +43,20 @@ def train(
     run, workers = RunDirectory(given["output"]), read_workers()
     with run.held() if workers.is_chief else contextlib.nullcontext():
         prepared = prepare(run, workers, given, dataset, own)
-        return follow(prepared, build(prepared))
+        row, best = follow(prepared, build(prepared))
+        epochs = None
+        if workers.count == 1 and given.get("epochs") is None:
+            epochs = choices.epochs_to_train_on(prepared.config, run.read_history(), best)
+        if epochs is None:
+            return row
+        prepared.progress.say(f"validation still improves: training on to epoch {epochs}")
+        longer = {**given, "resume": True, "overwrite": False, "epochs": epochs}
+        prepared = prepare(run, workers, longer, dataset, own)
+        return follow(prepared, build(prepared))[0]
 
 
-def follow(prepared: Prepared, plan: Plan) -> Row:
-    """Train by the plan and record the run; return the row of the result."""
+def follow(prepared: Prepared, plan: Plan) -> tuple[Row, Best]:
+    """Train by the plan and record the run; return the row of the result, and its criterion."""
     run, config, progress = prepared.run, prepared.config, prepared.progress
     is_chief, page = prepared.workers.is_chief, RunPage(prepared, plan)
     recorder = _recorder(prepared, plan, page)
@@ -74,7 +83,7 @@ def follow(prepared: Prepared, plan: Plan) -> Row:
         if recorder.validate is not None and place < num_earlier < len(recorder.history):
             page.evaluate_model(recorder.history)
     _say_result(prepared, recorder, page)
-    return recorder.history[place]
+    return recorder.history[place], recorder.best
 
 
 def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:

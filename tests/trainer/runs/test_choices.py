@@ -14,6 +14,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.progress import Progress
+from trainer.report.history import Best
 from trainer.runs import choices
 from trainer.runs.directory import RunConfig
 from trainer.tasks import choose_task
@@ -217,3 +218,48 @@ def test_another_choice(start, table, tmp_path, options, code, message):
     found, _, err = start(*words, *options)
     assert (found, "by their hashes" in err) == (code, False)
     assert message in err
+
+
+SLOW = ("--steps-per-epoch", 200, "--optimizer", "sgd", "--learning-rate", 1e-4, "--quiet")
+
+
+@pytest.mark.parametrize(
+    ("more", "epochs"),
+    first_in_ci(
+        [
+            pytest.param((), 15, id="the plan"),
+            pytest.param(
+                ("--epochs", 10, "--schedule", "cosine", "--early-stopping", 5), 10, id="given"
+            ),
+        ]
+    ),
+)
+def test_a_plan_of_few_epochs_trains_on_while_it_improves(start, table, tmp_path, more, epochs):
+    run = tmp_path / "run"
+    options = ("--data", table, "--output", run, *OPTIONS, *SLOW, "--best-by", "loss")
+    code, out, _ = start("train", *options, *more)
+    assert code == 0
+    assert json.loads((run / "config.json").read_text())["options"]["epochs"] == epochs
+    with (run / "history.csv").open() as file:
+        losses = [float(row["val_loss"]) for row in csv.DictReader(file)]
+    assert len(losses) == epochs == json.loads(out)["epoch"]
+    assert losses == sorted(losses, reverse=True)
+
+
+HISTORY = [{"val_loss": 1 / epoch, "loss": 1.0, "epoch": epoch} for epoch in range(1, 11)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "expected"),
+    [
+        pytest.param(HISTORY, {}, 15, id="better to the end"),
+        pytest.param(HISTORY[::-1], {}, None, id="worse"),
+        pytest.param(HISTORY[:9], {}, None, id="stopped early"),
+        pytest.param(HISTORY, {"epochs": 20}, None, id="a longer plan"),
+        pytest.param(HISTORY, {"schedule": "constant"}, None, id="no plan"),
+    ],
+)
+def test_what_is_trained_on(choose, rows, options, expected):
+    config = completed(choose(IMAGE)[0], 10**6)
+    config = dataclasses.replace(config, **options)
+    assert choices.epochs_to_train_on(config, rows, Best()) == expected
