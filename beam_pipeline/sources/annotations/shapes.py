@@ -8,7 +8,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from PIL import Image as Pixels
@@ -44,16 +44,6 @@ _MOST = 1e9  # pixels
 _MOST_PIXELS = 1 << 27  # in a PNG
 
 
-class _Shape(NamedTuple):
-    label: Label
-    box: Box
-    attributes: Attributes
-    rings: tuple[Ring, ...]
-    rotated: Ring
-    mask: Mask | None
-    points: dict[str, Point]
-
-
 class Shapes:
     """The objects of one image: each has a box and optionally rings, a mask or points.
 
@@ -77,7 +67,13 @@ class Shapes:
         self.point_names: tuple[str, ...] = ()
         self.left: list[str] = []
         self._notes = Counter[str]()
-        self._shapes: list[_Shape] = []
+        self._labels: list[Label] = []
+        self._boxes: list[Box] = []
+        self._attributes: list[Attributes] = []
+        self._rings: list[tuple[Ring, ...]] = []
+        self._rotated: list[Ring] = []
+        self._masks: list[Mask | None] = []
+        self._points: list[dict[str, Point]] = []
         self._owners: dict[object, dict[str, Point]] = {}
         self._grouped: list[tuple[str, Sequence[Point], object]] = []
 
@@ -123,7 +119,7 @@ class Shapes:
 
     def group(self, group: object) -> None:
         """Put the last shape in a group; the group's points go to its first shape."""
-        self._owners.setdefault(group, self._shapes[-1].points)
+        self._owners.setdefault(group, self._points[-1])
 
     def loose_points(
         self,
@@ -159,18 +155,22 @@ class Shapes:
         mask: Mask | None = None,
         points: Mapping[str, Point] | None = None,
     ) -> None:
-        if self._shapes and (label is None) != (self._shapes[0].label is None):
+        if self._labels and (label is None) != (self._labels[0] is None):
             raise malformed(
                 "some shapes have a class, others, as groups of points without a box, have none"
             )
-        check_number(len(self._shapes) + 1)
-        label = None if label is None else _checked(label)
+        check_number(len(self) + 1)
+        self._labels.append(None if label is None else _checked(label))
         xmin, ymin, xmax, ymax = box
-        own = (xmin, ymin, xmax, ymax)
-        self._shapes.append(_Shape(label, own, more, rings, rotated, mask, {**(points or {})}))
+        self._boxes.append((xmin, ymin, xmax, ymax))
+        self._attributes.append(more)
+        self._rings.append(rings)
+        self._rotated.append(rotated)
+        self._masks.append(mask)
+        self._points.append({**(points or {})})
 
     def __len__(self) -> int:
-        return len(self._shapes)
+        return len(self._boxes)
 
     def parsed(self) -> Parsed:
         """The objects as a feature, and notes of what is not kept."""
@@ -179,35 +179,33 @@ class Shapes:
     def objects(self) -> Objects:
         """All objects; an attribute that an object lacks is -1, or "" for texts."""
         self._join_groups()
-        shapes = self._shapes
-        names = in_order({name for shape in shapes for name in shape.points} - {*self.point_names})
-        has_points = any(shape.points for shape in shapes)
-        point_names = (*self.point_names, *names) if has_points else ()
-        check_points(len(shapes), point_names)
-        rings, rotated = [shape.rings for shape in shapes], [shape.rotated for shape in shapes]
-        has_masks = any(each.mask or (each.rings and not each.rotated) for each in shapes)
+        names = in_order({name for points in self._points for name in points} - {*self.point_names})
+        point_names = (*self.point_names, *names) if any(self._points) else ()
+        check_points(len(self), point_names)
+        shown = zip(self._masks, self._rings, self._rotated, strict=True)
+        has_masks = any(mask or (rings and not rotated) for mask, rings, rotated in shown)
         return Objects(
-            boxes=tuple(shape.box for shape in shapes),
+            boxes=tuple(self._boxes),
             format=self.format,
-            labels=tuple(shape.label for shape in shapes if shape.label),
-            attributes=_columns([shape.attributes for shape in shapes]),
-            keypoints=tuple(_row(shape.points, point_names) for shape in shapes)
-            if has_points
+            labels=tuple(filter(None, self._labels)),
+            attributes=_columns(self._attributes),
+            keypoints=tuple(_row(points, point_names) for points in self._points)
+            if any(self._points)
             else (),
             keypoint_names=point_names,
             keypoint_flips=mirrored(point_names),
-            polygons=tuple(rings) if any(rings) else (),
-            rotated=tuple(rotated) if any(rotated) else (),
-            masks=tuple(shape.mask for shape in shapes) if has_masks else (),
+            polygons=tuple(self._rings) if any(self._rings) else (),
+            rotated=tuple(self._rotated) if any(self._rotated) else (),
+            masks=tuple(self._masks) if has_masks else (),
             image_size=self.size,
         )
 
     def _join_groups(self) -> None:
         groups: dict[object, dict[str, Point]] = {}
-        if any(group is _LOOSE for _, _, group in self._grouped) and self._shapes:
-            if len(self._shapes) > 1:
+        if any(group is _LOOSE for _, _, group in self._grouped) and self._boxes:
+            if len(self) > 1:
                 raise malformed(
-                    f"points in no group, and {len(self._shapes)} objects whose landmarks they may "
+                    f"points in no group, and {len(self)} objects whose landmarks they may "
                     "be; group them with theirs, or leave points: landmarks out"
                 )
             self.group(_LOOSE)
