@@ -71,16 +71,6 @@ class TextFiles:
     has_own_name: bool = False
     no_text: re.Pattern[bytes] = _NUMBERS
 
-    @property
-    def ending(self) -> str:
-        """Ending of an annotation's name after its image's: ".gt.txt"."""
-        mark = self.pairing.mark
-        return f".{mark}.{self.pairing.suffix}" if mark else f".{self.pairing.suffix}"
-
-    def marked(self, mark: str) -> "TextFiles":
-        """Return the same files with a mark in their names."""
-        return dataclasses.replace(self, pairing=dataclasses.replace(self.pairing, mark=mark))
-
 
 def _parse_captions(data: bytes, annotation: str, classes: FolderRoles | None = None) -> Parsed:
     """The captions of an image, one per line, and the class of its folder."""
@@ -138,7 +128,8 @@ _TRANSCRIPT = dataclasses.replace(_TEXT, parse=_parse_transcript, media="audio")
 _CAPTIONS = (TextFiles(pairing=_TEXT, no_text=_NO_WORDS),)
 # LibriTTS: a.wav and a.normalized.txt, in folders named after splits.
 _NORMALIZED = TextFiles(
-    pairing=dataclasses.replace(_TRANSCRIPT, split_of_folder=split_in_folders), has_own_name=True
+    pairing=dataclasses.replace(_TRANSCRIPT, mark="normalized", split_of_folder=split_in_folders),
+    has_own_name=True,
 )
 # VCTK: txt/p1/a.txt, wav48/p1/a_mic1.flac.
 _IN_FOLDERS = TextFiles(
@@ -153,7 +144,7 @@ _IN_FOLDERS = TextFiles(
     has_own_name=True,
 )
 _TRANSCRIPTS = (
-    *(_NORMALIZED.marked("normalized"), _IN_FOLDERS, TextFiles(pairing=_TRANSCRIPT)),
+    *(_NORMALIZED, _IN_FOLDERS, TextFiles(pairing=_TRANSCRIPT)),
     TextFiles(pairing=dataclasses.replace(_TRANSCRIPT, suffix="lab")),  # as used by aligners
 )
 
@@ -184,7 +175,7 @@ def _with_marks(tree: Tree, formats: Sequence[TextFiles]) -> Iterator[TextFiles]
     texts = [each for each in formats if each.pairing.suffix == _TEXT.suffix][-1]
     marks = Counter(suffix(stem(path)) for path in tree.files_with(_TEXT.suffix))
     if mark := max(marks, key=lambda each: marks[each], default=""):
-        yield texts.marked(mark)
+        yield dataclasses.replace(texts, pairing=dataclasses.replace(texts.pairing, mark=mark))
 
 
 def claim_of_texts(
@@ -201,8 +192,9 @@ def claim_of_texts(
         return None
     # Numbered folders are parts of a larger one: 00000/, 00001/.
     are_classes = any(home and not stem(home).isdigit() for home in counts)
-    understood = [(layout, tree.describe_counts(counts, f"{files.ending} file"))] if counts else []
     pairing = files.pairing
+    ending = ".".join(filter(None, (pairing.mark, pairing.suffix)))
+    understood = [(layout, tree.describe_counts(counts, f".{ending} file"))] if counts else []
     structure = _class_folders(tree) if layout == "captions" else Structure()
     if structure.folders:
         pairing = dataclasses.replace(

@@ -91,6 +91,7 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
         path=tree.input,
         reads=tuple(reads),
         understood=(("files", what),),
+        plan=files,
     )
 
 

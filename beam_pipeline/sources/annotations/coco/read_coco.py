@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, Rejected
@@ -25,7 +24,6 @@ from beam_pipeline.sources.annotations.coco.coco_files import (
     UNKNOWN,
     CocoFile,
     claim_coco,
-    coco_files,
 )
 from beam_pipeline.sources.annotations.coco.coco_records import (
     ID_LISTS,
@@ -43,7 +41,7 @@ from beam_pipeline.sources.annotations.item_files import Images
 from beam_pipeline.sources.annotations.shapes import as_object, stated_size
 from beam_pipeline.sources.gather import Entry, gathered, in_batches
 from beam_pipeline.sources.json_items import walk
-from beam_pipeline.sources.layout import Claim, Layout
+from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.rejects import malformed
 
 # One worker holds a bucket, which takes several times this size in memory.
@@ -120,15 +118,11 @@ def join_bucket(group: tuple[int, Iterable[bytes]], spill: Spill) -> Iterator[El
                 yield value
 
 
-def _read(claim: Claim, config: BuildConfig, scratch: str) -> ReadCoco:
-    return ReadCoco(coco_files(claim.path, claim.reads, config))
-
-
 LAYOUT = Layout(
     name="coco",
     sign="annotations/instances_*.json, <split>/_annotations.coco.json, another COCO .json",
     claim=claim_coco,
-    read=_read,
+    read=lambda claim, config, scratch: ReadCoco(claim.plan),
     takes=("image_root", "box_format"),
 )
 
