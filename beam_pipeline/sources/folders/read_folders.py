@@ -31,8 +31,7 @@ from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
 from beam_pipeline.sources.folders.names import classes_in_names, proposed
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
-from beam_pipeline.sources.folders.questions import question
-from beam_pipeline.sources.folders.readings import Folders
+from beam_pipeline.sources.folders.readings import Folders, question
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
     Roles,
