@@ -32,7 +32,7 @@ _SPANS = ("offset", "length")
 # Types with values that are stored unchanged in a column of the dtype.
 _PLAIN = {"int64": ({int},), "float32": ({float},), "string": ({str},)}
 # Longer texts are not copied into the index: they would make it as large as the shard.
-_MAX_CHARACTERS = 1024
+MAX_CHARACTERS = 1024
 # The columns for a list in existing Examples.
 _NO_LIST = {"length": 0}
 # Size in memory of one row group of the Parquet file.
@@ -172,14 +172,14 @@ class IndexWriter:
 def _own_values(feature: Feature, values: Sequence[Value | None]) -> Sequence[Value | None]:
     """Return scalars or texts as in their column; None for long texts, and lists of Examples."""
     types = set(map(type, values))
-    is_short = types != {str} or max(map(len, values)) <= _MAX_CHARACTERS  # type: ignore[arg-type]
+    is_short = types != {str} or max(map(len, values)) <= MAX_CHARACTERS  # type: ignore[arg-type]
     if types in _PLAIN[feature.dtype] and is_short:
         return values
     return [_own(feature, value) for value in values]
 
 
 def _own(feature: Feature, value: Value | None) -> Value | None:
-    if isinstance(value, ListSummary) or (isinstance(value, str) and len(value) > _MAX_CHARACTERS):
+    if isinstance(value, ListSummary) or (isinstance(value, str) and len(value) > MAX_CHARACTERS):
         return None
     if isinstance(value, int) and feature.dtype == "float32":
         return float(value)  # pyarrow refuses an int that float32 rounds

@@ -1,6 +1,7 @@
 """Figures of a report: of all records where statistics.json or the index knows them."""
 
 import collections
+import functools
 import itertools
 import math
 import re
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.compute
 
+from beam_pipeline.describe.index import MAX_CHARACTERS
 from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.images import size_in_file
 from beam_pipeline.media.maps import IGNORED, read_numbers
@@ -46,7 +48,7 @@ def figures(dataset: Contents, records: Sequence[Sampled], known: Rows) -> dict[
     of_kind = collections.defaultdict(list)
     for feature in dataset.features.values():
         of_kind[feature.kind].append(feature)
-    name, label = labels_of(dataset, known) or ("", None)
+    name, correlate = target_of(dataset, stated, known) or ("", None)
     return {
         "splits": [
             {
@@ -64,7 +66,9 @@ def figures(dataset: Contents, records: Sequence[Sampled], known: Rows) -> dict[
         ],
         "label": name,
         "numbers": [
-            number for each in of_kind["scalar"] for number in numbers(each, stated, known, label)
+            number
+            for each in of_kind["scalar"]
+            for number in numbers(each, stated, known, None if each.name == name else correlate)
         ],
         "lengths": [
             length for each in dataset.features.values() for length in lengths(each, stated)
@@ -78,6 +82,27 @@ def figures(dataset: Contents, records: Sequence[Sampled], known: Rows) -> dict[
         "sampled": len(records),
         "sample": in_words(len(records), sum(map(dataset.num_records, dataset.splits))),
     }
+
+
+def target_of(
+    dataset: Contents, stated: Statistics, known: Rows
+) -> tuple[str, Callable[[Floats], float | None]] | None:
+    """Return what a model would predict, and the correlation of the rows' values with it.
+
+    It is the only class label, else the only number that a whole split lacks.
+    """
+    if labels := labels_of(dataset, known):
+        return labels[0], functools.partial(correlation, classes=labels[1])
+    lacking = [
+        name
+        for name, feature in dataset.features.items()
+        if feature.kind == "scalar"
+        and any(each.get(name, {}).get("count") == 0 for each in stated.values())
+    ]
+    if len(lacking) != 1 or any(each.kind in LABELLED for each in dataset.features.values()):
+        return None
+    others = _floats(known.values.get(lacking[0], _NONE))
+    return lacking[0], functools.partial(rank_correlation, others=others)
 
 
 def labels_of(dataset: Contents, known: Rows) -> tuple[str, npt.NDArray[np.intp]] | None:
@@ -127,9 +152,12 @@ def names(feature: Feature, record: Sampled) -> list[str]:
 
 
 def numbers(
-    feature: Feature, stated: Statistics, known: Rows, label: npt.NDArray[np.intp] | None
+    feature: Feature,
+    stated: Statistics,
+    known: Rows,
+    correlate: Callable[[Floats], float | None] | None,
 ) -> Iterator[dict[str, Any]]:
-    """Range, mean and deviation by split, distribution, and correlation with the class."""
+    """Range, mean and deviation by split, distribution, and correlation with the target."""
     rows: list[dict[str, Any]] = []
     for split, each in stated.items():
         facts = each.get(feature.name, {})
@@ -147,7 +175,7 @@ def numbers(
         "splits": rows,
         "drift": (max(means) - min(means)) / spread if spread else 0.0,
         "histogram": histogram(values[np.isfinite(values)], whole=feature.dtype == "int64"),
-        "correlation": None if label is None else correlation(values, label),
+        "correlation": correlate(values) if correlate else None,
     }
 
 
@@ -158,13 +186,28 @@ def correlation(values: Floats, classes: npt.NDArray[np.intp]) -> float | None:
     Kruskal-Wallis test. Missing values are left out; equal ones have their mean rank.
     """
     there = np.isfinite(values)
-    _, number, counts = np.unique(values[there], return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[number]
+    ranks = _ranks(values[there])
     _, number, counts = np.unique(classes[there], return_inverse=True, return_counts=True)
     if len(counts) < 2 or not ranks.std():
         return None
     means = np.bincount(number, ranks) / counts
     return round(float(means[number].std() / ranks.std()), 3)
+
+
+def rank_correlation(values: Floats, others: Floats) -> float | None:
+    """Return Spearman's correlation without its sign, 0 to 1; None if either is constant."""
+    there = np.isfinite(values) & np.isfinite(others)
+    one, other = (_ranks(each[there]) for each in (values, others))
+    if not one.size or not one.std() or not other.std():
+        return None
+    return round(abs(float(np.corrcoef(one, other)[0, 1])), 3)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return ranks from 1; equal values have their mean rank."""
+    _, number, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[number]
+    return ranks
 
 
 def _floats(column: pyarrow.ChunkedArray) -> Floats:
@@ -257,7 +300,8 @@ def texts(feature: Feature, stated: Statistics, known: Rows) -> dict[str, Any]:
     """Values of a text with their counts, the range of dates, or lengths and words of others."""
     of_splits = [each.get(feature.name, {}).get("strings") for each in stated.values()]
     is_exact = all(each is not None for each in of_splits)
-    texts = known.values.get(feature.name, _NONE).cast(pyarrow.string()).drop_null()
+    column = known.values.get(feature.name, _NONE).cast(pyarrow.string())
+    texts = column.drop_null()
     counts = collections.Counter[str]()
     for some in of_splits if is_exact else [texts.to_pylist()]:
         counts.update(some)
@@ -275,9 +319,18 @@ def texts(feature: Feature, stated: Statistics, known: Rows) -> dict[str, Any]:
         "others": number - sum(count for _, count in counts.most_common(_VALUES)),
         "total": number,
         "dates": [dates[0], dates[-1]] if dates else [],
+        "lengths_of": _with_texts(texts, column, known),
         "lengths": histogram(pyarrow.compute.utf8_length(texts).to_numpy(), whole=True),
         "words": words.most_common(_WORDS),
     }
+
+
+def _with_texts(texts: pyarrow.ChunkedArray, column: pyarrow.ChunkedArray, known: Rows) -> str:
+    """Describe the rows whose texts the index has."""
+    if not column.null_count:
+        return known.of
+    count = f"{len(texts):,} of {counted(len(column), 'record')}"
+    return f"{count}; texts of more than {MAX_CHARACTERS:,} characters are left out"
 
 
 def sequences(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:

@@ -61,10 +61,11 @@ def run(tmp_path_factory):
         )
         for one in boxes.examples()[:4]
     ]
+    of_prices = {"name": "price_of_houses", "r2": 0.9, "bias": -84e3, "mae": 67e3, "points": []}
     sections = Sections(
         batch=[Pictured(pictures={"": pictures.picture(image)}, text=HOSTILE)] * 3,
         split=HOSTILE,
-        figures={**boxes.figures(), **classes.figures()},
+        figures={**boxes.figures(), **classes.figures(), "numbers": [of_prices]},
         examples=examples,
     )
     history = [

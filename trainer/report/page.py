@@ -203,8 +203,13 @@ def chart(
         ],
         "mark": None if mark is None else place(mark, low)[0],
         "x": [(place(x, low)[0], number_text(x)) for x in ticks(left, right, whole=whole)],
-        "y": [(place(left, y)[1], number_text(y)) for y in ticks(low, high)],
+        "y": [(place(left, y)[1], _tick_text(y)) for y in ticks(low, high)],
     }
+
+
+def _tick_text(y: float) -> str:
+    """Format a number for the narrow margin of a chart."""
+    return number_text(y) if abs(y) < 1e6 else f"{y:.3g}".replace("e+0", "e")
 
 
 def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
@@ -225,7 +230,9 @@ def _rounded(low: float, high: float) -> tuple[float, float]:
     """Widen a range to end at ticks."""
     step = _step(low, high)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return (first - (first == last)) * step, last * step
+    if first == last:
+        first, last = (first - 1, last) if last else (0, 1)
+    return first * step, last * step
 
 
 def thinned(points: Points, most: int = _MOST_POINTS) -> Points:

@@ -12,7 +12,7 @@ from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.page import data_uri
 from tfrecord_dataset.shown_text import shown
 from trainer.tasks import Task
-from trainer.tasks.drawing import resized, tinted, with_boxes
+from trainer.tasks.drawing import is_colored, resized, tinted, with_boxes
 from trainer.tasks.figures import Overlay
 
 _SIDE = 320  # pixels
@@ -47,9 +47,9 @@ def small(pixels: Any, overlay: Overlay | None = None, side: int = _SIDE) -> Any
     from PIL import Image
 
     overlay = overlay or Overlay()
-    if overlay.classes is not None:  # 0 and 255 have no colour
+    if overlay.classes is not None:
         numbers = resized(overlay.classes, ImageSize(*pixels.shape[:2]))
-        pixels = tinted(pixels, numbers, (numbers > 0) & (numbers < 255))
+        pixels = tinted(pixels, numbers, is_colored(numbers, overlay.names))
     image = Image.fromarray(np.ascontiguousarray(pixels))
     image.thumbnail((side, side))  # before drawing boxes, to keep their line width
     scale = (image.width, image.height) * 2

@@ -69,6 +69,16 @@ def tinted(pixels: Any, classes: Any, is_shown: Any) -> Any:
     return np.round(pixels + over).astype(np.uint8)
 
 
+def is_colored(classes: Any, names: Sequence[str]) -> Any:
+    """Whether each pixel has a class other than the background and those to ignore: bool."""
+    return np.isin(classes, [each for each in range(len(names)) if is_drawn(names, each)])
+
+
+def css_color(names: Sequence[str], number: int) -> str:
+    """Return the color of a class, such as "#800000"; "" for the background."""
+    return "#" + bytes(palette()[number]).hex() if is_drawn(names, number) else ""
+
+
 def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
     """Draw the colors and names of classes on a Pillow image in RGB.
 
@@ -78,8 +88,7 @@ def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:
     from PIL import ImageDraw, ImageFont
 
     classes = resized(classes, ImageSize(image.height, image.width))
-    numbers = [number for number in range(len(names)) if is_drawn(names, number)]
-    is_shown = np.isin(classes, numbers)
+    is_shown = is_colored(classes, names)
     image = Pixels.fromarray(tinted(np.asarray(image), classes, is_shown))
     canvas = ImageDraw.Draw(image)
     font = ImageFont.load_default(size=max(10, round(min(image.size) / 35)))

@@ -23,10 +23,12 @@ class Overlay:
         boxes: Mappings of "label" (the class number), "text" (the caption) and "box" (xmin,
             ymin, xmax, ymax in 0..1 of the image). The first is drawn on top.
         classes: Class of each pixel, uint8 [height, width] of any size; or None.
+        names: Names of the classes of pixels.
     """
 
     boxes: Sequence[Mapping[str, Any]] = ()
     classes: Any = None
+    names: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

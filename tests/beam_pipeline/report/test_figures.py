@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_pipeline import build
-from beam_pipeline.report.figures import correlation
+from beam_pipeline.report.figures import correlation, rank_correlation
 
 NAN = math.nan
 
@@ -37,6 +37,40 @@ def built(source, output, **options):
 def test_correlation(values, classes, expected):
     found = correlation(np.array(values, np.float64), np.array(classes))
     assert found == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("values", "others", "expected"),
+    [
+        pytest.param([1, 2, 8, 9], [-1, -2, -300, -4000], 1.0, id="only ranks count, not signs"),
+        pytest.param([1, NAN, 2, 3], [1, 9, NAN, 3], 1.0, id="where both are known"),
+        pytest.param([1, 2, 3, 4], [2, 4, 1, 3], 0.0, id="unrelated"),
+        pytest.param([3, 3], [0, 1], None, id="a constant"),
+        pytest.param([NAN], [1], None, id="none known"),
+    ],
+)
+def test_rank_correlation(values, others, expected):
+    found = rank_correlation(np.array(values, np.float64), np.array(others, np.float64))
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_number_that_the_test_set_lacks_is_what_others_are_compared_with(tmp_path, pages):
+    (tmp_path / "houses").mkdir()
+    rows = [(n, (n * 7) % 30, f"'{n}' {'word ' * (300 if n == 5 else 1)}") for n in range(30)]
+    train = ["rooms,day,text,price", *(f"{r},{day},{text},{100 * r}.5" for r, day, text in rows)]
+    test = ["rooms,day,text", *(f"{r},{day},no" for r, day, _ in rows[:9])]
+    (tmp_path / "houses/train.csv").write_text("\n".join(train))
+    (tmp_path / "houses/test.csv").write_text("\n".join(test))
+
+    facts, page = built(tmp_path / "houses", tmp_path / "out", leaks="warn")
+
+    figures = facts["figures"]
+    numbers = {each["feature"]: each["correlation"] for each in figures["numbers"]}
+    assert figures["label"] == "price"
+    assert (numbers["rooms"], numbers["price"]) == (1.0, None)
+    assert numbers["day"] < 0.5
+    assert "correlation of ranks with <strong>price</strong>" in page
+    assert "Of 38 of 39 records; texts of more than 1,024 characters are left out." in page
 
 
 def test_a_table(tmp_path, pages):

@@ -13,7 +13,7 @@ from trainer.errors import ConfigError
 from trainer.parsing import Tensors
 from trainer.task_kinds import SEGMENTATION
 from trainer.tasks.baselines import Baseline, MostFrequent
-from trainer.tasks.drawing import in_colors, resized, with_map
+from trainer.tasks.drawing import css_color, in_colors, resized, with_map
 from trainer.tasks.figures import Accumulator, Arrays, Example, Overlay, Worst, share
 from trainer.tasks.inputs.base import not_compared
 from trainer.tasks.inputs.image import size_of
@@ -116,7 +116,9 @@ class MapTarget(PlacesTarget):
         numbers = target[..., 0] if target.ndim == 3 else target  # the rest are weights
         numbers = numbers.astype(np.uint8)
         known = np.unique(numbers[numbers < len(self.classes)])
-        return ", ".join(self.classes[each] for each in known), Overlay(classes=numbers)
+        return ", ".join(self.classes[each] for each in known), Overlay(
+            classes=numbers, names=self.classes
+        )
 
     def accumulators(self) -> list[Accumulator]:
         return [PixelConfusion(self.classes)]
@@ -201,12 +203,12 @@ class PixelConfusion(Accumulator):
         }
 
     def figures(self) -> dict[str, Any]:
-        """Return `maps`: pixels, IoU, precision and recall by class; shares of nothing are None."""
+        """Return `maps`: color, pixels and shares by class; shares of nothing are None."""
         right = np.diag(self._counts)
         true, predicted = self._counts.sum(axis=1), self._counts.sum(axis=0)
         columns = {"iou": true + predicted - right, "precision": predicted, "recall": true}
         rows = [
-            {"name": name, "pixels": int(true[number])}
+            {"name": name, "pixels": int(true[number]), "color": css_color(self._classes, number)}
             | {column: share(right[number], whole[number]) for column, whole in columns.items()}
             for number, name in enumerate(self._classes)
         ]
@@ -218,7 +220,10 @@ class PixelConfusion(Accumulator):
             Example(
                 number=number,
                 text=f"{wrong:.1%} of the pixels are wrong",
-                overlays={"true": Overlay(classes=true), "predicted": Overlay(classes=predicted)},
+                overlays={
+                    title: Overlay(classes=classes, names=self._classes)
+                    for title, classes in (("true", true), ("predicted", predicted))
+                },
             )
             for number, wrong, true, predicted in self._worst
         ]
