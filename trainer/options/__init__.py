@@ -185,7 +185,8 @@ class InputConfig(Options):
         str | None,
         RunOption(
             "feature to predict (default: the class label, else the one named label, target or y, "
-            "else the boxes, else the map of classes)",
+            "else the boxes, else the map of classes, else "
+            "the only number that a split lacks)",
             metavar="FEATURE",
         ),
     ] = None

@@ -235,7 +235,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     )
     num_records = dataset.num_records(split_name)
     flag = "" if config.split else " (--split)"
-    progress.say(f"evaluating {run.file} on the {num_records} records of {split_name!r}{flag}")
+    progress.say(f"evaluating {run.file} on the {num_records:,} records of {split_name!r}{flag}")
     evaluate_split = evaluator(task, model, strategy, batches, global_batch, num_records)
     accumulators, baseline = task.goal.accumulators(), task.goal.baseline()
     result = evaluate_split(accumulators=[*accumulators, baseline])
