@@ -17,7 +17,12 @@ from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
 from beam_pipeline.records import Consumed, FileRef, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import Pairing, ReadSideFiles, split_in_folders
+from beam_pipeline.sources.annotations.side_files import (
+    Pairing,
+    ReadSideFiles,
+    pairs_in,
+    split_in_folders,
+)
 from beam_pipeline.sources.folders.structure import Roles as FolderRoles
 from beam_pipeline.sources.folders.structure import Structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
@@ -155,18 +160,14 @@ def texts_beside(tree: Tree, texts: TextFiles) -> dict[str, int]:
     Empty if most files have no text, or if the texts are numbers, as YOLO's labels are.
     """
     files = texts.pairing
-    if not (likely := tree.files_with(files.suffix)):
+    if not tree.files_with(files.suffix):
         return {}
-    media = {files.key(path) for path in tree.files_of(files.media)}
-    paired = [
-        path
-        for path in likely
-        if files.annotates(path) and not media.isdisjoint(files.keys(path, ""))
-    ]
-    first = [path for path in paired if not split_at(path, "labels")][:_FILES_LOOKED_INTO]
-    if len(paired) * 2 < len(media) or all(texts.no_text.match(tree.head(path)) for path in first):
+    pairs = pairs_in(tree, files)
+    paired = [text for _, text, _ in pairs if text]
+    first = [path for path in sorted(paired) if not split_at(path, "labels")][:_FILES_LOOKED_INTO]
+    if len(paired) * 2 < len(pairs) or all(texts.no_text.match(tree.head(path)) for path in first):
         return {}
-    return tree.counted(paired)
+    return tree.counted(sorted({*paired}))
 
 
 def _with_marks(tree: Tree, formats: Sequence[TextFiles]) -> Iterator[TextFiles]:

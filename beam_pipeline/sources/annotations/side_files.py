@@ -312,14 +312,19 @@ def judged(parts: Iterable[Pair], files: Pairing, known: TreeFacts) -> Iterator[
     yield from contested.values()
 
 
+def pairs_in(tree: Tree, files: Pairing, *, is_at_home: bool = False) -> list[Pair]:
+    """Pair the images of a tree; the annotation of an image may be ""."""
+    parts = parts_of(tree.files(), files, is_at_home=is_at_home)
+    return [part for part in pair(parts, files) if part[0]]
+
+
 def tree_facts(tree: Tree, files: Pairing) -> tuple[TreeFacts, Sequence[str]]:
     """Return the facts of a tree and its annotations."""
     paths = tree.files()
     annotations = sorted(filter(files.annotates, paths))
     proper = [path for path in annotations if split_at(path, files.home)]
     annotations = proper or ([] if files.image_home else annotations)
-    parts = pair(parts_of(paths, files, is_at_home=bool(proper)), files)
-    pairs = [part for part in parts if part[0]]
+    pairs = pairs_in(tree, files, is_at_home=bool(proper))
     known = TreeFacts(
         is_at_home=bool(proper) or bool(files.image_home),
         folders=frozenset(folder(image) for image, annotation, _ in pairs if annotation),

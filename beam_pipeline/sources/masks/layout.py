@@ -12,7 +12,12 @@ from beam_pipeline.media.maps import MapSample
 from beam_pipeline.problems import Problem, two_maps
 from beam_pipeline.records import DeclaredClasses, FileRef, Map, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
-from beam_pipeline.sources.annotations.side_files import Pairing, ReadSideFiles, claim_of_pairs
+from beam_pipeline.sources.annotations.side_files import (
+    Pairing,
+    ReadSideFiles,
+    claim_of_pairs,
+    pairs_in,
+)
 from beam_pipeline.sources.folders.structure import Roles, main_structure, structures
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.masks import names
@@ -195,8 +200,7 @@ def _way(tree: Tree, by_folder: bool, shows: str) -> Maps | None:
     labels = next((label for label in _LABELS if label in kinds), "")
     files = dataclasses.replace(files, labels=labels)
     maps = _maps(tree, files)
-    media = sorted(filter(files.is_media, tree.files()))
-    images = _Images(tree, [path for path in media if not files.annotates(path)])
+    images = _Images(tree, files.pairing)
     first = maps[:: max(1, len(maps) // _MAPS_LOOKED_INTO)][:_MAPS_LOOKED_INTO]
     if by_folder and shows == CLASSES and (home := images.with_objects(maps)):
         problem = Problem(code="a mask an object", facts={"folder": home})
@@ -234,9 +238,11 @@ def _two_homes(maps: Sequence[str]) -> tuple[str, str] | None:
 class _Images:
     """The images of a tree, listed or not."""
 
-    def __init__(self, tree: Tree, images: Sequence[str]) -> None:
+    def __init__(self, tree: Tree, files: Pairing) -> None:
+        pairs = pairs_in(tree, files)
+        images = sorted({image for image, _, _ in pairs})
         self._tree = tree
-        self._keys = frozenset(map(names.image_key, images))
+        self._paired = {annotation for _, annotation, _ in pairs}
         self._numbers = Counter(role_of(folder(path)).shared for path in images)
         self._homes: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         for path in images:
@@ -251,8 +257,7 @@ class _Images:
 
     def has_one_of(self, path: str) -> bool:
         """Whether a map's image exists."""
-        keys = names.image_keys(path)
-        return not self._keys.isdisjoint(keys) or any(map(self._is_there, keys))
+        return path in self._paired or any(map(self._is_there, names.image_keys(path)))
 
     def _is_there(self, key: str) -> bool:
         shared, _, name = key.rpartition("/")
