@@ -20,15 +20,20 @@ pytestmark = pytest.mark.nightly
         pytest.param("images", 8, id="images with boxes, in three splits"),
         pytest.param("table", 32, id="a table"),
         pytest.param("large table", 32, id="a table in parts"),
+        pytest.param("large records", 32, id="a TFRecord file in parts"),
     ],
 )
 def test_equal_bytes_spread_over_slots(
     cluster, launch, people, tmp_path, digests, built_by, kind, shards
 ):
     source = ROOT / "examples/data/blood" if kind == "images" else people
-    if kind == "large table":
+    if kind.startswith("large"):
         people.write_text("".join(f"{row}\n" for row in people.read_text().splitlines() * 40))
-        assert people.stat().st_size > 8 << 20
+    if kind == "large records":
+        records = beam_pipeline.build(input=str(people), output=str(tmp_path / "records"))
+        [shard] = Path(records.path).glob("*.tfrecord-*")
+        source = Path(shutil.copy(shard, tmp_path / "people.tfrecord"))
+    assert kind in ("images", "table") or source.stat().st_size > 8 << 20
     launcher = launch(source, tmp_path / "there", "--name=data", f"--num-shards={shards}")
     here = beam_pipeline.build(
         input=str(source), output=str(tmp_path / "here"), name="data", num_shards=shards
@@ -39,7 +44,8 @@ def test_equal_bytes_spread_over_slots(
     assert built_by(tmp_path / "there") == digests(here.path)
 
     job = cluster.jobs()[0]
-    for stage in ("WriteShard", *(["SurveyTables"] if kind == "large table" else [])):
+    reading = {"large table": ["SurveyTables"], "large records": ["{Read, "]}
+    for stage in ("WriteShard", *reading.get(kind, [])):
         read = cluster.records_by_slot(job, stage)
         assert len(read) == 4, "as many slots as the cluster has"
         assert sum(count > 0 for count in read) >= (3 if stage == "WriteShard" else 2), read
