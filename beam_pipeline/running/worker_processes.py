@@ -4,6 +4,9 @@ A process is a fork of this one if that is safe: forks share its memory, start a
 nothing. A process with threads cannot be forked, as locks that they hold would stay locked; then
 loky starts a new process, without the program's `__main__`.
 
+concurrent.futures' pool ends as a whole with one of its processes. A pool of one process each would
+not, but a MiB of frames, which takes 0.3 ms of CPU time here, takes 3.0 ms through it.
+
 No Beam here: worker processes import this module.
 """
 

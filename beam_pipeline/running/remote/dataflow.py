@@ -1,6 +1,6 @@
 """Google Cloud Dataflow: completes and checks options, and follows a job through its REST API."""
 
-import importlib.util
+import importlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -151,14 +151,13 @@ class DataflowCluster(Cluster):
 
 def _check_installed() -> None:
     try:
-        is_installed = all(map(importlib.util.find_spec, ("google.cloud.storage", "google.auth")))
-    except ImportError:  # the package above is missing
-        is_installed = False
-    if not is_installed:
+        importlib.import_module("google.auth")
+        importlib.import_module("google.cloud.storage")
+    except ImportError as error:
         raise ConfigError(
             "--runner=DataflowRunner needs Google's libraries, which are not installed; run "
             f"{extras.install('gcp')}"
-        )
+        ) from error
 
 
 def _check_credentials() -> None:
