@@ -23,6 +23,8 @@ OUTSIDE = {
     "benchmarks/RESULTS.md": "dev/benchmarks.md",
     "benchmarks/QUALITY.md": "dev/quality.md",
 }
+# The repository's address until it has one: in docs/install.md and examples/cells.ipynb.
+PLACEHOLDER = "https://github.com/OWNER/beam-tfrecords"
 # Pages that the search shows after all others, in addition to those of dev/.
 _LATE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "options.md", "python.md")
 _LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
@@ -78,6 +80,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return f"[{text}]({config.repo_url}/blob/main/{path})" if config.repo_url else text
         return found[0]  # strict mode stops at it
 
+    if config.repo_url:
+        markdown = markdown.replace(PLACEHOLDER, config.repo_url)
     # Code stays as it is.
     parts = re.split(r"(^```.*?^```|`[^`\n]+`)", markdown, flags=re.MULTILINE | re.DOTALL)
     return "".join(part if part.startswith("`") else _LINK.sub(link, part) for part in parts)

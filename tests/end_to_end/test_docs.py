@@ -5,6 +5,7 @@ import functools
 import html
 import itertools
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -226,3 +227,16 @@ def test_no_markdown_is_shown_and_no_command_was_reflowed(page: Path) -> None:
     assert broken(page.read_text()) == []
     for block in re.findall(r"^```bash\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
         assert not re.search(r"\\ |\S docker (?:build|push)", block), block
+
+
+def test_the_placeholder_of_the_address_is_where_it_is_said_to_be() -> None:
+    files = subprocess.run(
+        ["git", "grep", "-c", "github.com/OWNER", "--", "docs/*.md", "examples", "*.md", "*.toml"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert files.stdout.split() == ["docs/install.md:1", "examples/cells.ipynb:1"]
+    stated = (_ROOT / "CONTRIBUTING.md").read_text()
+    assert "`OWNER` in `docs/install.md` and `examples/cells.ipynb`" in stated
