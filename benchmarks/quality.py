@@ -476,10 +476,10 @@ an option of training, on a test split that no training saw; medians over the se
 with the least and the most. A tenth of the train split validates, of BCCD its own. By hand:
 [quality_by_hand.py](quality_by_hand.py), Keras as in its tutorials, and scikit-learn. CPU seconds
 are those of user mode, on cores shared with others. A row is missed where another figure is better
-by more than 1 %, or a goal is not reached. MAE is better the lower it is, all else the higher. No detector of forty lines exists to compare boxes
-with, hence "–"; their augmentation and learning rate were chosen on BCCD's validation split, never
-on a test split. From homes to clusters, scikit-learn is
-boosted trees.
+by more than 1 %, or a goal is not reached. MAE is better the lower it is, all else the higher. No
+detector of forty lines exists to compare boxes with, hence "–"; their augmentation and learning
+rate were chosen on BCCD's validation split, never on a test split. From homes to clusters,
+scikit-learn is boosted trees.
 
 Models of tables have eight first layers that share the second one, chosen on homes, incomes, fares
 and friedman: in one loop of training, two seeds each, homes 34,350 and 34,308 (with one first layer
