@@ -351,7 +351,8 @@ def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> Train
     dataset = with_targets(dataset, task, {split: "--target"}, progress)
     task = with_statistics(task, dataset, split, progress.say)
     counts = data_checks.class_counts(task, dataset, split) or Counter()
-    config, task = for_uneven(config, task, counts, is_validated=False)
+    labels = functools.partial(dataset.labels, split, task.target)
+    config, task = for_uneven(config, task, counts, labels, is_validated=False)
     drawn = oversampled(config, task, dataset, split, progress)
     if config.batch_size is None:
         size = batch_size(drawn.num_records(split), of_table=is_table(task.inputs))
@@ -398,7 +399,12 @@ def batch_size(num_records: int, num_replicas: int = 1, *, of_table: bool = Fals
 
 
 def for_uneven(
-    config: TrainConfig, task: Task, counts: Counter[str], *, is_validated: bool
+    config: TrainConfig,
+    task: Task,
+    counts: Counter[str],
+    labels: Callable[[], Any],
+    *,
+    is_validated: bool,
 ) -> tuple[TrainConfig, Task]:
     """Choose what lets rare classes count where one class has most of the records.
 
@@ -407,12 +413,17 @@ def for_uneven(
     records, the records of rare classes are drawn more often instead of weighted, and images are
     moved and recolored, so that the model does not learn the few by heart. The best model then is
     the one with the highest AUC, since a few records in validation change F1 by chance.
+
+    `counts` are the records by class; `labels` returns the class of each record, or None if the
+    index does not state it, and nothing can be drawn by class.
     """
     if not data_checks.is_uneven(counts):
         return config, task
     is_few = min(filter(None, counts.values())) < FEW_OF_CLASS
     is_one_image = len(task.images) == len(task.inputs) == 1
-    weights = config.class_weights or (OVERSAMPLE if is_few and is_one_image else BALANCED)
+    weights = config.class_weights or BALANCED
+    if config.class_weights is None and is_few and is_one_image and labels() is not None:
+        weights = OVERSAMPLE
     best_by = _OF_FEW if weights == OVERSAMPLE else _OF_UNEVEN
     config = dataclasses.replace(
         config,

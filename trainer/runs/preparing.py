@@ -151,8 +151,9 @@ def prepare(
         known = _of_all_folds(whole, task, split) if config.folds else dataset
         task = with_statistics(task, known, split, progress.say)
         counts = _say_of_data(task, dataset, splits, columns, progress, own_model=bool(own.model))
+        labels = functools.partial(dataset.labels, split, task.target)
         is_validated = validation_split is not None
-        config, task = choices.for_uneven(config, task, counts, is_validated=is_validated)
+        config, task = choices.for_uneven(config, task, counts, labels, is_validated=is_validated)
     drawn = choices.oversampled(config, task, dataset, split, progress)
     if not recorded:
         config = choices.with_plan(

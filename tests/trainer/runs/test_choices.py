@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import functools
 import json
 from collections import Counter
 
@@ -129,8 +130,10 @@ def test_what_lets_rare_classes_count(x, counts, options, expected):
     features = features_from_json({"x": {"dtype": "float32"} | x, "y": label})
     config = TrainConfig(data="", output="", target="y", **options)
     task, _ = choose_task(features, config)
-    config, task = choices.for_uneven(config, task, Counter(counts), is_validated=True)
-    assert (config.class_weights, config.best_by, task.augment) == expected
+    counted = functools.partial(choices.for_uneven, config, task, Counter(counts))
+    config, changed = counted(lambda: [0, 1], is_validated=True)
+    assert (config.class_weights, config.best_by, changed.augment) == expected
+    assert counted(lambda: None, is_validated=True)[0].class_weights != "oversample"
 
 
 @pytest.fixture
