@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LAYOUT, OPTION, POLICY, CLUSTER_OPTION, KIND, MODEL, METRIC = re.findall(
+LAYOUT, OPTION, POLICY, CLUSTER_OPTION, KIND, MODEL, METRIC, TARGET = re.findall(
     r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
 )
 
@@ -118,3 +118,9 @@ def test_a_metric(changed):
     printed = changed(METRIC, "-c", TRAIN, json.dumps({"best_by": "brier"}))
     assert '"val_brier": ' in printed
     assert "\nbrier:min\n" in printed
+
+
+@pytest.mark.slow
+def test_a_target(changed, tmp_path):
+    assert '"val_accuracy": ' in changed(TARGET, "-c", TRAIN, json.dumps({"task": "ordinal"}))
+    assert '"kind": "ordinal"' in (tmp_path / "run/task.json").read_text()
