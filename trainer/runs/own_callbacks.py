@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from tfrecord_dataset import extras
 from tfrecord_dataset.shown_text import counted
 from trainer.progress import Pace, Progress, as_text, time_text
 from trainer.report.history import saved_place
@@ -53,6 +54,7 @@ class TensorBoardLogs(OwnCallback):
 
     def __init__(self, recorder: "Recorder", run: RunDirectory, pace: Pace) -> None:
         super().__init__(recorder)
+        extras.load("tensorboard", "trainer", "logs are written")
         self._pace = pace
         self._writers = {
             name: tf.summary.create_file_writer(os.fspath(run.logs / name))

@@ -2,15 +2,18 @@
 
 import functools
 import itertools
+import sys
 
 import keras
 import pytest
 import tensorflow as tf
 from kinds_of_learning import training
 
-from trainer.progress import Progress
+from trainer.errors import ConfigError
+from trainer.progress import Pace, Progress
 from trainer.report.history import Best
 from trainer.runs.directory import RunDirectory
+from trainer.runs.own_callbacks import TensorBoardLogs
 from trainer.runs.recorder import Recorder
 from trainer.tasks.reading import evaluation_batches
 from trainer.training import loop
@@ -159,3 +162,11 @@ def test_a_run_stopped_in_an_epoch_is_validated_there_and_continues(make_recorde
         *(("on_train_begin",), ("on_epoch_begin", 0), ("on_train_batch_begin", 2)),
         ("on_batch_begin", 2),
     ]
+
+
+def test_without_tensorboard_the_error_names_what_to_install(make_recorder, tmp_path, monkeypatch):
+    recorder = make_recorder()
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+
+    with pytest.raises(ConfigError, match="tensorboard, which is not installed; run pip install"):
+        TensorBoardLogs(recorder, RunDirectory(str(tmp_path)), Pace(8, "records"))
