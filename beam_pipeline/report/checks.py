@@ -12,6 +12,7 @@ Level = Literal["green", "amber", "red"]
 
 _MANY_REJECTS = 0.01
 _IMBALANCE = 20.0
+_FEW_IN_A_SPLIT = 3  # records of a class
 _RARE = 10
 _DRIFT = 0.25
 _ENOUGH = 30  # records of a split, for meaningful shares
@@ -169,6 +170,15 @@ def _classes(classes: Mapping[str, Any], splits: Any, where: str) -> Iterator[Ch
     if missing and classes["exact"]:
         text = f"without a record: {_some(missing)}"
         yield Check("amber", name, text, "a larger split, or more records of them", "classes")
+    few = [
+        f"{row['name']} {count} in {split['name']}"
+        for row in reversed(there)
+        for split, count in zip(splits, row["splits"], strict=True)
+        if 0 < count < _FEW_IN_A_SPLIT <= split["records"]
+    ]
+    if few and len(splits) > 1 and classes["exact"] and not classes["of_objects"]:
+        remedy = "a larger split: each mistake in it moves the recall of the class by much"
+        yield Check("amber", "few records of a class", _some(few), remedy, "classes")
     most, least = there[0], there[-1]
     ratio = most["total"] / least["total"]
     if ratio > _IMBALANCE or least["total"] < _RARE:

@@ -86,7 +86,7 @@ def find_dataset(
         f"{path} is not a finished dataset: neither it nor a version (1.0.0) below it has "
         f"a {FILE}. If its build was interrupted, run `beam-tfrecords build` again; open "
         "bare TFRecord files with a glob of their names, such as "
-        f"{os.path.join(glob.escape(path), '*.tfrecord*')}"
+        f"{os.path.join(glob.escape(path), '*.tfrec*')}"
     )
 
 

@@ -52,7 +52,8 @@ def test_mixes_of_classes():
     assert findings({"cat": [100, 45], "dog": [100, 5]}) == [
         "test has another class distribution: cat is 90% of it, and 58% of all"
     ]
-    assert findings({"cat": [100, 9], "dog": [100, 1]}) == [], "too few to say"
+    assert findings({"cat": [100, 9], "dog": [100, 3]}) == [], "too few to say"
+    assert findings({"cat": [100, 9], "dog": [100, 1]}) == ["dog 1 in test"]
 
 
 @pytest.mark.parametrize(
