@@ -72,7 +72,7 @@ def test_ctrl_c_while_a_command_is_imported(package):
 
 # Import Python's own modules first: they would look for those of Windows.
 START = """
-import argparse, importlib.util, json, logging, multiprocessing.util, runpy, subprocess, sys
+import argparse, importlib.util, json, logging, multiprocessing.util, runpy, shutil, subprocess, sys
 sys.platform, sys.modules["fcntl"] = "win32", None
 runpy.run_module({package!r}, run_name="__main__")
 """
