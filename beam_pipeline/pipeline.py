@@ -13,9 +13,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import errors
+from beam_pipeline.assign.assign_shards import Assigned, AssignShards
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Plan, Preview
-from beam_pipeline.assign.stage import Assigned, AssignShards
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.build_arguments import BuildArguments
 from beam_pipeline.config import BuildConfig
@@ -24,7 +24,7 @@ from beam_pipeline.dataset.opening import open as open_dataset
 from beam_pipeline.describe import tfds
 from beam_pipeline.files import storage
 from beam_pipeline.files.kept import keeping
-from beam_pipeline.inspect.stage import InspectedInput, InspectMedia
+from beam_pipeline.inspect.inspect_media import InspectedInput, InspectMedia
 from beam_pipeline.records import Element
 from beam_pipeline.running.batches import BatchElements
 from beam_pipeline.running.failures import explained
@@ -50,7 +50,7 @@ from beam_pipeline.write.directories import (
     spill_folder,
 )
 from beam_pipeline.write.receipts import drop_unfinished
-from beam_pipeline.write.stage import WriteShards
+from beam_pipeline.write.write_shards import WriteShards
 from tfrecord_dataset.errors import did_you_mean
 from tfrecord_dataset.options import takes_options
 

@@ -8,7 +8,7 @@ from beam_pipeline import kinds
 from beam_pipeline.assign import columns
 from beam_pipeline.batch import Examples, RecordBatch, batches_of, columns_of
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.batch import inspect_elements
+from beam_pipeline.inspect.inspect_batch import inspect_elements
 from beam_pipeline.kinds.boxes import place_column
 from beam_pipeline.records import Array, Deferred, FileRef, Record, Rejected
 from beam_pipeline.schema.inference import infer

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from beam_pipeline import batch
 from beam_pipeline.batch import Examples
-from beam_pipeline.inspect.batch import annotations
+from beam_pipeline.inspect.inspect_batch import annotations
 
 # Arrow's own allocators keep freed memory for later tables: 110 MB in a build of tiny images.
 pa.set_memory_pool(pa.system_memory_pool())

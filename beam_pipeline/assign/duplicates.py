@@ -26,8 +26,8 @@ from beam_pipeline.assign.statistics import (
     Statistics,
 )
 from beam_pipeline.batch import Examples
-from beam_pipeline.inspect.batch import label_texts
 from beam_pipeline.inspect.deferred import with_values
+from beam_pipeline.inspect.inspect_batch import label_texts
 from beam_pipeline.records import Rejected
 
 # Records named per content; all are counted.

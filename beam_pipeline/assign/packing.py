@@ -14,7 +14,7 @@ from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.batch import Examples
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
-from beam_pipeline.inspect.batch import Other, PackedBatch
+from beam_pipeline.inspect.inspect_batch import Other, PackedBatch
 from beam_pipeline.records import DeclaredClasses, Rejected, composed
 from beam_pipeline.running.pickling import Parcel, pack
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from beam_pipeline.inspect.batch import EXAMPLE_OVERHEAD_BYTES
+from beam_pipeline.inspect.inspect_batch import EXAMPLE_OVERHEAD_BYTES
 from beam_pipeline.kinds.observed import Observed, of_feature
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import list_specs

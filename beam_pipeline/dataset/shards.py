@@ -45,7 +45,7 @@ _RESTORE = "restore it from a copy, or make the dataset again"
 _Spans = Iterable[tuple[int, int]]
 
 
-class Frame(NamedTuple):
+class FramedPayload(NamedTuple):
     """One record of a shard: the place of its frame in the uncompressed stream, and its Example."""
 
     offset: int
@@ -53,7 +53,7 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
+def read_frames(path: str, compressed: bool) -> Iterator[FramedPayload]:
     """Read the records of the TFRecord file at `path`, and check both checksums of each.
 
     A DatasetDamagedError names file, record and byte offset.
@@ -62,7 +62,7 @@ def read_frames(path: str, compressed: bool) -> Iterator[Frame]:
     try:
         for offset, frame in tfrecord.read_file(path, compressed):
             end = offset
-            yield Frame(offset, len(frame), payload_of(frame))
+            yield FramedPayload(offset, len(frame), payload_of(frame))
             number, end = number + 1, offset + len(frame)
     except RecordError as error:
         if error.reason == "missing file":

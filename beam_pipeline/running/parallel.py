@@ -33,7 +33,7 @@ _RECORDS_LOOKED_AT = 8
 _FEW_BYTES = 8 << 20
 
 _WORK = (
-    "beam_pipeline.inspect.batch",
+    "beam_pipeline.inspect.inspect_batch",
     "beam_pipeline.assign.packing",
     "beam_pipeline.write.encoding",
 )

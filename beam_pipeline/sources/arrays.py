@@ -55,7 +55,7 @@ _INLINE_BYTES = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class ArrayColumn:
     """An array with one row per record.
 
     Attributes:
@@ -90,7 +90,7 @@ class ArrayTable(Table):
     has_values = True
     sign = "#"
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, ArrayColumn]
 
     @property
     def num_rows(self) -> int:
@@ -113,7 +113,7 @@ class ArrayTable(Table):
             yield Batch(columns=cells, lines=range(start, stop))
 
 
-def _stored(name: str, column: Column, scratch: str) -> Column:
+def _stored(name: str, column: ArrayColumn, scratch: str) -> ArrayColumn:
     """Make a column readable as ranges of a file: unpack it if it is compressed."""
     path, offset, shape = column.path, column.offset, column.shape
     if offset is None:
@@ -132,7 +132,7 @@ def _stored(name: str, column: Column, scratch: str) -> Column:
     return dataclasses.replace(column, path=path, offset=offset, shape=shape)
 
 
-def _cells(column: Column, start: int, stop: int) -> list[Value]:
+def _cells(column: ArrayColumn, start: int, stop: int) -> list[Value]:
     path, shape, size, dtype = column.path, column.shape[1:], column.row_bytes, column.dtype
     assert column.offset is not None  # it is unpacked
     begin, end = (column.offset + row * size for row in (start, stop))
@@ -271,7 +271,7 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
     bare_names = {name: without_split(name) for name in members}
     kept = {name: pair for name, pair in bare_names.items() if not {name, pair[0]} & {*ignored}}
     in_splits = all(split for _, split in kept.values())
-    by_split: dict[str, dict[str, Column]] = defaultdict(dict)
+    by_split: dict[str, dict[str, ArrayColumn]] = defaultdict(dict)
     for name, (short, split) in kept.items():
         columns = by_split[split if in_splits else ""]
         column = (short if in_splits else name) or _UNNAMED
@@ -282,7 +282,7 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
         yield _table(file, columns, split)
 
 
-def _table(file: InputFile, columns: dict[str, Column], split: str = "") -> ArrayTable:
+def _table(file: InputFile, columns: dict[str, ArrayColumn], split: str = "") -> ArrayTable:
     name = joined(file.relative, split) if split else file.relative
     table_file = TableFile(
         path=file.path, relative=name, split=split or file.split, folder="", root=""
@@ -300,12 +300,12 @@ def _members(path: str) -> Mapping[str, str | StoredArray]:
     return {stem(path): path} if suffix(path) == "npy" else arrays.array_files(path)
 
 
-def _column(path: str, member: str | StoredArray, shown: str) -> Column:
+def _column(path: str, member: str | StoredArray, shown: str) -> ArrayColumn:
     """Make the column of an array in the file at `path`; errors call it `shown`."""
     with naming(shown):
         if isinstance(member, StoredArray):
             name, dtype, shape, offset = member
-            column = Column(path, dtype, shape, offset, name)
+            column = ArrayColumn(path, dtype, shape, offset, name)
         else:
             with storage.opened(member) as handle:
                 size = handle.seek(0, 2)
@@ -314,7 +314,7 @@ def _column(path: str, member: str | StoredArray, shown: str) -> Column:
                 handle.seek(0)
                 header = arrays.array_header(handle)
             arrays.check_length(header, size)
-            column = Column(member, header.dtype.str, header.shape, header.offset)
+            column = ArrayColumn(member, header.dtype.str, header.shape, header.offset)
         kind = np.dtype(column.dtype)
         is_text = kind.kind in "US" and kind.itemsize
         if not is_text or len(column.shape) != 1:
@@ -426,7 +426,7 @@ def find_labels(tables: Sequence[ArrayTable], named: Sequence[str] = ()) -> dict
     return {name: name if "label" in columns else "label" for name in (named or usual)[:1]}
 
 
-def _may_be_class(column: Column) -> bool:
+def _may_be_class(column: ArrayColumn) -> bool:
     return np.dtype(column.dtype).kind in "biuUS" and math.prod(column.shape[1:]) == 1
 
 

@@ -18,7 +18,7 @@ from beam_pipeline.sources.arrays import LAYOUT as ARRAYS
 from beam_pipeline.sources.folders.read_folders import LAYOUT as FOLDERS
 from beam_pipeline.sources.idx import LAYOUT as IDX
 from beam_pipeline.sources.layout import Layout
-from beam_pipeline.sources.masks.layout import LAYOUT as MASKS
+from beam_pipeline.sources.masks.read_masks import LAYOUT as MASKS
 from beam_pipeline.sources.tables.line_pairs import LAYOUT as LINES
 from beam_pipeline.sources.tables.table_layouts import ARROW, CSV, JSONL, PARQUET, XLSX
 from beam_pipeline.sources.tar.read_tar import LAYOUT as TAR

@@ -23,8 +23,7 @@ from beam_pipeline.sources.annotations.side_files import (
     pairs_in,
     split_in_folders,
 )
-from beam_pipeline.sources.folders.structure import Roles as FolderRoles
-from beam_pipeline.sources.folders.structure import Structure, structures
+from beam_pipeline.sources.folders.structure import FolderRoles, Structure, structures
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import (
     folder,

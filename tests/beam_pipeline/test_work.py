@@ -24,7 +24,7 @@ from beam_pipeline.running.runner import Job
 from beam_pipeline.sources.inputs import detect, source_of
 from beam_pipeline.sources.tables import parts
 from beam_pipeline.write import encoding
-from beam_pipeline.write.stage import ShardSink
+from beam_pipeline.write.write_shards import ShardSink
 
 CASES = Path(__file__).parents[1] / "cases"
 NUM_RECORDS = 600

@@ -12,10 +12,10 @@ import pytest
 from end_to_end.building import build
 
 import beam_pipeline
+from beam_pipeline.assign import assign_shards as assign
 from beam_pipeline.assign import columns
-from beam_pipeline.assign import stage as assign
 from beam_pipeline.cli import commands
-from beam_pipeline.write import stage as write
+from beam_pipeline.write import write_shards as write
 
 OPTIONS = {"name": "pets", "threads": 1, "num_shards": 4}
 

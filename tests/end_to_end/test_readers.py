@@ -99,7 +99,7 @@ def source_ids(info):
 
 
 def test_numbers_count_on_from_chunk_to_chunk(tmp_path, monkeypatch, class_folders):
-    monkeypatch.setattr("beam_pipeline.write.stage._CHUNK_RECORDS", 3)
+    monkeypatch.setattr("beam_pipeline.write.write_shards._CHUNK_RECORDS", 3)
     root = class_folders(tmp_path / "pets")
     assert source_ids(build(root, tmp_path / "data", num_shards=2)) == list(range(16))
 

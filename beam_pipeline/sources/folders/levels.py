@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.kinds.wording import brief, first_names
-from beam_pipeline.sources.folders.structure import Place, Roles, is_no_class
+from beam_pipeline.sources.folders.structure import FolderRoles, Place, is_no_class
 from tfrecord_dataset.format.split_names import split_in_name
 
 _SHOWN = 3
 
 
-def classes_by_split(folders: Iterable[Place], roles: Roles) -> Mapping[str, set[str]]:
+def classes_by_split(folders: Iterable[Place], roles: FolderRoles) -> Mapping[str, set[str]]:
     """Return the classes of each split; those of all files are at "" if there are no splits."""
     by_split: dict[str, set[str]] = {split: set() for split in roles.splits or ("",)}
     for folder in folders:
@@ -24,7 +24,7 @@ def classes_by_split(folders: Iterable[Place], roles: Roles) -> Mapping[str, set
     return by_split
 
 
-def levels(folders: Collection[Place], roles: Roles) -> Mapping[Place, Place]:
+def levels(folders: Collection[Place], roles: FolderRoles) -> Mapping[Place, Place]:
     """Return the names below a split that may be classes, by folder; leave out what is rejected.
 
     These are files next to class folders, and folders of files named after their kind, such as
@@ -50,12 +50,12 @@ def by_depth(names: Mapping[Place, Place]) -> Mapping[int, Sequence[Place]]:
     return groups
 
 
-def disagreement(folders: Collection[Place], roles: Roles) -> str | None:
+def disagreement(folders: Collection[Place], roles: FolderRoles) -> str | None:
     """Return how the levels of folders disagree, as the end of a sentence; None if they agree."""
     return next(_disagreements(folders, roles), None)
 
 
-def _disagreements(folders: Collection[Place], roles: Roles) -> Iterator[str]:
+def _disagreements(folders: Collection[Place], roles: FolderRoles) -> Iterator[str]:
     if roles.class_depth is None:
         return
     names = levels(folders, roles)

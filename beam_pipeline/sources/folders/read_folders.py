@@ -34,7 +34,7 @@ from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.readings import Folders, question
 from beam_pipeline.sources.folders.structure import (
     NOUNS,
-    Roles,
+    FolderRoles,
     Structure,
     StructureByKind,
     file_kind,
@@ -169,13 +169,13 @@ class ReadClassFolders(beam.PTransform):
             listed
             | "LookAtFiles" >> beam.Map(lambda batch: structures(unpack(batch), pattern))
             | "MergeLooks" >> Merge(merged)  # StructureByKind
-            | "FindRoles" >> beam.Map(self._roles, root)  # Roles
+            | "FindRoles" >> beam.Map(self._roles, root)  # FolderRoles
         )
         return listed | "MakeRecords" >> beam.FlatMap(
             records_of, root, pattern, AsSingleton(roles), is_whole=self.is_whole
         )  # Record | Rejected
 
-    def _roles(self, by_kind: StructureByKind, root: str) -> Roles:
+    def _roles(self, by_kind: StructureByKind, root: str) -> FolderRoles:
         """Return the roles of all folders; raise ProblemError if they do not state the classes."""
         structure = main_structure(by_kind)
         if not self.path_pattern:
@@ -189,7 +189,7 @@ def records_of(
     batch: bytes,
     root: str,
     pattern: PathPattern | None,
-    roles: Roles,
+    roles: FolderRoles,
     *,
     is_whole: bool = False,
 ) -> Iterator[Element]:
@@ -244,7 +244,7 @@ def _features(path: str, kind: str, *, has_label: bool) -> dict[str, Value]:
 
 
 def _matched_record(
-    relative: str, path: str, kind: str, pattern: PathPattern, roles: Roles
+    relative: str, path: str, kind: str, pattern: PathPattern, roles: FolderRoles
 ) -> Record:
     if (texts := pattern.match(relative)) is None:
         raise RecordError(

@@ -20,8 +20,8 @@ from beam_pipeline.sources.folders.pattern import literal, parse_pattern
 from beam_pipeline.sources.folders.structure import (
     DEPTH,
     NOUNS,
+    FolderRoles,
     Place,
-    Roles,
     Structure,
     is_no_class,
 )
@@ -158,7 +158,7 @@ class Folders:
             yield found[sizes.index(max(sizes))]
 
     def _parts(
-        self, roles: Roles, groups: Mapping[int, Sequence[Place]]
+        self, roles: FolderRoles, groups: Mapping[int, Sequence[Place]]
     ) -> Iterator[Sequence[Place]]:
         """Yield folders of which to leave out one part: those next to splits, or of one depth."""
         tops = {place[:1] for place in self.structure.folders if place}

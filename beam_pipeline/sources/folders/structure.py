@@ -69,13 +69,13 @@ class Structure:
     folders: Mapping[Place, int] = field(default_factory=dict)
     columns: Mapping[str, Kind | None] = field(default_factory=dict)
 
-    def roles(self) -> "Roles":
+    def roles(self) -> "FolderRoles":
         """Find which folders are splits and classes."""
         tops = {place[0] for place in self.folders if place}
         are_splits = bool(tops) and all(map(is_split, tops))
         depth = 1 if are_splits else 0
         has_classes = any(len(place) > depth for place in self.folders)
-        return Roles(
+        return FolderRoles(
             kind=self.kind,
             splits=tuple(sorted(tops)) if are_splits else (),
             class_depth=depth if has_classes else None,
@@ -90,7 +90,7 @@ class Structure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
+class FolderRoles:
     """The roles of folders, found once for all files of one kind.
 
     Attributes:

@@ -59,7 +59,7 @@ class LongValue(NamedTuple):
 
 
 @fast_pickle
-class Part(NamedTuple):
+class TarPart(NamedTuple):
     """A member of a record.
 
     Attributes:
@@ -79,7 +79,7 @@ class Part(NamedTuple):
     problem: tuple[str, str] | None = None
 
 
-def values_of(part: Part) -> Iterator[tuple[str, Any]]:
+def values_of(part: TarPart) -> Iterator[tuple[str, Any]]:
     """Yield the values of a part by extension, or by "<extension>/<name>" for JSON."""
     if part.form != "json":
         yield part.extension, part.value
@@ -126,7 +126,7 @@ def read_part(
     extension: str,
     read: Callable[[int, int], bytes],
     schema: Sequence[Feature] = (),
-) -> Part:
+) -> TarPart:
     """Make the part of a member, with its value if small; `read` reads (offset, length)."""
     form = form_of(extension, schema)
     value, problem = None, member.problem
@@ -143,7 +143,7 @@ def read_part(
                 value = _shortened(value, form)
     except RecordError as error:
         problem = (error.reason, error.detail)
-    return Part(extension, form, member.offset, member.length, value, problem)
+    return TarPart(extension, form, member.offset, member.length, value, problem)
 
 
 def _shortened(value: Any, form: str) -> Any:

@@ -21,7 +21,7 @@ from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tables.usual_columns import ValueOptions, value_options
-from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, Part, name_parts, read_part
+from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, TarPart, name_parts, read_part
 from beam_pipeline.sources.tar.records import (
     MemberKinds,
     find_roles,
@@ -112,7 +112,7 @@ def read_tar(
                 elif extension in options.ignore_columns:
                     if extension not in logged:  # one is enough for `find_roles`
                         logged.add(extension)
-                        part = Part(extension, LEFT_OUT, member.offset, 0)
+                        part = TarPart(extension, LEFT_OUT, member.offset, 0)
                         yield Entry(f"{file.relative}/{name}", (member.offset,), (file, part))
                 else:
                     part = read_part(member, extension, read, options.schema)

@@ -34,7 +34,7 @@ from beam_pipeline.sources.tar.parts import (
     LEFT_OUT,
     READ,
     LongValue,
-    Part,
+    TarPart,
     form_of,
     kind_in_json,
     stem_of,
@@ -67,12 +67,12 @@ class Role(NamedTuple):
     kind: Kind | None = None
 
 
-def kinds_of_members(parts: Iterable[Part]) -> MemberKinds:
+def kinds_of_members(parts: Iterable[TarPart]) -> MemberKinds:
     """Return the extensions of `parts`, with the kinds of values in their texts."""
     return merge_kinds(map(_kinds_of_part, parts))
 
 
-def _kinds_of_part(part: Part) -> MemberKinds:
+def _kinds_of_part(part: TarPart) -> MemberKinds:
     if part.problem:
         return {}
     kinds: MemberKinds = {part.extension: None}
@@ -198,7 +198,7 @@ def _check_clashes(roles: Mapping[str, Role]) -> None:
 
 def record_of_parts(
     key: str,
-    members: Sequence[tuple[InputFile, Part]],
+    members: Sequence[tuple[InputFile, TarPart]],
     roles: Mapping[str, Role],
     options: ValueOptions,
 ) -> Iterator[Record | Rejected]:
@@ -216,7 +216,7 @@ def record_of_parts(
         yield Record(key=key, features=features, split=archive.split)
 
 
-def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
+def _by_name(parts: Sequence[TarPart]) -> dict[str, TarPart]:
     """Return parts by extension, or by "<extension>/<name>" for values in JSON."""
     for part in parts:
         if part.problem:
@@ -228,7 +228,7 @@ def _by_name(parts: Sequence[Part]) -> dict[str, Part]:
 
 
 def features_of_members(
-    parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
+    parts: Mapping[str, TarPart], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
     """Make the features of a record by the roles found in the data; raise RecordError."""
     features: dict[str, Value] = {}
@@ -264,7 +264,7 @@ def _value_of_role(value: Any, role: Role, options: ValueOptions) -> Value:
     return convert(role.feature, value, role.kind, missing_number=options.missing_number)
 
 
-def _made(part: Part | None, path: str, make: Callable[[Any], Value]) -> Value:
+def _made(part: TarPart | None, path: str, make: Callable[[Any], Value]) -> Value:
     """Apply `make` to a part's value, or defer it for a value that stays in the tar."""
     if part is None or not isinstance(part.value, LongValue):
         return make(part and part.value)
@@ -283,12 +283,12 @@ def _read_long_value(data: bytes, name: str | None, make: Callable[[Any], Value]
     return make(value)
 
 
-def _range(part: Part, path: str) -> FileRef:
+def _range(part: TarPart, path: str) -> FileRef:
     return FileRef(path=path, offset=part.offset, length=part.length)
 
 
 def declared_features(
-    parts: Mapping[str, Part], path: str, roles: Mapping[str, Role], options: ValueOptions
+    parts: Mapping[str, TarPart], path: str, roles: Mapping[str, Role], options: ValueOptions
 ) -> dict[str, Value]:
     """Make the features of a record that the schema declares; raise RecordError."""
     features = {}

@@ -14,8 +14,8 @@ from tiers import first_in_ci
 
 import beam_pipeline
 from beam_pipeline.assign import columns, likeness
+from beam_pipeline.assign.assign_shards import FindNearDuplicates
 from beam_pipeline.assign.placement import SplitChooser
-from beam_pipeline.assign.stage import FindNearDuplicates
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.running.runner import PLAIN_JOB
 

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from inspecting import Inspected, examples_of
 
-from beam_pipeline.inspect.batch import annotations, content_digests, label_texts, texts_of
+from beam_pipeline.inspect.inspect_batch import annotations, content_digests, label_texts, texts_of
 from beam_pipeline.records import (
     Array,
     Audio,

@@ -22,7 +22,7 @@ from beam_pipeline.errors import BeamTFRecordsError
 from beam_pipeline.pipeline import build
 from beam_pipeline.running import parallel, worker_processes
 from beam_pipeline.running.memory import ONE_THREAD
-from beam_pipeline.write import stage
+from beam_pipeline.write import write_shards
 from beam_pipeline.write.encoding import EncodedChunk
 
 NUM_IMAGES = 600
@@ -45,7 +45,7 @@ def hashes(info: Dataset) -> list[str]:
 
 
 def test_processes_write_the_same_bytes(images, tmp_path, monkeypatch):
-    monkeypatch.setattr(stage, "RECORDS_WITHOUT_PROCESSES", 100)
+    monkeypatch.setattr(write_shards, "RECORDS_WITHOUT_PROCESSES", 100)
     options = {"input": str(images), "num_shards": 3, "max_bad_fraction": 0.1}
     processes = parallel.start_processes(1)
     while not processes.ready:

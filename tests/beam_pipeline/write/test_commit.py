@@ -32,7 +32,7 @@ from beam_pipeline.write.commit import check_counts, commit, is_build_file
 from beam_pipeline.write.directories import working_dir, working_root
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
 from beam_pipeline.write.rejects import SortedRejects
-from beam_pipeline.write.stage import split_sink
+from beam_pipeline.write.write_shards import split_sink
 
 NUM_SHARDS = 24
 PLAN = Plan(

@@ -10,7 +10,7 @@ from beam_pipeline.assign import columns
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.batch import batches_of
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.inspect.batch import InspectBatch, Settings
+from beam_pipeline.inspect.inspect_batch import InspectBatch, Settings
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.records import Deferred, FileRef, Image, Record, Rejected
 from beam_pipeline.running import parallel, pickling

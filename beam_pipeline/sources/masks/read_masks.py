@@ -18,7 +18,7 @@ from beam_pipeline.sources.annotations.side_files import (
     claim_of_pairs,
     pairs_in,
 )
-from beam_pipeline.sources.folders.structure import Roles, main_structure, structures
+from beam_pipeline.sources.folders.structure import FolderRoles, main_structure, structures
 from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.masks import names
 from beam_pipeline.sources.masks.meaning import (
@@ -71,7 +71,7 @@ class Maps:
     labels: str = ""
     tables: frozenset[str] = frozenset()
     twin: str = ""
-    classes: Roles | None = None
+    classes: FolderRoles | None = None
 
     def annotates(self, path: str) -> bool:
         """Whether a file is one of the maps, judged by its name."""

@@ -23,7 +23,7 @@ from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.batch import most_bytes
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.inspect.stage import InspectedInput
+from beam_pipeline.inspect.inspect_media import InspectedInput
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.buckets import Buckets, Buffer
 from beam_pipeline.running.gathering import Merge

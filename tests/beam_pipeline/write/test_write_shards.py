@@ -13,8 +13,8 @@ from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.placement import position
 from beam_pipeline.config import BuildConfig
-from beam_pipeline.write import stage
-from beam_pipeline.write.stage import ShardSink, WriteShards, shard_rows, split_sink
+from beam_pipeline.write import write_shards
+from beam_pipeline.write.write_shards import ShardSink, WriteShards, shard_rows, split_sink
 from tfrecord_dataset.format.frames import framed, payload_of
 
 NUM_ROWS = 1000
@@ -54,7 +54,7 @@ def whole():
     ],
 )
 def test_rows_come_in_order(tmp_path, monkeypatch, whole, max_bytes, num_parts):
-    monkeypatch.setattr(stage, "_MAX_BYTES", max_bytes)
+    monkeypatch.setattr(write_shards, "_MAX_BYTES", max_bytes)
     with shard_rows(list(batches()), str(tmp_path)) as rows:
         parts = list(rows.parts)
         chunks = list(rows.chunks(4_000, 16))
@@ -69,7 +69,7 @@ def test_rows_come_in_order(tmp_path, monkeypatch, whole, max_bytes, num_parts):
 
 
 def test_records_of_one_position_are_one_part(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr(stage, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(write_shards, "_MAX_BYTES", 100_000)
     place = columns.SCHEMA.get_field_index("position")
     same = pa.array(np.full(NUM_ROWS, 2**64 - 1, np.uint64))
     table = whole.set_column(place, columns.SCHEMA.field(place), same)
@@ -79,7 +79,7 @@ def test_records_of_one_position_are_one_part(tmp_path, monkeypatch, whole):
 
 
 def test_rows_of_many_columns_are_in_large_parts(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr(stage, "_MAX_BYTES", 1)
+    monkeypatch.setattr(write_shards, "_MAX_BYTES", 1)
     with shard_rows(list(batches()), str(tmp_path)) as rows:
         num_parts = len(list(rows.parts))
     assert num_parts <= 1 + whole.nbytes // (1024 * whole.num_columns)

@@ -10,11 +10,11 @@ import pytest
 from inspecting import Inspected, examples_of, packed, rows_of, table_of
 
 import beam_pipeline
-from beam_pipeline.assign import columns, stage
+from beam_pipeline.assign import assign_shards, columns
+from beam_pipeline.assign.assign_shards import DivideTables, equal_keys
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import make_plan
-from beam_pipeline.assign.stage import DivideTables, equal_keys
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.batch import Examples
 from beam_pipeline.config import BuildConfig
@@ -143,8 +143,8 @@ def test_records_come_back_as_they_were_packed():
 @pytest.mark.parametrize(
     "result",
     [
-        pytest.param(lambda empty: stage.content_buckets(empty, 4), id="content_buckets"),
-        pytest.param(lambda empty: list(stage.keys_of(empty, 4)), id="keys_of"),
+        pytest.param(lambda empty: assign_shards.content_buckets(empty, 4), id="content_buckets"),
+        pytest.param(lambda empty: list(assign_shards.keys_of(empty, 4)), id="keys_of"),
         pytest.param(lambda empty: list(columns.rows_by_split(empty)), id="rows_by_split"),
         pytest.param(lambda empty: list(columns.chunks(empty, 9, 9)), id="chunks"),
         pytest.param(lambda empty: columns.repeated([empty], "position"), id="repeated"),
@@ -158,8 +158,8 @@ def test_a_table_without_rows(result):
 
 def test_equal_contents_meet_in_one_bucket_and_buckets_are_even():
     rows = table(4_000)
-    buckets = stage.content_buckets(rows, 16)
-    assert (stage.content_buckets(rows.slice(7, 10), 16) == buckets[7:17]).all()
+    buckets = assign_shards.content_buckets(rows, 16)
+    assert (assign_shards.content_buckets(rows.slice(7, 10), 16) == buckets[7:17]).all()
     assert np.bincount(buckets, minlength=16).min() > 150
 
 
@@ -181,7 +181,7 @@ class Placed(beam.PTransform):
 
     def expand(self, pipeline):
         plan = pipeline | "Plan" >> beam.Create([Constant.of(self._plan)])
-        place = beam.ParDo(DivideTables(stage.shard_keys), beam.pvalue.AsSingleton(plan))
+        place = beam.ParDo(DivideTables(assign_shards.shard_keys), beam.pvalue.AsSingleton(plan))
         return pipeline | "Tables" >> beam.Create(self._tables) | place
 
 
@@ -293,7 +293,7 @@ def test_a_source_that_gives_a_key_twice_fails_before_anything_is_written(splits
 
 @pytest.mark.parametrize("num_shards", [1, 2])
 def test_all_records_of_a_part_may_be_duplicates(num_shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(stage, "_ROWS_AT_ONCE", 2)  # each batch is a part
+    monkeypatch.setattr(assign_shards, "_ROWS_AT_ONCE", 2)  # each batch is a part
     contents = [0, 1] + [1] * 2 * MAX_ELEMENTS
     records = [Record(key=str(n), features={"x": x}) for n, x in enumerate(contents)]
     config = beam_pipeline.BuildConfig(

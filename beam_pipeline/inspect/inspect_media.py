@@ -9,7 +9,7 @@ from apache_beam.pvalue import TaggedOutput
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.batch import Examples, RecordBatch
-from beam_pipeline.inspect.batch import InspectBatch, Pack, PackedBatch, Settings
+from beam_pipeline.inspect.inspect_batch import InspectBatch, Pack, PackedBatch, Settings
 from beam_pipeline.kinds.kind import Rules
 from beam_pipeline.running.batches import in_global_window
 from beam_pipeline.running.failures import errors_handed_over
