@@ -231,6 +231,7 @@ class UnpackedFiles:
     """
 
     is_remote = False
+    paths_stay = True
 
     def __init__(self, packed: Files) -> None:
         self.names = packed.names

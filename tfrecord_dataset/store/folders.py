@@ -138,6 +138,7 @@ class RemoteFiles:
     """
 
     is_remote = True
+    paths_stay = True
 
     def __init__(
         self,

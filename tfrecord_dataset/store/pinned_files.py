@@ -42,10 +42,14 @@ class Files(Protocol):
     Attributes:
         names: Paths or URLs.
         is_remote: Whether a read is a network request.
+        paths_stay: Whether `paths` still name these files when others take their names.
     """
 
     names: tuple[str, ...]
     is_remote: bool
+
+    @property
+    def paths_stay(self) -> bool: ...
 
     def num_bytes(self, number: int) -> int:
         """Return the size of a file."""
@@ -132,6 +136,10 @@ class LocalFiles:
         self._holds = _SHARE_OF_OPEN_FILES * len(paths) <= most_open_files()
         with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
             self._states = [*pool.map(self._first_state, range(len(paths)))]
+
+    @property
+    def paths_stay(self) -> bool:
+        return self._holds and os.path.isdir(_DESCRIPTORS)
 
     def num_bytes(self, number: int) -> int:
         return self._states[number].num_bytes

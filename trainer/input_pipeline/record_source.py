@@ -146,9 +146,19 @@ class WindowReader:
                 lambda: (records, places),
                 lambda: (self._read_by_number(keys), tf.range(tf.shape(keys, tf.int64)[0])),
             )
+            if not self._files.paths_stay:  # another build may have taken a name meanwhile
+                order = tf.numpy_function(
+                    self._unchanged, [keys[:, 1], order], tf.int64, stateful=False
+                )
             return tf.ensure_shape(whole, [None]), tf.ensure_shape(order, [None]), keys
 
         return records.concatenate(end).batch(total + 1).map(checked)
+
+    def _unchanged(self, numbers: Any, order: Any) -> Any:
+        """Return the order of records that were read from the files that were opened."""
+        if self._by_path:
+            self._files.paths(np.unique(runs_of(self._index, numbers).shards).tolist())
+        return order
 
     def _read_by_number(self, keys: Any) -> Any:
         return tf.numpy_function(self._read, [keys[:, 1]], tf.string, stateful=False)
