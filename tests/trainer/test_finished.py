@@ -75,7 +75,7 @@ def test_a_submission(table, submit, tmp_path):
     code, lines, _ = submit(tmp_path / "test.csv", "source,probability")
     assert (code, [line[0] for line in lines[1:]]) == (
         0,
-        [f"{tmp_path}/test.csv:{number}" for number in (1, 2)],
+        [f"{tmp_path}/test.csv:{number}" for number in (2, 3)],
     )
     assert lines[1][1] != lines[2][1]
     code, lines, _ = submit(tmp_path / "test.csv", "id,y")

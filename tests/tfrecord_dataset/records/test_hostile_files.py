@@ -263,7 +263,7 @@ def test_a_folder_with_a_link_to_itself(tmp_path):
     folder.mkdir()
     (folder / "loop").symlink_to("loop")
 
-    with pytest.raises(NotADatasetError, match=r"x\[\[\]1\]/\*\.tfrecord\*$"):
+    with pytest.raises(NotADatasetError, match=r"x\[\[\]1\]/\*\.tfrec\*$"):
         tfrecord_dataset.open(folder)
 
 

@@ -30,12 +30,12 @@ def test_boxes_and_maps_are_drawn_on_the_image():
     assert plain.shape[1] == 320 + 8
     assert (changed.min(axis=0).tolist(), changed.max(axis=0).tolist()) == ([80, 80], [240, 240])
 
-    maps = MapTarget(name="map", classes=("ground", "cell"))
+    maps = MapTarget(name="map", classes=("background", "cell"))
     numbers = np.zeros((32, 32), np.uint8)
     numbers[:16] = 1
     text, overlay = maps.shown(numbers)
     drawn = np.asarray(sheet([(grey, text, overlay)]))
-    assert text == "ground, cell"
+    assert text == "background, cell"
     assert (drawn[:160, :320] != 128).any(axis=-1).all()
     assert (drawn[161:320, :320] == 128).all()
 

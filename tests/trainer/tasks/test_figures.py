@@ -234,10 +234,12 @@ def test_metrics_of_maps(true, found, expected):
 def test_figures_of_maps():
     true = np.array([[[0, 1], [1, 255]], [[0, 0], [1, 1]]], np.uint8)
     predicted = np.array([[[0, 1], [0, 0]], [[0, 0], [1, 1]]], np.uint8)
-    found = PixelConfusion(("ground", "cell", "never"))
+    found = PixelConfusion(("background", "cell", "never"))
     found.update(true, {"prediction": predicted})
     ground, cell, never = found.figures()["maps"]
-    assert ground == {"name": "ground", "pixels": 3, "iou": 3 / 4, "precision": 3 / 4, "recall": 1}
+    shares = {"iou": 3 / 4, "precision": 3 / 4, "recall": 1}
+    assert ground == {"name": "background", "color": "", "pixels": 3, **shares}
+    assert cell["color"] == "#800000"
     assert (cell["iou"], cell["precision"], cell["recall"]) == (3 / 4, 1, 3 / 4)
     assert (never["iou"], never["precision"], never["recall"]) == (None, None, None)
     first, second = found.examples()
