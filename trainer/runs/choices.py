@@ -183,13 +183,15 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
     return dataset, dataset.split(name).name
 
 
-def training_part(dataset: Dataset, run: RunConfig) -> tuple[Dataset, str] | None:
+def training_part(dataset: Dataset, task: Task, run: RunConfig) -> tuple[Dataset, str] | None:
     """Return the dataset and the split of a run's training records; None for other data."""
     train, share = run.data.get("train split", ""), run.options.validation_share
     if train not in dataset.splits or describe_data(dataset, train) != run.data:
         return None
     if share and _HELD_OUT not in dataset.splits:
         dataset = _with_held_out(dataset, train, run.options)
+    if task.goal.may_be_nan:
+        dataset = dataset.without_missing(train, task.target)
     return dataset, train
 
 

@@ -241,7 +241,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     result = evaluate_split(accumulators=[*accumulators, baseline])
     say = progress.say if baseline.is_beaten_by(result) else progress.warn
     say(baseline.compare(result))
-    if boosted_trees.are_possible(task) and (known := training_part(dataset, run.config)):
+    if boosted_trees.are_possible(task) and (known := training_part(dataset, task, run.config)):
         of_trees, line = boosted_trees.reference(task, *known, split_name)
         result |= of_trees
         progress.say(line)
