@@ -237,9 +237,16 @@ SLOW = ("--steps-per-epoch", 200, "--optimizer", "sgd", "--learning-rate", 1e-4,
         ]
     ),
 )
-def test_a_plan_of_few_epochs_trains_on_while_it_improves(start, table, tmp_path, more, epochs):
+def test_a_plan_of_few_epochs_trains_on_while_it_improves(
+    start, write_dataset, tmp_path, more, epochs
+):
+    numbers = [{"name": name, "kind": "scalar", "dtype": "float32", "key": name} for name in "xy"]
+    records = [{"x": float(number), "y": 2.0 * number} for number in range(40)]
+    splits = {"train": records, "validation": records[::4]}
+    data = write_dataset(tmp_path / "line" / "1.0.0", numbers, splits)
     run = tmp_path / "run"
-    options = ("--data", table, "--output", run, *OPTIONS, *SLOW, "--best-by", "loss")
+    options = ("--data", data, "--target", "y", "--output", run, *OPTIONS, *SLOW)
+    options += ("--best-by", "loss")
     code, out, _ = start("train", *options, *more)
     assert code == 0
     assert json.loads((run / "config.json").read_text())["options"]["epochs"] == epochs
