@@ -25,6 +25,11 @@ def palette() -> Any:
     return colors.astype(np.uint8)
 
 
+def as_css(color: Sequence[int]) -> str:
+    """Return a colour of red, green and blue as CSS has it, such as "#800000"."""
+    return "#" + bytes(color).hex()
+
+
 def class_name(names: Sequence[str], number: int) -> str:
     """Return the name of a class of a map: its number if it has none."""
     return names[number] if number < len(names) else str(number)

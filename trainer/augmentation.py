@@ -23,7 +23,7 @@ _LARGEST_SHEAR = 0.3
 _LARGEST_TRANSLATION = 150 / 331  # relative to the side
 _LARGEST_ANGLE = math.radians(30)
 _GREY = 128.0
-# Of `jitter`: logarithms of factors, a share of the side, values of pixels, a share of images.
+# `jitter`: logarithms of factors, a share of the side, values of pixels, a share of images.
 _LARGEST_ZOOM, _LARGEST_CONTRAST = 0.25, 0.5
 _LARGEST_SHIFT, _LARGEST_OFFSET, _NEGATIVES = 0.12, 64.0, 0.3
 

@@ -21,7 +21,7 @@ from beam_pipeline.report.drawing import class_names
 from beam_pipeline.report.rows import Rows, in_words
 from beam_pipeline.report.sample import Sampled
 from tfrecord_dataset.format.feature import Feature
-from tfrecord_dataset.map_colors import class_name, is_drawn, palette
+from tfrecord_dataset.map_colors import as_css, class_name, is_drawn, palette
 from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.shown_text import counted
 
@@ -93,12 +93,7 @@ def target_of(
     """
     if labels := labels_of(dataset, known):
         return labels[0], functools.partial(correlation, classes=labels[1])
-    lacking = [
-        name
-        for name, feature in dataset.features.items()
-        if feature.kind == "scalar"
-        and any(each.get(name, {}).get("count") == 0 for each in stated.values())
-    ]
+    lacking = dataset.numbers_to_predict(stated)
     if len(lacking) != 1 or any(each.kind in LABELLED for each in dataset.features.values()):
         return None
     others = _floats(known.values.get(lacking[0], _NONE))
@@ -287,7 +282,7 @@ def maps(feature: Feature, records: Sequence[Sampled]) -> dict[str, Any]:
         "rows": [
             {
                 "name": "ignored" if number == IGNORED else class_name(feature.classes, number),
-                "color": "#" + bytes(palette()[number]).hex(),
+                "color": as_css(palette()[number]),
                 "is_drawn": is_drawn(feature.classes, number),
                 "share": int(pixels[number]) / int(pixels.sum()),
             }

@@ -19,6 +19,7 @@ from beam_pipeline.report.drawing import color_of, draw_example
 from beam_pipeline.report.rows import Rows
 from beam_pipeline.report.sample import Sampled, of_keys, read
 from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.map_colors import as_css
 from tfrecord_dataset.page import data_uri
 from tfrecord_dataset.records.contents import Contents
 from tfrecord_dataset.shown_text import shown
@@ -159,7 +160,7 @@ def _shown(features: Sequence[Feature], record: Sampled, classes: Sequence[str])
     with contextlib.suppress(RecordError):
         picture = thumbnail(features, record)
     colors = {
-        name: "#" + bytes(color_of(name, feature.classes)).hex()
+        name: as_css(color_of(name, feature.classes))
         for feature in features
         if feature.kind == "boxes"
         for name in figures.names(feature, record)

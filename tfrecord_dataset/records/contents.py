@@ -223,6 +223,17 @@ class Contents:
         """Return a split's statistics.json by feature; empty without the file."""
         return self.read_statistics().get(self.split(split).name, {})
 
+    def numbers_to_predict(self, statistics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        """Return the numbers that one split lacks entirely, and another has, by statistics.json."""
+        by_split = statistics.values()
+        return [
+            name
+            for name, feature in self.features.items()
+            if feature.kind == "scalar"
+            for counts in [[facts.get(name, {}).get("count") for facts in by_split]]
+            if 0 in counts and any(counts)
+        ]
+
 
 def as_html(path: str, counts: list[tuple[str, str]], features: Iterable[Feature]) -> str:
     """Render a dataset as a table of splits and one of features."""

@@ -454,11 +454,7 @@ def draw(identities: Any, share: float, fold: int = 0, rare: Any = None) -> Any:
         ConfigError: All records are in one group, or there are fewer groups than folds.
     """
     edges = (share * (fold + 1), share * fold)
-    if rare is None:
-        most, least = (_first(identities, edge) for edge in edges)
-        chosen = most & ~least
-    else:
-        chosen = _of_rare(identities, rare, edges)
+    chosen = _between(identities, edges) if rare is None else _of_rare(identities, rare, edges)
     if not chosen.any():
         raise ConfigError(
             f"--folds needs a group of records for each fold, and fold {fold + 1} has none; give "
@@ -489,9 +485,14 @@ def _of_rare(identities: Any, rare: Any, edges: tuple[float, float]) -> Any:
     chosen = is_known & is_held[at]
     others = identities[~is_known]
     if len(others) and others.min() < others.max():
-        most, least = (_first(others, share) for share in edges)
-        chosen[~is_known] = most & ~least
+        chosen[~is_known] = _between(others, edges)
     return chosen
+
+
+def _between(identities: Any, edges: tuple[float, float]) -> Any:
+    """Return whether each record is between two shares by ascending hashes, bool [records]."""
+    most, least = (_first(identities, share) for share in edges)
+    return most & ~least
 
 
 def _edge(sizes: Any, share: float) -> Any:

@@ -146,7 +146,8 @@ class WindowReader:
                 lambda: (records, places),
                 lambda: (self._read_by_number(keys), tf.range(tf.shape(keys, tf.int64)[0])),
             )
-            if not self._files.paths_stay:  # another build may have taken a name meanwhile
+            # Another build may have taken a name meanwhile.
+            if self._by_path and not self._files.paths_stay:
                 order = tf.numpy_function(
                     self._unchanged, [keys[:, 1], order], tf.int64, stateful=False
                 )
@@ -156,8 +157,7 @@ class WindowReader:
 
     def _unchanged(self, numbers: Any, order: Any) -> Any:
         """Return the order of records that were read from the files that were opened."""
-        if self._by_path:
-            self._files.paths(np.unique(runs_of(self._index, numbers).shards).tolist())
+        self._files.paths(np.unique(self._index.shard_of(numbers)).tolist())
         return order
 
     def _read_by_number(self, keys: Any) -> Any:

@@ -228,7 +228,8 @@ def choose(
 
     def chosen(size: ImageSize | None) -> tuple[Task, str]:
         sized = dataclasses.replace(config, image_size=size)
-        return choose_task(dataset.features, sized, columns, _unknown_numbers(dataset))
+        unknown = dataset.numbers_to_predict(dataset.read_statistics())
+        return choose_task(dataset.features, sized, columns, unknown)
 
     def first_values() -> Any:
         batches = dataset.batches(split, batch_size=_SAMPLED, features=[task.target])
@@ -250,15 +251,6 @@ def choose(
     progress.say(f"task {task.name}: {reason}")
     model = None if config.model_fn else models.find(task, config.model, config.weights).name
     return task, dataclasses.replace(config, model=model, image_size=size if task.images else None)
-
-
-def _unknown_numbers(dataset: Dataset) -> list[str]:
-    """Return the numbers that one split lacks entirely, and another has."""
-    by_split = dataset.read_statistics().values()
-    counts = {
-        name: [facts.get(name, {}).get("count") for facts in by_split] for name in dataset.features
-    }
-    return [name for name, of_splits in counts.items() if 0 in of_splits and any(of_splits)]
 
 
 def with_targets(
@@ -353,9 +345,9 @@ def open_input(given: ShowBatchConfig | TuneConfig, progress: Progress) -> Train
     dataset = with_targets(dataset, task, {split: "--target"}, progress)
     task = with_statistics(task, dataset, split, progress.say)
     counts = data_checks.class_counts(task, dataset, split) or Counter()
-    labels = functools.partial(dataset.labels, split, task.target)
-    config, task = for_uneven(config, task, counts, labels, is_validated=False)
-    drawn = oversampled(config, task, dataset, split, progress)
+    labels_of = functools.cache(functools.partial(dataset.labels, split, task.target))
+    config, task = for_uneven(config, task, counts, labels_of, is_validated=False)
+    drawn = oversampled(config, task, dataset, split, labels_of, progress)
     if config.batch_size is None:
         size = batch_size(drawn.num_records(split), of_table=is_table(task.inputs))
         config = dataclasses.replace(config, batch_size=size)
@@ -404,7 +396,7 @@ def for_uneven(
     config: TrainConfig,
     task: Task,
     counts: Counter[str],
-    labels: Callable[[], Any],
+    labels_of: Callable[[], Any],
     *,
     is_validated: bool,
 ) -> tuple[TrainConfig, Task]:
@@ -416,7 +408,7 @@ def for_uneven(
     moved and recolored, so that the model does not learn the few by heart. The best model then is
     the one with the highest AUC, since a few records in validation change F1 by chance.
 
-    `counts` are the records by class; `labels` returns the class of each record, or None if the
+    `counts` are the records by class; `labels_of` returns the class of each record, or None if the
     index does not state it, and nothing can be drawn by class.
     """
     if not data_checks.is_uneven(counts):
@@ -424,7 +416,7 @@ def for_uneven(
     is_few = min(filter(None, counts.values())) < FEW_OF_CLASS
     is_one_image = len(task.images) == len(task.inputs) == 1
     weights = config.class_weights or BALANCED
-    if config.class_weights is None and is_few and is_one_image and labels() is not None:
+    if config.class_weights is None and is_few and is_one_image and labels_of() is not None:
         weights = OVERSAMPLE
     best_by = _OF_FEW if weights == OVERSAMPLE else _OF_UNEVEN
     config = dataclasses.replace(
@@ -438,16 +430,23 @@ def for_uneven(
 
 
 def oversampled(
-    config: TrainConfig, task: Task, dataset: Dataset, split: str, progress: Progress
+    config: TrainConfig,
+    task: Task,
+    dataset: Dataset,
+    split: str,
+    labels_of: Callable[[], Any],
+    progress: Progress,
 ) -> Dataset:
     """Repeat the records of rare classes in the split, if `--class-weights oversample`.
+
+    `labels_of` returns the class of each record, as in `for_uneven`.
 
     Raises:
         ConfigError: The classes of the records are not known before they are read.
     """
     if config.class_weights != OVERSAMPLE:
         return dataset
-    labels = dataset.labels(split, task.target) if task.goal.has_one_class else None
+    labels = labels_of() if task.goal.has_one_class else None
     if labels is None:
         raise ConfigError(
             f"--class-weights {OVERSAMPLE} needs one class label per record in the dataset's "

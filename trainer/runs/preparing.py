@@ -151,17 +151,20 @@ def prepare(
         known = _of_all_folds(whole, task, split) if config.folds else dataset
         task = with_statistics(task, known, split, progress.say)
         counts = _say_of_data(task, dataset, splits, columns, progress, own_model=bool(own.model))
-        labels = functools.partial(dataset.labels, split, task.target)
-        is_validated = validation_split is not None
-        config, task = choices.for_uneven(config, task, counts, labels, is_validated=is_validated)
-    drawn = choices.oversampled(config, task, dataset, split, progress)
+    is_validated = validation_split is not None
+    labels_of = functools.cache(functools.partial(dataset.labels, split, task.target))
+    if not recorded:
+        config, task = choices.for_uneven(
+            config, task, counts, labels_of, is_validated=is_validated
+        )
+    drawn = choices.oversampled(config, task, dataset, split, labels_of, progress)
     if not recorded:
         config = choices.with_plan(
             config,
             task,
             drawn.num_records(split),
             num_replicas=strategy.num_replicas_in_sync,
-            is_validated=validation_split is not None,
+            is_validated=is_validated,
         )
     if taken := sorted({"loss", *task.metrics, *config.metrics} & own.metrics.keys()):
         raise ConfigError(f"the task has a metric {taken[0]!r} already; choose another name")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tfrecord_dataset.image_size import ImageSize
-from tfrecord_dataset.map_colors import is_drawn, palette
+from tfrecord_dataset.map_colors import as_css, is_drawn, palette
 
 # Opacity of the classes' colors on an image.
 _OPACITY = 0.5
@@ -76,7 +76,7 @@ def is_colored(classes: Any, names: Sequence[str]) -> Any:
 
 def css_color(names: Sequence[str], number: int) -> str:
     """Return the color of a class, such as "#800000"; "" for the background."""
-    return "#" + bytes(palette()[number]).hex() if is_drawn(names, number) else ""
+    return as_css(palette()[number]) if is_drawn(names, number) else ""
 
 
 def with_map(image: Any, classes: Any, names: Sequence[str]) -> Any:

@@ -1,6 +1,7 @@
 """Records of rare classes: their share held out, and how often a pass draws them."""
 
 import dataclasses
+import functools
 import io
 import time
 
@@ -19,7 +20,7 @@ from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.tasks.reading import OVERSAMPLE
 
-# Of 50 images in three shards.
+# Numbers of 50 images in three shards.
 BLUE, GREEN, RED = np.arange(4), np.arange(4, 6), np.arange(6, 50)
 TIMES = {**dict.fromkeys(BLUE, 11), **dict.fromkeys(GREEN, 22), **dict.fromkeys(RED, 1)}
 
@@ -51,10 +52,16 @@ def uneven(write_dataset, colored_records, schema, tmp_path_factory):
     return dataclasses.replace(dataset, splits={"train": split}, read_statistics=lambda: counts)
 
 
+def labels_of(dataset):
+    return functools.partial(dataset.labels, "train", "label")
+
+
 @pytest.fixture(scope="module")
 def drawn(uneven, choose_image):
     config = TrainConfig(data="", output="", class_weights=OVERSAMPLE)
-    return choices.oversampled(config, choose_image, uneven, "train", Progress(quiet=True))
+    return choices.oversampled(
+        config, choose_image, uneven, "train", labels_of(uneven), Progress(quiet=True)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +116,7 @@ def test_a_run_continues_at_any_draw_and_workers_share_them(drawn):
 
 def test_what_is_drawn_more_often_is_said(uneven, choose_image, capsys):
     config = TrainConfig(data="", output="", class_weights=OVERSAMPLE)
-    choices.oversampled(config, choose_image, uneven, "train", Progress())
+    choices.oversampled(config, choose_image, uneven, "train", labels_of(uneven), Progress())
     assert capsys.readouterr().err == (
         "drawn in each epoch: blue: 4 records, 11 times, green: 2 records, 22 times; "
         "--class-weights none: once\n"
@@ -119,7 +126,9 @@ def test_what_is_drawn_more_often_is_said(uneven, choose_image, capsys):
 def test_drawing_needs_the_classes_of_the_index(dataset, choose_image):
     config = TrainConfig(data="", output="", class_weights=OVERSAMPLE)
     with pytest.raises(ConfigError, match="choose balanced"):
-        choices.oversampled(config, choose_image, dataset, "train", Progress(quiet=True))
+        choices.oversampled(
+            config, choose_image, dataset, "train", labels_of(dataset), Progress(quiet=True)
+        )
 
 
 def test_the_first_label_of_each_row():
@@ -168,7 +177,7 @@ def test_folds_have_each_record_of_a_rare_class_once(folds):
 
 
 def test_the_share_of_a_class_takes_no_loop_over_records():
-    """Of 100 million records it takes 9 s of CPU time."""
+    """20 million records took 1.8 s of CPU time."""
     count = 3_000_000
     identities = np.random.default_rng(2).integers(0, 2**63, count).astype(np.uint64)
     rare = np.where(np.arange(count) % 40_000 == 7, 0, -1)

@@ -1,7 +1,7 @@
-"""What COCO files say of an image, and its record.
+"""COCO's facts about an image, and the record made of them.
 
-A part is what one item of a file says of an image. Facts of the whole file (categories, whether the
-JSON is complete) are known at its end.
+A part has the facts about an image in one item of a file. Facts of the whole file (categories,
+whether the JSON is complete) are known at its end.
 """
 
 import dataclasses
