@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from eager_runner import yielded
 
 from beam_pipeline.config import BuildConfig
@@ -28,7 +29,7 @@ NOT_TYPED = {
     r"; it (has|is|needs) ": "a file says what its format does not allow",
     r"; (fetch|save) it again": "a file is damaged",
     r"(is not YAML|is an alias|the same column|names no columns)": "a file is changed",
-    r"there (are|is) '|choose from|did you mean": "the option has a wrong value; right ones follow",
+    r"there (are|is) '|choose from|did you mean|name another": "the option has a wrong value",
     r"does not exist|fits no file": "the option names what is not there",
     r"save it as UTF-8": "a file of the input is written",
     r"unpack it once": "a command of Python's, which a test below types",
@@ -41,7 +42,16 @@ _END = r"(?:$|;|, or| or (?=--)| to | if )"
 
 
 def typed_in(message):
-    return re.findall(rf"\b(?:pass|with|or) (--[\w-]+ [^ ].*?){_END}", message)
+    """The options that a message says to pass, or to write in a recipe."""
+    lines = re.findall(r"`(\w+: [^`]+)`", message)
+    options = re.findall(rf"\b(?:pass|with|or|else) (--[\w-]+ [^ ].*?){_END}", message)
+    return options + [as_option(*each) for line in lines for each in yaml.safe_load(line).items()]
+
+
+def as_option(name, value):
+    """A line of a recipe as on a command line."""
+    text = ",".join(value) if isinstance(value, list) else str(value)
+    return f"{OPTIONS[name].flag} {shlex.quote(text)}"
 
 
 def typed(error):
@@ -59,10 +69,12 @@ def typed(error):
 
 def without_option(message, options):
     """The case's options without the one that a message says to leave out."""
-    if "leave it out, or" not in message and "; leave out layout" not in message:
+    if left_out := re.search(r"; leave out (\w+)", message):
+        option = OPTIONS[left_out[1]].flag
+    elif "leave it out, or" in message:
+        option = re.search(r"--[\w-]+", message)[0]
+    else:
         return []
-    is_layout = "leave out layout" in message
-    option = re.search(r"--[\w-]+", message.partition("; ")[2] if is_layout else message)[0]
     return [re.sub(rf"{option} \S+", "", options)]
 
 

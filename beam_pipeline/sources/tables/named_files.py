@@ -85,11 +85,11 @@ def with_files(sample: Sample, options: TableOptions) -> Sample:
                 f"{ignoring(table.file.relative)}"
             )
         if each.unclear:
-            one, other = (_template_of(path, each) for path in each.unclear[:2])
+            one, other = sorted(each.unclear)[:2]
             raise ConfigError(
-                f"{table.file.path}: column {each.column!r} names {each.unclear[0]} and "
-                f"{each.unclear[1]}; in a recipe: `image_template: {one}` or "
-                f"`image_template: {other}`"
+                f"{table.file.path}: column {each.column!r} names {one} and {other}; in a recipe: "
+                f"`image_template: {_template_of(one, each)}` or "
+                f"`image_template: {_template_of(other, each)}`"
             )
         column, cells = each.column, table.cells
         if not each.has_suffixes and each.kind not in sample.names:  # the id stays a feature

@@ -296,28 +296,6 @@ def test_the_roles_of_folders_are_found_once(make_tree, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("folders", "message", "words"),
-    [
-        ((" ", "a", "b"), "class folder named with blanks only, ' '", "--ignore ' '"),
-        (("a", "b", "b "), "outer blanks only, 'b' and 'b '", "--ignore 'b '"),
-    ],
-)
-def test_a_class_folder_of_no_name_of_its_own(make_tree, folders, message, words):
-    root = make_tree({f"{folder}/1.jpg": "" for folder in folders})
-    with pytest.raises(ProblemError, match=f"{message}; .* pass {words}"):
-        source_at(root)
-    found, source = source_at(root, f"INPUT {words}")
-    assert found.what == "2 class folders (a, b)"
-    assert {record.features["label"].name for record in yielded(source)} == {"a", "b"}
-
-
-def test_outer_blanks_are_not_in_a_class(make_tree):
-    found, source = source_at(make_tree({"a/1.jpg": "", " b /1.jpg": ""}))
-    assert found.what == "2 class folders (a, b)"
-    assert {record.features["label"].name for record in yielded(source)} == {"a", "b"}
-
-
-@pytest.mark.parametrize(
     ("names", "classes"),
     [
         pytest.param(["cat_1", "cat_2", "cat_3", "cat_4", "dog_1", "cat_5"], "cat, dog", id="rare"),

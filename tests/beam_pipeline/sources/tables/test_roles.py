@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from beam_pipeline.errors import ConfigError
-from beam_pipeline.problems import ProblemError
 from beam_pipeline.sources.tables.choice import RULES
 from beam_pipeline.sources.tables.csv import ReadCsv
 from beam_pipeline.sources.tables.json import ReadJsonl
@@ -60,21 +58,6 @@ def test_roles_by_name_and_values(make_tree, row):
     assert shown == expected.strip()
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("image,labl|img/1.jpg,a", {"label_column": "label"}, "did you mean 'labl'"),
-        ("image|img/1.jpg", {"audio_column": "sound"}, "audio_column: 'sound' is not a column"),
-        ("a|img/1.jpg", {"audio_column": "a", "image_column": "a"}, "hold images and"),
-        ("path,image/height|img/1.jpg,3", {}, "has the name of the feature 'image'"),
-        ("image,x|img/1.jpg,1", {"box_format": "voc"}, "'voc' is none of xyxy, xywh"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_said(make_tree, text, options, message):
-    with pytest.raises(ConfigError, match=message):
-        plan_of(make_tree, text, **options)
-
-
 def test_what_was_understood_is_said(make_tree):
     text = "id,kind,age|1,cat,3|2,dog,4"
     assert plan_of(make_tree, text, label_column="kind").understood == [
@@ -107,13 +90,6 @@ def test_of_two_columns_that_may_be_the_label_a_user_chooses(make_tree, text, op
     assert plan.roles.label == ("sex" if options.get("label_column") == "sex" else "")
 
 
-def test_names_of_files_that_two_folders_have(make_tree):
-    files = {f"{folder}/{name}.jpg": "" for folder in "ab" for name in "12"}
-    message = r"column 'id' names (a/1\.jpg and b|b/1\.jpg and a)/1\.jpg"
-    with pytest.raises(ConfigError, match=message):
-        plan_of(make_tree, "id,x|1,a|2,b", files)
-
-
 def test_lists_of_json(make_tree):
     rows = '{"image": "img/1.jpg", "boxes": [[1, 2, 3, 4]], "areas": [5], "v": [1, 2, 3]}\n'
     root = make_tree({"t.jsonl": rows, **FILES})
@@ -127,16 +103,6 @@ def test_numbers_in_several_rows_are_not_names_of_files(make_tree, column):
     text = f"{column},price|1,100|2,200|2,200|1,100"
     plan = plan_of(make_tree, text, {"s/1.wav": "", "s/2.wav": ""})
     assert bool(plan.roles.media) == (column == "image_id")
-
-
-@pytest.mark.parametrize("name", ["partition", "Split"])
-def test_numbers_are_not_names_of_splits_unless_an_option_asks_for_it(make_tree, name):
-    text = f"image,label,{name}|img/1.jpg,cat,0|img/2.jpg,dog,2"
-    with pytest.raises(ProblemError, match=rf"--split-column\) to {name}") as raised:
-        plan_of(make_tree, text)
-    assert raised.value.problem.option == "split_column"
-    assert plan_of(make_tree, text, split_column=name).roles.split == name
-    assert plan_of(make_tree, text, ignore_columns=[name]).roles.split == ""
 
 
 def comparisons_of_names(write, count):
@@ -182,10 +148,3 @@ def test_the_page_shows_the_rules_in_their_order():
 )
 def test_the_first_rule_that_a_column_fits_decides(make_tree, text, key):
     assert plan_of(make_tree, text).roles.key == key
-
-
-def test_lists_that_a_test_set_lacks_are_no_number_to_predict(make_tree):
-    lists = 'a,v\n1,"[6, 6, 9]"\n2,"[3, 7, 3]"\n'
-    root = make_tree({"train.csv": lists, "test.csv": "a\n3\n"})
-    with pytest.raises(ConfigError, match=r"column 'v' is not in test\.csv"):
-        ReadCsv(root, names=("train.csv", "test.csv")).plan()
