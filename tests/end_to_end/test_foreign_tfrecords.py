@@ -1,10 +1,8 @@
-"""TFRecords of others are adopted or built, with equal bytes; damage is reported; TFDS reads them.
+"""TFRecords of others are adopted or built, with equal bytes; TFDS reads them.
 
 The files are as in TensorFlow's tutorials.
 """
 
-import gzip
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,27 +16,15 @@ from tensorflow_examples import example
 from tiers import first_in_ci
 
 import beam_pipeline
-import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from beam_pipeline.dataset.adoption import adopt
-from beam_pipeline.errors import DataError
 from beam_pipeline.schema.declaration import parse_schema
-from tfrecord_dataset.format.frames import framed
 
 of_schemas = pytest.mark.parametrize(
     "schema", ["boxes", "values", pytest.param("audio", marks=pytest.mark.slow)]
 )
 BOXES = {"kind": "boxes", "key": "bounding_boxes"}
-SEQUENCE_EXAMPLE = tf.train.SequenceExample(
-    feature_lists=tf.train.FeatureLists(
-        feature_list={
-            "words": tf.train.FeatureList(
-                feature=[tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))]
-            )
-        }
-    )
-).SerializeToString()
 # TFDS 4.9 calls functions deprecated in protobuf 6.
 tfds_warns = pytest.mark.filterwarnings(r"ignore:label\(\) is deprecated:DeprecationWarning")
 
@@ -62,10 +48,6 @@ def _wav(number: int) -> bytes:
 
 # Functions from a number to a record as in tutorials, and the inferred feature of each key.
 SCHEMAS: dict[str, tuple[Callable[[int], Mapping[str, Any]], dict[str, str]]] = {
-    "image": (
-        lambda n: {"image": jpeg(n), "label": n % 3},
-        {"image": "image", "label": "class_label"},
-    ),
     "audio": (
         lambda n: {"audio": _wav(n), "speaker_id": n % 5, "timestamp": 0.5 + n},
         {"audio": "audio", "speaker_id": "scalar", "timestamp": "scalar"},
@@ -168,18 +150,6 @@ def test_every_example_is_written_as_it_is(tmp_path, schema):
     assert all(feature.bare for feature in info.schema)
 
 
-def test_what_a_key_holds_decides_the_split(tmp_path):
-    folder = write(tmp_path / "in", examples("audio"))
-    info = build_verified(folder, tmp_path, group_by="speaker_id", split={"a": 0.5, "b": 0.5})
-
-    speakers = {
-        split: {int(each["speaker_id"]) for each in tfrecord_dataset.open(info.path)[split]}
-        for split in info.splits
-    }
-    assert speakers["a"] | speakers["b"] == set(range(5))
-    assert not speakers["a"] & speakers["b"]
-
-
 def test_equal_images_are_duplicates(tmp_path):
     payloads = [example(image=jpeg(number // 2), label=number) for number in range(4)]
     info = build_verified(write(tmp_path / "in", payloads), tmp_path, duplicates="drop")
@@ -188,15 +158,6 @@ def test_equal_images_are_duplicates(tmp_path):
     assert (duplicates["groups"], duplicates["records"], duplicates["conflicting"]) == (2, 4, 2)
     assert duplicates["examples"][0]["labels"] in (["0", "1"], ["2", "3"])
     assert len(stored(info)) == 2
-
-
-def test_class_names(tmp_path):
-    folder = write(tmp_path / "in", examples("image"))
-    info = build_verified(folder, tmp_path, classes=("cat", "dog", "bird"))
-    assert info.classes == ("cat", "dog", "bird")
-
-    with pytest.raises(DataError, match=r"class numbers \(not 0 to 1\): 2; declared are cat, dog"):
-        build_verified(folder, tmp_path / "again", classes=("cat", "dog"))
 
 
 @pytest.mark.nightly
@@ -250,60 +211,6 @@ def test_show_draws_what_others_stored(tmp_path, capsys):
         for number in (0, 1)
     )
     assert (without != with_box).any()
-
-
-def flipped(data, byte):
-    return data[:byte] + bytes([data[byte] ^ 1]) + data[byte + 1 :]
-
-
-def damages() -> dict[str, tuple[Any, str, str, int]]:
-    """Return damages with the reject's record and reason, and how many of 7 records remain."""
-
-    def added(payload):
-        return lambda data: data + framed(payload)
-
-    cut, gone = "truncated file", "not a TFRecord file"
-    return {
-        "payload": (lambda data: flipped(data, 100), ":0", "damaged record", 6),
-        "cut_off": (lambda data: data[:-9], "", cut, 6),
-        "garbage": (lambda data: data + b"some garbage", "", "damaged file", 7),
-        "another_kind": (added(example(image=jpeg(0), label=0.5)), ":7", "type conflict", 7),
-        "sequence_example": (added(SEQUENCE_EXAMPLE), ":7", "not an Example", 7),
-        "half_an_image": (
-            added(example(image=jpeg(0)[:-200], label=1)),
-            ":7",
-            "truncated image",
-            7,
-        ),
-        "no_image": (added(example(image=b"a text", label=1)), ":7", "not an image", 7),
-        "empty": (lambda data: b"", "", "no records", 0),
-        "text": (lambda data: b"this is text", "", gone, 0),
-        "length": (lambda data: flipped(data, 3), "", gone, 0),
-        "gzip": (lambda data: gzip.compress(data, mtime=0)[:-9], "", cut, 0),
-    }
-
-
-def test_damage_is_rejected_by_file_and_record(tmp_path):
-    payloads = examples("image")[:7]
-    damaged = damages()
-    for name, (damage, *_) in damaged.items():
-        write(tmp_path / "in", payloads, name=f"{name}.tfrecord", files=1)
-        path = tmp_path / f"in/{name}.tfrecord"
-        path.write_bytes(damage(path.read_bytes()))
-    config = beam_pipeline.BuildConfig(input=str(tmp_path / "in"), output=str(tmp_path), name="a")
-    with pytest.raises(DataError, match="10 of 57 records invalid"):
-        beam_pipeline.build(config)
-    info = build_verified(tmp_path / "in", tmp_path, max_bad_fraction=0.2)
-
-    written = Counter(stored(info))
-    assert written.keys() == set(payloads), "all of them whole"
-    assert written.total() == sum(left for *_, left in damaged.values())
-    assert taken_for(info) == SCHEMAS["image"][1]
-    lines = Path(info.path, "rejects.jsonl").read_text("utf-8").splitlines()
-    rejects = {each["source"]: each["reason"] for each in map(json.loads, lines)}
-    assert rejects == {
-        f"{name}.tfrecord{record}": reason for name, (_, record, reason, _) in damaged.items()
-    }
 
 
 @pytest.fixture(scope="module")

@@ -80,61 +80,59 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "options", "target"), first_in_ci(CASES, 2))
-def test_a_model_predicts_for_the_file_of_its_dataset(
-    tmp_path, capsys, name, text, options, target
-):
-    raw = tmp_path / name
-    raw.write_bytes(text if isinstance(text, bytes) else text.encode())
-    data, run = tmp_path / "data", tmp_path / "run"
-    build(input=str(raw), output=str(data), threads=1, **options)
-    [dataset] = data.glob("*/1.0.0")
-    where = ["--data", str(dataset), "--output", str(run), "--target", target]
-    assert main(["train", *where, "--epochs", "1", "--seed", "0", "--quiet"]) == 0
-    capsys.readouterr()
+@pytest.fixture
+def learned(tmp_path):
+    """learned(raw file, target, options of train, options of build) -> (dataset, run)."""
 
-    predicted = {}
+    def learn(raw, target="label", more=("--epochs", "1"), **options):
+        data, run = tmp_path / "data", tmp_path / "run"
+        build(input=str(raw), output=str(data), threads=1, **options)
+        [dataset] = data.glob("*/1.0.0")
+        where = ["--data", str(dataset), "--output", str(run), "--target", target]
+        assert main(["train", *where, *more, "--seed", "0", "--quiet"]) == 0
+        return dataset, run
+
+    return learn
+
+
+def check_alike(raw, dataset, run, capsys):
+    """Check that the predictions for a raw file are those for its dataset."""
+    predicted = []
+    capsys.readouterr()
     for path, split in ((raw, []), (dataset, ["--split", "train"])):
         assert main(["predict", str(path), *split, "--run", str(run), "--quiet"]) == 0
         rows = map(json.loads, capsys.readouterr().out.splitlines())
-        predicted[path] = sorted(round(row["probability"], 4) for row in rows)
-    assert len(predicted[raw]) == 40
-    assert predicted[raw] == predicted[dataset]
+        predicted.append(sorted(round(row["probability"], 4) for row in rows))
+    assert len(predicted[0]) == 40
+    assert predicted[0] == predicted[1]
 
 
-def test_a_key_that_some_rows_lack_is_a_gap_as_in_the_build(tmp_path, capsys):
+@pytest.mark.parametrize(("name", "text", "options", "target"), first_in_ci(CASES, 2))
+def test_a_model_predicts_for_the_file_of_its_dataset(
+    tmp_path, capsys, learned, name, text, options, target
+):
+    raw = tmp_path / name
+    raw.write_bytes(text if isinstance(text, bytes) else text.encode())
+    check_alike(raw, *learned(raw, target, **options), capsys)
+
+
+def test_a_key_that_some_rows_lack_is_a_gap_as_in_the_build(tmp_path, capsys, learned):
     raw = tmp_path / "a.jsonl"
     rows = [{"n": n, "word": "abc"[n % 3], "label": f"l{n % 2}"} for n in range(40)]
     del rows[0]["n"], rows[1]["word"]
     raw.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    data, run = tmp_path / "data", tmp_path / "run"
-    build(input=str(raw), output=str(data), threads=1)
-    [dataset] = data.glob("*/1.0.0")
-    where = ["--data", str(dataset), "--output", str(run), "--target", "label"]
-    assert main(["train", *where, "--epochs", "1", "--seed", "0", "--quiet"]) == 0
-    capsys.readouterr()
-    predicted = []
-    for path, split in ((raw, []), (dataset, ["--split", "train"])):
-        assert main(["predict", str(path), *split, "--run", str(run), "--quiet"]) == 0
-        lines = map(json.loads, capsys.readouterr().out.splitlines())
-        predicted.append(sorted(round(row["probability"], 4) for row in lines))
-    assert len(predicted[0]) == 40
-    assert predicted[0] == predicted[1]
+    dataset, run = learned(raw)
+    check_alike(raw, dataset, run, capsys)
 
     raw.write_text('{"word": "a"}\n{"word": "b"}\n')
     assert main(["predict", str(raw), "--run", str(run)]) == 2
     assert "'n'" in capsys.readouterr().err
 
 
-def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys):
+def test_rows_that_cannot_be_read_are_lines(tmp_path, capsys, learned):
     raw = tmp_path / "a.csv"
     raw.write_text("n,label\n" + rows_of("{n},{label}\n"))
-    data, run = tmp_path / "data", tmp_path / "run"
-    build(input=str(raw), output=str(data), threads=1)
-    [dataset] = data.glob("*/1.0.0")
-    where = ["--data", str(dataset), "--output", str(run), "--target", "label"]
-    more = ["--epochs", "2", "--schedule", "cosine", "--seed", "0", "--quiet"]
-    assert main(["train", *where, *more]) == 0
+    _, run = learned(raw, more=["--epochs", "2", "--schedule", "cosine"])
     page = (run / "report.html").read_text()
     mistakes = re.findall(r'<th scope="row">a.csv:(\d+)</th><td>.*?</td><td title="(\S+)">', page)
     lines = raw.read_text().splitlines()

@@ -156,22 +156,6 @@ def test_tfds_reads_lists_of_none_or_one(written):
     ]
 
 
-def test_a_table_may_lack_labels_if_its_schema_allows_it(tmp_path):
-    (tmp_path / "t.csv").write_text("x,label\n1.5,a\n2.5,\n3.5,b\n")
-    schema = beam_pipeline.parse_schema(
-        {
-            "x": {"kind": "scalar", "dtype": "float32"},
-            "label": {"kind": "class_label", "default": -1},
-        }
-    )
-    info = beam_pipeline.build(
-        input=str(tmp_path / "t.csv"), output=str(tmp_path / "out"), schema=schema
-    )
-    records = tfrecord_dataset.open(info.path)["train"]
-    labels = {float(record["x"]): int(record["label"]) for record in records}
-    assert labels == {1.5: 0, 2.5: -1, 3.5: 1}
-
-
 def open_for_evaluate(path, **options):
     return choices.open_given(EvaluateConfig(data=path, run_path="run", **options))
 

@@ -1,5 +1,6 @@
 """Existing Examples are checked like other records, and stay unchanged."""
 
+import dataclasses
 import hashlib
 
 import numpy as np
@@ -90,6 +91,12 @@ def test_a_changed_file_is_found_at_the_write(record):
     record(encode({"x": [2]}))
     with pytest.raises(SourceChangedError, match="changed while the job ran"):
         encoded(Encoder(schema=(), rules=Rules()), inspected)
+
+
+def test_a_frame_whose_checksum_is_wrong_is_rejected(record):
+    file = record(encode({"x": [1]})).example
+    with pytest.raises(RecordError, match="damaged record"):
+        inspect_existing(dataclasses.replace(file, offset=file.offset + 1), Rules(), {})
 
 
 def test_too_large_a_record_is_not_read():

@@ -3,6 +3,7 @@
 import pytest
 
 from beam_pipeline import kinds
+from beam_pipeline.errors import DataError
 from beam_pipeline.kinds.kind import Stored
 from beam_pipeline.kinds.label import class_order, numbered_classes
 from beam_pipeline.kinds.observed import Observed
@@ -73,3 +74,10 @@ def test_their_order(observed, declared, expected):
 )
 def test_numbered_ones(observed, declared, offset, expected):
     assert numbered_classes("label", observed, declared, offset) == expected
+
+
+@pytest.mark.parametrize(("smallest", "largest", "wrong"), [(0, 3, "3"), (-2, 1, "-2")])
+def test_numbers_beyond_the_declared_ones(smallest, largest, wrong):
+    message = rf"class numbers \(not 0 to 2\): {wrong}; declared are cat, dog, fish"
+    with pytest.raises(DataError, match=message):
+        numbered_classes("label", seen(smallest, largest), PETS)

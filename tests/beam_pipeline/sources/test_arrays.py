@@ -14,7 +14,6 @@ from beam_pipeline.sources import arrays
 from beam_pipeline.sources.arrays import ReadArrays, find_tables, is_array
 from beam_pipeline.sources.tables.table import Scratch
 from beam_pipeline.sources.tree import find_files
-from tfrecord_dataset.format.feature import Feature
 
 
 @pytest.fixture
@@ -156,25 +155,6 @@ def test_only_labels_are_looked_at(write, tmp_path):
     assert batch.columns == {"y": Y.tolist()}
 
 
-def test_a_declared_schema(read):
-    schema = [
-        Feature(
-            name="label", kind="class_label", dtype="int64", shape=(), key="l", classes=("a", "b")
-        ),
-        Feature(name="x", kind="tensor", dtype="uint8", shape=(4, 4), key="x", encoding="bytes"),
-        Feature(name="score", kind="scalar", dtype="float32", shape=(), key="score"),
-    ]
-    columns = {"x": X, "y": Y, "score": Y, "more": Y}
-    records, rejects = read({"a.npz": columns}, schema=schema)
-    assert records["a.npz#1"].features.keys() == {"label", "x", "score"}
-    assert records["a.npz#1"].features["label"] == ClassLabel("b")
-    assert isinstance(records["a.npz#1"].features["score"], float)
-    assert {key: reject.reason for key, reject in rejects.items()} == dict.fromkeys(
-        ("a.npz#2", "a.npz#5"), "does not fit the schema"
-    )
-    assert "class of a, b" in rejects["a.npz#2"].detail
-
-
 @pytest.mark.parametrize("rows", [1, 4, 100])
 def test_the_transform_in_batches(read, write, run_transform, tmp_path, monkeypatch, rows, by_name):
     """Batches of any size give the same records."""
@@ -184,13 +164,6 @@ def test_the_transform_in_batches(read, write, run_transform, tmp_path, monkeypa
     found = by_name(run_transform(ReadArrays(write(files), str(tmp_path / "scratch"))))
     assert found == expected
     assert len(expected[0]) == 8
-
-
-def test_a_declared_class_may_have_a_default(read):
-    label = Feature(name="label", kind="class_label", dtype="int64", shape=(), key="l", default=-1)
-    records, rejects = read({"a.npz": {"label": np.array(["cat", ""])}}, schema=[label])
-    assert [record.features for record in records.values()] == [{"label": ClassLabel("cat")}, {}]
-    assert rejects == {}
 
 
 IMAGES = np.random.default_rng(3).integers(0, 256, (40, 12, 9, 3), np.uint8)

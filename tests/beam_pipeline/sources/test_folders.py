@@ -20,40 +20,11 @@ from beam_pipeline.sources.folders import structure
 from beam_pipeline.sources.folders.names import proposed
 from beam_pipeline.sources.folders.pattern import parse_pattern
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
-from beam_pipeline.sources.folders.structure import NOUNS, main_structure, merged, structures
+from beam_pipeline.sources.folders.structure import NOUNS
 from beam_pipeline.sources.inputs import detect
 from tfrecord_dataset.shown_text import counted
 
 CASES = Path(__file__).parents[2] / "cases"
-
-
-def structure_of(paths):
-    folders = [(folder, [name]) for folder, _, name in (path.rpartition("/") for path in paths)]
-    found = structures(folders)
-    assert merged(structures([each]) for each in folders) == found
-    return main_structure(found)
-
-
-# Files | whether their first folders are splits | class folders.
-TREES = """
-cat/1.jpg dog/1.jpg | False | cat dog
-left/1.jpg right/1.jpg | False | left right
-2019/1.jpg 2020/1.jpg | False | 2019 2020
-run/v1/0.jpg walk/v2/0.jpg | False | run walk
-cat/1.jpg masks/1.jpg | False | cat
-train/cat/1.jpg test/dog/1.jpg | True | cat dog
-train/1.jpg test/1.jpg | True |
-train/cat/1.jpg test/1.jpg | True | cat
-1.jpg 2.jpg | False |
-"""
-
-
-@pytest.mark.parametrize("row", TREES.strip().splitlines())
-def test_splits_and_classes(row):
-    paths, in_splits, classes = row.split("|")
-    found = structure_of(paths.split())
-    in_splits = in_splits.strip() == "True"
-    assert (bool(found.roles().splits), found.classes()) == (in_splits, {*classes.split()})
 
 
 @pytest.mark.parametrize(

@@ -141,43 +141,6 @@ def test_whole_numbers_of_over_64_bits_are_text(write, read_tables, caplog, read
     assert caplog.messages == messages
 
 
-@pytest.mark.parametrize(
-    ("tables", "unlabelled", "rejected"),
-    [
-        pytest.param(
-            {"train.csv": "x,label\n1,cat\n", "test.csv": "x,label\n" + "2,\n" * 300},
-            300,
-            0,
-            id="a table of a split",
-        ),
-        pytest.param(
-            {"t.csv": "x,split,label\n1,train,cat\n" + "2,test,\n" * 200 + "3,train,\n"},
-            200,
-            1,
-            id="a split in a column",
-        ),
-        pytest.param(
-            {"train.csv": "x,label\n1,cat\n", "test.csv": "x,label\n" + "2,\n" * 200 + "3,dog\n"},
-            0,
-            200,
-            id="part of a split",
-        ),
-        pytest.param({"t.csv": "x,label\n1,cat\n2,\n"}, 0, 1, id="part of a table"),
-    ],
-)
-def test_only_a_whole_split_may_lack_labels(
-    write, read_tables, tmp_path, tables, unlabelled, rejected
-):
-    for name, text in tables.items():
-        write(name, text)
-    elements = read_tables(ReadCsv(str(tmp_path / "input"), names=tuple(tables)))
-    rejects = [each for each in elements if isinstance(each, Rejected)]
-    records = [each for each in elements if isinstance(each, Record)]
-    assert sum("label" not in record.features for record in records) == unlabelled
-    assert len(rejects) == rejected
-    assert all("there is no label" in each.detail for each in rejects)
-
-
 AGES = "".join(f"{age},a\n" for age in range(2000))
 
 
@@ -227,8 +190,6 @@ def test_a_few_texts_among_numbers_are_reported(write, read_tables, caplog, rows
         assert not caplog.messages
 
 
-
-
 ONES = "1;a\n" * 200
 
 
@@ -252,8 +213,6 @@ def test_decimal_commas_are_decided_by_all_rows(write, read_tables, rows, expect
         return
     values = {record.features["x"] for record in read_tables(table)}
     assert {value for value in values if value == value} == expected
-
-
 
 
 def test_words_for_missing_numbers_do_not_hide_numbers_to_predict(write, read_tables):
