@@ -95,19 +95,6 @@ def test_allowed_they_are_left_out_and_counted(bad_folders, tmp_path, capsys):
     assert in_folder == info.num_records("train") + sum(rejected.values())
 
 
-def test_plan_says_the_same_and_writes_nothing(bad_folders, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, shown = run(capsys, "plan", bad_folders)
-    assert code == 3
-    assert "cat/empty.jpg: empty file" in shown.out
-    assert "6 of 22 records invalid" in shown.err
-    assert not list(tmp_path.iterdir())
-
-    code, shown = run(capsys, "plan", bad_folders, "--max-bad-fraction", "0.3")
-    assert code == 0
-    assert "1 file not read that may hold data (1 .txt, such as cat/notes.txt);" in shown.out
-
-
 def test_files_that_are_not_read_are_counted_by_suffix(tmp_path, class_folders, capsys):
     root = class_folders(tmp_path / "pets", each=4)
     for name in ("cat/1.svg", "cat/2.SVG", "dog/1.tga", "dog/table.1", "README.md"):

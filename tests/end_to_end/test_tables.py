@@ -99,16 +99,6 @@ def test_the_number_that_a_test_table_lacks_is_learned(tmp_path):
     assert (task.name, task.target) == ("regression", "price")
 
 
-def test_missing_numbers_may_be_rejected_or_replaced(table, capsys):
-    assert commands.main(["plan", str(table), "--missing-numbers", "reject"]) == 3
-    shown = capsys.readouterr()
-    assert "fill it, or pass --missing-numbers nan" in shown.out
-    assert commands.main(["plan", str(table), "--missing-numbers", "-1"]) == 0
-    shown = capsys.readouterr()
-    assert "note:" not in shown.out
-    assert "feature SibSp: scalar int64, -1 to 2" in shown.out
-
-
 def test_gaps_are_stored_as_nan(built):
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in passengers()]
     opened = trainer.open(built)

@@ -186,19 +186,3 @@ def test_every_flipped_bit_is_found():
 def test_other_damage_is_found(data):
     with pytest.raises(ValueError, match="checksum"):
         check_seal(data)
-
-
-def test_fields_of_a_dataclass_are_resolved_once(monkeypatch):
-    @dataclasses.dataclass
-    class Point:
-        x: int
-        y: int = 0
-
-    resolved = []
-    fields = dataclasses.fields
-    monkeypatch.setattr(dataclasses, "fields", lambda kind: resolved.append(kind) or fields(kind))
-
-    points = typed([{"x": number} for number in range(50)], list[Point])
-
-    assert points == [Point(number) for number in range(50)]
-    assert resolved.count(Point) == 1

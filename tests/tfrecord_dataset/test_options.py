@@ -138,27 +138,6 @@ def test_a_name_of_no_choice_lists_them():
         Config(files=["a"], output="o", kind=3)
 
 
-def test_wrong_values_are_named_together():
-    words = ["a", "--steps", "0", "--as", "tow", "--pad", "a", "--qiet"]
-
-    with pytest.raises(ConfigError) as of_command:
-        parsed(*words)
-    with pytest.raises(ConfigError) as of_python:
-        Config(files=["a"], output="o", steps=0, kind="tow", pad=3)
-
-    assert str(of_command.value) == (
-        "unknown option --qiet (did you mean '--quiet'?); and output (--output) is required; "
-        "and steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 'a' "
-        "cannot be read; give each input once: sequence=128,caption=32; and unknown kind "
-        "(--as) 'tow' (did you mean 'two'?); choose from: one, two"
-    )
-    assert str(of_python.value) == (
-        "steps (--steps): 0 is out of bounds; give a number from 1; and pad (--pad): 3 does not "
-        "give whole numbers by name; give some, such as {'a': 32}; and unknown kind (--as) "
-        "'tow' (did you mean 'two'?); choose from: one, two"
-    )
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Whole(Options):
     """Options, including one of a part and one of recipes."""
@@ -188,12 +167,3 @@ def test_groups_come_in_the_order_of_the_headings():
     parser = argparse.ArgumentParser(prog="it")
     add_options(parser, Whole, headings=["first", "last"])
     assert parser.format_help().index("first:") < parser.format_help().index("last:")
-
-
-def test_an_option_only_of_recipes():
-    with pytest.raises(
-        ConfigError, match="--rare is not a command-line option; write rare in a recipe"
-    ):
-        parsed("--rare", "4", owner=Whole)
-    with pytest.raises(ConfigError, match=r"^rare: 'x' is not a whole number"):
-        Whole(rare="x")

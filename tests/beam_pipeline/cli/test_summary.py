@@ -5,9 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 from inspecting import Inspected, packed
-from testdata.make_golden import GOLDEN
 
-import beam_pipeline
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
 from beam_pipeline.assign.plan import Preview, make_plan
@@ -277,17 +275,3 @@ def test_images_without_boxes_are_counted_by_split():
     assert "without boxes: 1 of 2 in train, 2 of 2 in val\n" in text
     assert "warning: no image of val has boxes; check its annotations" in text
     assert "without boxes" not in plan_of(photo("1", "train", 1))
-
-
-def test_statistics_are_read_only_for_classes(tmp_path, monkeypatch):
-    read = []
-    monkeypatch.setattr(summary, "statistics_of", lambda info: read.append(info) or {})
-    table = tmp_path / "numbers.csv"
-    table.write_text("a,b\n1,2\n3,4\n")
-
-    summary.of_dataset(beam_pipeline.build(input=str(table), output=str(tmp_path / "data")))
-    assert not read
-
-    golden = beam_pipeline.open(GOLDEN)
-    summary.of_dataset(golden)
-    assert read == [golden]

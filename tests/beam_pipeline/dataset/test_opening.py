@@ -10,7 +10,6 @@ import beam_pipeline
 import tfrecord_dataset
 from beam_pipeline.dataset.opening import find_dataset
 from beam_pipeline.dataset.opening import open as open_dataset
-from tfrecord_dataset.format import declaration
 
 
 def committed(*directories: Path) -> None:
@@ -46,15 +45,3 @@ def test_paths_may_be_pathlibs(tmp_path):
     assert page == str(tmp_path / "page/report.html")
     (dataset / "metadata.json").unlink()
     assert beam_pipeline.adopt(dataset).path == str(dataset)
-
-
-def test_each_feature_is_parsed_once(monkeypatch):
-    parsed = []
-    feature = declaration._feature
-    monkeypatch.setattr(
-        declaration, "_feature", lambda entry: parsed.append(entry["name"]) or feature(entry)
-    )
-
-    info = open_dataset(str(GOLDEN))
-
-    assert parsed == list(info.features)

@@ -13,12 +13,10 @@ from beam_pipeline.describe.index import IndexWriter, arrow_schema, rows
 from beam_pipeline.records import (
     Array,
     Audio,
-    ClassLabel,
     ClassLabels,
     FileRef,
     Image,
     ListSummary,
-    Objects,
     RawFile,
 )
 
@@ -41,31 +39,6 @@ def index_of(*records, halves=1):
 def image(sha256, width=3):
     file = FileRef(path="/secret/place.jpg", sha256=sha256)
     return Image(file=file, format="jpeg", width=width, height=2)
-
-
-def test_a_row_a_record():
-    boxes = Objects(boxes=((0, 0, 1, 1),) * 2, format="rel_xyxy", labels=("b", "c"))
-    table, idx = index_of(
-        Inspected(
-            key="x/1.jpg",
-            source="labels.csv:2",
-            features={"image": image("aa"), "label": ClassLabel("a"), "boxes": boxes, "age": 7},
-        ),
-        Inspected(key="x/2.jpg", features={"image": image("bb", width=9), "age": 8}),
-    )
-
-    assert table.to_pydict() == {
-        "key": ["x/1.jpg", "x/2.jpg"],
-        "source": ["labels.csv:2", "x/2.jpg"],
-        "offset": [0, 100],
-        "length": [100, 100],
-        "sha256": ["aa", "bb"],
-        "width": [3, 9],
-        "height": [2, 2],
-        "age": [7, 8],
-        "labels": [["a", "b", "c"], []],
-    }
-    assert idx == b"0 100\n100 100\n"
 
 
 def sha256(data):

@@ -341,12 +341,3 @@ def test_rotated_boxes_are_turned_into_tuples_once(monkeypatch):
     assert len(listings) <= 1
     assert {len(stored[part]) for part in ROTATED_PARTS} == {number}
     assert stored["rotated/w"][0] == stored["rotated/w"][-1] == pytest.approx(0.3)
-
-
-def test_a_box_by_number_is_read_without_the_others(monkeypatch):
-    monkeypatch.delattr(Boxes, "__iter__")
-    boxes = Boxes.of([(0, 1, 2, 3), (4, 5, 6, 7)])
-    assert (boxes[0], boxes[-1]) == ((0.0, 1.0, 2.0, 3.0), (4.0, 5.0, 6.0, 7.0))
-    assert type(boxes[0][0]) is float
-    with pytest.raises(IndexError):
-        boxes[2]

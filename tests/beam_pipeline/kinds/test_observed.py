@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from inspecting import Inspected, counted, observe
 
-from beam_pipeline.kinds import observed as observed_module
 from beam_pipeline.kinds.observed import MAX_DISTINCT, Observed
 from beam_pipeline.kinds.stored import kind_of, summary
 from beam_pipeline.kinds.wording import range_words
@@ -183,20 +182,3 @@ def test_a_pickle_holds_only_what_was_counted():
     counted = observed.__getstate__()
     assert "classes" not in counted
     assert "strings" in counted
-
-
-def test_statistics_of_a_single_part_are_not_copied(monkeypatch):
-    merges = []
-    merge = Observed.merge
-    monkeypatch.setattr(
-        Observed, "merge", lambda self, other: merges.append(other) or merge(self, other)
-    )
-    train = {f"x{number}": over([number]) for number in range(20)}
-    test = {"x0": over([30])}
-
-    assert observed_module.merged([train]) == train
-    assert not merges
-
-    assert observed_module.merged([train, test])["x0"].range == (0, 30)
-    assert len(merges) == 21
-    assert train["x0"].range == (0, 0)

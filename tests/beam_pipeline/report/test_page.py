@@ -23,7 +23,6 @@ from beam_pipeline.files import storage
 from beam_pipeline.report import page as report_page
 from beam_pipeline.report import sample as sampling
 from beam_pipeline.report.page import write_report
-from tfrecord_dataset.format import metadata
 
 HOSTILE = '<script>alert("x")<⁄script>'
 LARGEST_BYTES = 5_000_000
@@ -71,19 +70,6 @@ def test_a_dataset(golden, capsys):
     assert text.count("data:image/jpeg") == 10
     assert "://" not in re.sub(r"data:[^\"]*", "", text)
     assert str(golden) not in text
-
-
-def test_statistics_of_all_splits_are_read_once(golden, monkeypatch):
-    read = []
-    parse = metadata.parse_statistics
-    monkeypatch.setattr(
-        metadata, "parse_statistics", lambda data, path: read.append(path) or parse(data, path)
-    )
-
-    write_report(golden)
-
-    assert len(report(golden)["figures"]["splits"]) == 2
-    assert read == [str(golden / "statistics.json")]
 
 
 @pytest.mark.parametrize("compression", ["gzip", pytest.param("none", marks=pytest.mark.nightly)])

@@ -1,10 +1,5 @@
 """CSV: dialects, headers, and rows with the numbers of their first lines."""
 
-import csv
-import io
-
-import hypothesis
-import hypothesis.strategies as st
 import pytest
 
 from beam_pipeline.errors import ConfigError
@@ -59,28 +54,6 @@ def test_first_rows_that_are_data(text, expected):
     assert data_in(names, below) == expected
 
 
-CELLS = st.text(st.sampled_from('ab1,;" \n\tä'), max_size=6)
-
-
-@hypothesis.settings(max_examples=40)
-@hypothesis.given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=9))
-def test_rows_are_those_that_pythons_writer_wrote(tmp_path_factory, rows):
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    lines = []
-    for row in [("x", "y", "z"), *rows]:
-        lines.append(text.getvalue().count("\n") + 1)
-        writer.writerow(row)
-    path = tmp_path_factory.mktemp("csv") / "a.csv"
-    path.write_text(text.getvalue(), "utf-8", newline="")
-    expected = [
-        (line, dict(zip("xyz", row, strict=True)))
-        for line, row in zip(lines[1:], rows, strict=True)
-        if any(row)
-    ]
-    assert rows_of(str(path), column_names=["x", "y", "z"])[1:] == expected
-
-
 def test_lines_of_rows_and_of_what_is_not_a_row(write):
     text = 'a,b\n1,2\n\n3\n"x\ny",5\n6,7,"p\nq"\n9,"10\n11"\n12,13\n'
     wrong = "3 fields where the header has 2, in 2 lines: is a quote not closed?: '6,7,\"p\\nq\"'"
@@ -92,24 +65,6 @@ def test_lines_of_rows_and_of_what_is_not_a_row(write):
         (9, {"a": "9", "b": "10\n11"}),
         (11, {"a": "12", "b": "13"}),
     ]
-
-
-@pytest.mark.parametrize("block", [64, 1 << 20])
-def test_lines_over_many_blocks(write, monkeypatch, block):
-    monkeypatch.setattr("tfrecord_dataset.delimited.BLOCK_BYTES", block)
-    rows = [f'{n},"x\n{n}"\n' if n % 3 else f"{n}\n" for n in range(500)]
-    rows[250] = f'250,"x\n{"y" * 200}"\n'
-    plan = ReadCsv(write("a.csv", "a,b\n" + "".join(rows))).plan()
-    lines, count = {}, 0
-    for batch in plan.tables[0].batches():
-        count += len(batch) + len(batch.bad)
-        lines |= zip(batch.columns.get("a", ()), batch.lines, strict=True)
-        lines |= {row.detail.rpartition(" ")[2].strip("'"): row.line for row in batch.bad}
-    line, expected = 2, {}
-    for number, row in enumerate(rows):
-        expected[str(number)] = line
-        line += row.count("\n")
-    assert (lines, count) == (expected, len(rows))
 
 
 @pytest.mark.parametrize(
@@ -178,13 +133,6 @@ def test_other_line_separators_end_no_line_of_the_header(write, above):
     first = (above + header).count("\n") + 1
     found = [(line, [*row.values()]) for line, row in rows]
     assert found == [(first, ["1", "x", "y"]), (first + 1, ["2", "z", "y"])]
-
-
-@pytest.mark.parametrize("ending", ["\r", "\n\r"])
-def test_line_ends_within_quotes(write, ending):
-    text = ending.join(map(str, range(20)))
-    [(line, row)] = rows_of(write("a.csv", f'a,b\n"{text}",2\n'))
-    assert (line, row) == (2, {"a": text, "b": "2"})
 
 
 def test_spaces_before_quotes(write):
