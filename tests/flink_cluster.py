@@ -7,38 +7,21 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import free_port
+from waiting import wait_until
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "beam-tfrecords")
 FLINK = "1.19.3"
 ROOT = Path(__file__).parents[1]
 TEST_S = 600
 START_S = 120
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return int(listener.getsockname()[1])
-
-
-def wait_until(condition: Callable[[], Any], timeout_s: float, what: str) -> Any:
-    """Wait until `condition` is true, and return its value."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            if found := condition():
-                return found
-        time.sleep(0.1)
-    pytest.fail(f"after {timeout_s:.0f} s: {what}")
 
 
 class Cluster:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 _START_S = 120
@@ -29,11 +30,12 @@ def launch(command, service):
             command(source, *options), cwd=ROOT, stderr=subprocess.PIPE, text=True
         )
         started.append(process)
-        deadline = time.monotonic() + _START_S
-        while len(service.jobs) == before or service.jobs[-1].state != "JOB_STATE_RUNNING":
+
+        def runs():
             assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < deadline, "no job was submitted"
-            time.sleep(0.2)
+            return [job for job in service.jobs[before:] if job.state == "JOB_STATE_RUNNING"]
+
+        wait_until(runs, _START_S, "no job was submitted")
         return process
 
     started = []
@@ -74,10 +76,7 @@ def test_the_job_of_a_killed_launcher_goes_on_alone(held, launch, build, pets, s
     assert done.returncode == 2, done.stderr
     assert f"the job {job.name} of an earlier command still runs (https://" in done.stderr
     held()
-    deadline = time.monotonic() + _START_S
-    while job.state != "JOB_STATE_DONE":
-        assert time.monotonic() < deadline, "the job does not end"
-        time.sleep(0.2)
+    wait_until(lambda: job.state == "JOB_STATE_DONE", _START_S, "the job does not end")
 
     done = build(pets)
 

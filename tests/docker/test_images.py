@@ -2,7 +2,6 @@
 
 import contextlib
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -12,7 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from flink_cluster import Cluster, free_port, running, wait_until
+from flink_cluster import Cluster, running
+from ports import answers, free_port
+from waiting import wait_until
 
 pytestmark = pytest.mark.docker
 
@@ -151,11 +152,6 @@ def listening(command: Sequence[str], port: int) -> Iterator[None]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     end(process)
             _, processes = psutil.wait_procs(processes, timeout=patience_s)
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("localhost", port)) == 0
 
 
 @pytest.mark.nightly

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from flink_cluster import ROOT, TEST_S, free_port, wait_for_stage, wait_until
+from flink_cluster import ROOT, TEST_S, wait_for_stage
+from ports import free_port
+from waiting import wait_until
 
 nightly = pytest.mark.nightly
 

@@ -1,7 +1,5 @@
 """On a cluster, bad data and concurrent builds are reported once, in one sentence."""
 
-import time
-
 import pytest
 
 import beam_pipeline
@@ -16,15 +14,11 @@ def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
     for number in range(3):
         (source / f"cat/broken-{number}.jpg").write_bytes(b"no image")
 
-    started = time.monotonic()
     code, text = launch(source, tmp_path / "good", "--max-bad-fraction=0.1").finish()
-    good_s = time.monotonic() - started
     assert code == 0, text
     assert "rejected: 3 × not an image" in text
 
-    started = time.monotonic()
     code, text = launch(source, tmp_path / "bad").finish()
-    bad_s = time.monotonic() - started
     with pytest.raises(DataError) as here:
         beam_pipeline.build(
             beam_pipeline.BuildConfig(input=str(source), output=str(tmp_path / "here"))
@@ -35,7 +29,6 @@ def test_too_many_rejects(cluster, launch, tmp_path, class_folders):
     assert text.endswith(f"the rejects are listed in {rejects}\nerror: {message}\n")
     assert "Traceback" not in text
     assert cluster.failures(cluster.jobs()[0]) == []
-    assert bad_s < 1.5 * good_s
     left = sorted(path.name for path in (tmp_path / "bad/pets").rglob("*"))
     assert left == ["1.0.0", "rejects.jsonl"]
 

@@ -1,13 +1,13 @@
 """Shared job services and inputs."""
 
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ports import answers, free_ports
+from waiting import wait_until
 
 from tfrecord_dataset.store.user_cache import cache_folder
 
@@ -22,13 +22,17 @@ def job_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
 
     def start(kind: str) -> str:
         if kind not in started:
-            ports = [_free_port() for _ in range(3)]
+            ports = free_ports(3)
             log = tmp_path_factory.mktemp(kind) / "log"
             with log.open("w") as handle:
                 process = subprocess.Popen(_command(kind, ports), stdout=handle, stderr=handle)
             address = f"localhost:{ports[0]}"
             started[kind] = (address, process)
-            _wait_for(ports[0], process, log)
+            wait_until(
+                lambda: process.poll() is not None or answers(ports[0]),
+                *(_START_S, "the job service does not answer"),
+            )
+            assert process.poll() is None, log.read_text()[-2000:]
         return started[kind][0]
 
     yield start
@@ -49,24 +53,6 @@ def _command(kind: str, ports: list[int]) -> list[str]:
         *("--spark-master-url", "local[2]", "--job-port", job),
         *("--artifact-port", artifact, "--expansion-port", expansion),
     ]
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            socket.create_connection(("localhost", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail(f"the job service does not answer: {log.read_text()[-2000:]}")
 
 
 @pytest.fixture

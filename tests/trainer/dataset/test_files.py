@@ -1,7 +1,6 @@
 """Bare TFRecord files: splits, compression, inspection of the first records, and counting."""
 
 import gzip
-from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -10,30 +9,6 @@ import trainer
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.records.contents import Split
 from tfrecord_dataset.records.opening import first_records, is_gzip, names_below, open_shards
-from trainer.errors import DatasetDamagedError
-
-
-@pytest.mark.parametrize(
-    ("names", "splits"),
-    [
-        pytest.param(["a.tfrecord", "b.tfrecord"], {"train": 2}, id="plain names"),
-        pytest.param(
-            ["train_1.tfrecord", "train_2.tfrecord", "val.tfrecord", "Test.tfrecord.gz"],
-            {"Test": 1, "train": 2, "val": 1},
-            id="as written",
-        ),
-    ],
-)
-def test_splits_of_bare_files_come_from_their_names(tmp_path, write_records, names, splits):
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        write_records(tmp_path / name, [{"n": 1}])
-
-    dataset = trainer.open(
-        [tmp_path / name for name in names], features={"n": {"kind": "scalar", "dtype": "int64"}}
-    )
-
-    assert {name: dataset.num_records(name) for name in dataset.splits} == splits
 
 
 @pytest.mark.parametrize(
@@ -115,14 +90,6 @@ def test_records_are_counted(tmp_path, compression):
         write(tmp_path / "b", [5] * 100, compression),
     ]
     assert Split(name="a", shards=open_shards(files)).counted == 104
-
-
-@pytest.mark.parametrize("cut", [1, 9, 40])
-def test_gzip_that_is_cut_off_is_named(tmp_path, cut):
-    path = tmp_path / "a"
-    path.write_bytes(gzip.compress(Path(write(tmp_path / "plain", [9] * 99)).read_bytes())[:-cut])
-    with pytest.raises(DatasetDamagedError, match=r"a ends within its record \d+"):
-        assert not Split(name="a", shards=open_shards([str(path)])).counted
 
 
 def test_batches_of_bare_files_have_a_known_number(tmp_path, write_records):

@@ -13,8 +13,10 @@ from tensorflow_examples import example as tensorflow_example
 
 import tfrecord_dataset
 import trainer
+from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.json_file import sealed
+from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError, NotADatasetError
 
 BARE = {"image": {"kind": "image"}, "label": {"kind": "class_label", "classes": ["a", "b", "c"]}}
@@ -96,15 +98,6 @@ def test_a_pattern_that_matches_a_whole_dataset_is_answered_with_its_folder(
 
     with pytest.raises(NotADatasetError, match=rf"metadata\.json .*; .*, {folder}$"):
         opened(f"{tmp_path}/{pattern}")
-
-
-def test_missing_shards_are_named(colors, tmp_path):
-    assert trainer.open(f"{colors}/tiny-*.tfrecord-*").num_records("test") == 7
-    copy = shutil.copytree(colors, tmp_path / "copy")
-    (copy / "tiny-test.tfrecord-00001-of-00003").unlink()
-
-    with pytest.raises(DatasetDamagedError, match=r"1 of 3 shards .*test-?.*00001"):
-        trainer.open(copy)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +254,31 @@ def test_flat_boxes(file):
 def test_wrong_declarations(file, name, declared, message):
     with pytest.raises(trainer.ConfigError, match=message):
         trainer.open(file, features={name: declared})
+
+
+TRAINED = features_from_json({"s": sequence("int64"), "label": BARE["label"]})
+NOT_THE_SAME = "The model was trained on these features; use data with the same ones"
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([{"label": 1}], f"'s' in the first records; choose from: label. {NOT_THE_SAME}"),
+        ([{"s": [0.5], "label": 1}], f"key 's' holds float32.*{NOT_THE_SAME}"),
+        ([{"s": [1], "label": 1}, {"s": [2]}], None),
+    ],
+    ids=["no input", "another type", "no label"],
+)
+def test_bare_files_are_read_like_the_training_data(tmp_path, write_records, records, message):
+    write_records(tmp_path / "a.tfrecord", records)
+    path = str(tmp_path / "a.tfrecord")
+    if message is not None:
+        with pytest.raises(ConfigError, match=message):
+            open_data(path, None, TRAINED)
+    else:
+        (batch,) = open_data(path, None, TRAINED).batches()
+        assert batch["s"].numpy().tolist() == [[1], [2]]
+        assert batch["label"].numpy().tolist() == [1, -1]
 
 
 def test_a_key_that_some_records_lack(tmp_path, write_records):

@@ -152,27 +152,6 @@ def test_the_parts_of_workers_make_the_global_batches(dataset, num_workers, orde
     np.testing.assert_array_equal(np.concatenate(last), whole[-1])
 
 
-@pytest.fixture
-def ten(tmp_path, write_records):
-    """Ten records, numbered from 0."""
-    write_records(tmp_path / "ten.tfrecord", [{"number": number} for number in range(10)])
-    return trainer.open(tmp_path / "ten.tfrecord")
-
-
-def test_the_last_batch_is_shared(ten):
-    options = [{}, *({"worker": worker, "num_workers": 2} for worker in range(2))]
-    found = [
-        [batch["number"].numpy().tolist() for batch in ten.batches(batch_size=4, **option)]
-        for option in options
-    ]
-
-    assert found == [
-        [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]],
-        [[0, 1], [4, 5], [8]],
-        [[2, 3], [6, 7], [9]],
-    ]
-
-
 @pytest.mark.parametrize("features", [None, ["text"]], ids=["by batches", "by records"])
 @pytest.mark.parametrize("first_record", first_in_ci([1, 0]))
 def test_workers_have_equally_many_full_batches(tmp_path, write_records, features, first_record):

@@ -1,7 +1,7 @@
 """`python loops_of_workers.py PAGE`: loops of one worker of TF_CONFIG, on `rows-*.tfrecord`.
 
-Prints a JSON line: the numbers of the records of each step in each loop, the error of Keras's
-`fit`, and the weights after the code of PAGE.
+Prints a JSON line: the numbers of the records of each step in each loop, and the weights after
+the code of PAGE.
 """
 
 import json
@@ -15,8 +15,6 @@ from typing import Any
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
 
-import keras
-import tensorflow as tf
 from end_to_end import pages
 
 import trainer
@@ -39,8 +37,6 @@ def main() -> None:
     for name, distribute in _WAYS.items():
         for of, options in _OPTIONS.items():
             found[f"{name}, {of}"] = _steps(strategy, distribute(strategy, dataset, options))
-    columns = tf.zeros([4, 1])
-    found["fit"] = _error_of_fit(strategy, tf.data.Dataset.from_tensors((columns, columns)))
     print(json.dumps(found))
 
 
@@ -76,18 +72,6 @@ def _steps(strategy: Any, batches: Iterable[Any]) -> list[list[int]]:
         ]
         for _, batch in zip(range(NUM_STEPS), batches, strict=False)
     ]
-
-
-def _error_of_fit(strategy: Any, batches: Any) -> str:
-    """Return the error of Keras's `fit`."""
-    with strategy.scope():
-        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-        model.compile("sgd", "mse")
-    try:
-        model.fit(batches, verbose=0)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 if __name__ == "__main__":

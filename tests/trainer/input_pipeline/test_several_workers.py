@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from ports import tf_configs
 
 import trainer
 from trainer.errors import ConfigError
@@ -18,20 +18,6 @@ from trainer.errors import ConfigError
 _ROOT = Path(trainer.__file__).parents[1]
 _PROGRAM = Path(__file__).with_name("loops_of_workers.py")
 _NUM_RECORDS, _BATCH_SIZE, _NUM_STEPS = 70, 16, 9
-
-
-def of_two_workers():
-    """Return TF_CONFIG of each worker, at free ports."""
-    sockets = [socket.socket() for _ in range(2)]
-    for each in sockets:
-        each.bind(("localhost", 0))
-    addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
-    return [
-        json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}})
-        for index in range(2)
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +44,7 @@ def found(tmp_path_factory, write_records, colors):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        for config in of_two_workers()
+        for config in tf_configs(2)
     ]
     try:
         ends = [process.communicate(timeout=200) for process in processes]
@@ -105,12 +91,6 @@ def test_endless_batches_of_two_workers_continue_across_the_passes(found):
         assert sorted(numbers[first : first + _NUM_RECORDS]) == [*range(_NUM_RECORDS)]
 
 
-@pytest.mark.nightly
-def test_fit_of_keras_fails_with_any_dataset(found):
-    """When this passes in a release of Keras, docs/gpus.md can recommend `Model.fit`."""
-    assert all("PerReplica" in each["fit"] for each in found)
-
-
 @pytest.mark.slow
 def test_the_example_of_the_page_trains_one_model_on_both(found):
     (bias, _) = weights = [found[0]["page"][at] for at in (1, 0)]
@@ -121,7 +101,7 @@ def test_the_example_of_the_page_trains_one_model_on_both(found):
 @pytest.fixture
 def in_a_cluster(monkeypatch):
     """TF_CONFIG of two workers."""
-    monkeypatch.setenv("TF_CONFIG", of_two_workers()[1])
+    monkeypatch.setenv("TF_CONFIG", tf_configs(2)[1])
 
 
 @pytest.mark.usefixtures("in_a_cluster")

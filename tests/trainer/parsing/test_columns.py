@@ -74,22 +74,6 @@ def test_values_of_another_length_are_an_error(tmp_path, values, declared, messa
         list(getattr(dataset, read)())
 
 
-@pytest.mark.parametrize(
-    ("offset", "expected"),
-    [(0, [[2, 1, 3], [-1, -1, -1], [1, -1, -1]]), (1, [[1, 0, 2], [-1, -1, -1], [0, -1, -1]])],
-)
-def test_several_labels_a_record(tmp_path, offset, expected):
-    write_examples(tmp_path / "a", [{"y": np.int64(labels)} for labels in ([2, 1, 3], [], [1])])
-    declared = {"kind": "class_label", "shape": [None], "label_offset": offset}
-    dataset = trainer.open(tmp_path / "a", features={"y": declared})
-
-    (batch,) = dataset.batches()
-    (ragged,) = dataset.batches(ragged=True)
-
-    assert batch["y"].numpy().tolist() == expected
-    assert ragged["y"].to_list() == [[each for each in row if each >= 0] for row in expected]
-
-
 NUMBERS = {
     "int64": st.integers(-(2**63), 2**63 - 1),
     "float32": st.floats(width=32, allow_nan=False),

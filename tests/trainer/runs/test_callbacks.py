@@ -7,6 +7,7 @@ import sys
 import keras
 import pytest
 import tensorflow as tf
+from following import linear
 from kinds_of_learning import training
 
 from trainer.errors import ConfigError
@@ -45,12 +46,6 @@ class Recorded:
             usual(callback, *arguments, **named)
 
         return hook
-
-
-def linear():
-    return keras.Sequential(
-        [keras.Input((16, 16, 3)), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(3)]
-    )
 
 
 @pytest.fixture(scope="module")

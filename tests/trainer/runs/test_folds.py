@@ -8,7 +8,6 @@ import pytest
 from tiers import first_in_ci
 
 import trainer
-from trainer.commands import main
 
 SHORT = ("--epochs", "2", "--batch-size", "8", "--seed", "1", "--devices", "cpu", "--quiet")
 
@@ -75,20 +74,3 @@ def test_one_fold_is_that_of_all(train, directory_of, tmp_path):
 
     found = trainer.evaluate(fold, directory_of("table"), split="validation")
     assert found["loss"] == pytest.approx(single["val_loss"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "more", "reason"),
-    [
-        ("boxes", "--folds 2", "--folds needs classes or numbers, but the target 'boxes'"),
-        ("table", "--folds 2 --validation-share 0.1", "leave out --validation-split and -share"),
-        ("table", "--folds 2 --fold 3", "--fold 3 is not one of --folds 2"),
-        ("table", "--fold 1", "--fold 1 is not one of --folds 0"),
-    ],
-)
-def test_what_cannot_be_folded(kind, more, reason, train, tmp_path):
-    code, _, said = train(kind, *more.split())
-    assert code == 2
-    assert reason in said
-    assert main(["predict", "x", "--run", str(tmp_path / "run"), "--quiet"]) == 2

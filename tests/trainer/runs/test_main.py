@@ -1,6 +1,5 @@
 """The commands from end to end: output, files and exit codes."""
 
-import csv
 import json
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from trainer.commands import as_json, main
+from trainer.runs.directory import RunDirectory
 from trainer.runs.run_page import report_of
 
 STEPS = "--batch-size 8 --epochs 2 --steps-per-epoch 5 --learning-rate 0.01 --optimizer sgd"
@@ -38,8 +38,7 @@ def finished(colors, tmp_path_factory):
 
 
 def rows_of(run):
-    with (run / "history.csv").open() as handle:
-        return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(handle)]
+    return RunDirectory(str(run)).read_history()
 
 
 @pytest.mark.slow
@@ -97,22 +96,6 @@ def test_a_page_links_to_the_report_of_a_local_dataset(tmp_path):
     assert report_of(SimpleNamespace(path=data), run) == "../../new%20cells/1.0.0/report.html"
 
 
-@pytest.mark.nightly
-def test_a_model_that_does_not_beat_a_guess_is_warned_of(colors, tmp_path, capsys):
-    arguments = [*options(colors, tmp_path / "run"), "--learning-rate", "1e-9", "--quiet"]
-    assert main([*arguments, "--epochs", "1", "--steps-per-epoch", "1"]) == 0
-    row = json.loads(capsys.readouterr().out)
-    assert row["val_accuracy"] <= row["val_baseline_accuracy"]
-    warning = "warning: the model does not beat a trivial guess: "
-
-    assert main([*arguments, "--epochs", "1", "--steps-per-epoch", "1", "--overwrite"]) == 0
-    assert warning in capsys.readouterr().err
-    assert warning[9:] in (tmp_path / "run" / "report.html").read_text()
-    evaluate = ["evaluate", "--data", str(colors), "--run", str(tmp_path / "run")]
-    assert main([*evaluate, "--split", "validation"]) == 0
-    assert warning in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_evaluate_prints_the_metrics_of_a_split(finished, colors, tmp_path, capsys, monkeypatch):
     run, done = finished
@@ -143,18 +126,6 @@ def test_evaluate_prints_the_metrics_of_a_split(finished, colors, tmp_path, caps
     assert capsys.readouterr().out == ""
     assert main([*arguments, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["num_records"] == 7
-
-
-@pytest.mark.slow
-def test_a_run_is_not_replaced_unasked(finished, colors, capsys):
-    run, _ = finished
-    before = (run / "history.csv").read_bytes()
-
-    assert main(options(colors, run, "--optimizer", "adam")) == 2
-
-    assert "--resume" in (message := capsys.readouterr().err)
-    assert "--overwrite" in message
-    assert (run / "history.csv").read_bytes() == before
 
 
 @pytest.mark.slow

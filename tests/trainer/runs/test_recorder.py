@@ -6,6 +6,7 @@ import signal
 import keras
 import numpy as np
 import pytest
+from following import linear
 from kinds_of_learning import training
 from tiers import first_in_ci
 
@@ -40,12 +41,6 @@ def make_recorder(tmp_path, make_plan, one_replica):
         return run, recorder
 
     return make
-
-
-def linear():
-    return keras.Sequential(
-        [keras.Input((16, 16, 3)), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(3)]
-    )
 
 
 def done(steps, loss, **more):

@@ -1,55 +1,36 @@
 """Several processes with TF_CONFIG train the same model as one process."""
 
-import json
 import re
 import signal
-import socket
 
 import numpy as np
 import pytest
 from own_command import begin
+from ports import tf_config, tf_configs
 from run_files import weights_of
 
 from trainer.errors import ConfigError
+from trainer.runs.directory import RunDirectory
 from trainer.training.strategy import Workers, read_workers
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        (None, Workers(1, True)),
-        ({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}, Workers(1)),
-        (
-            {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}},
-            Workers(2, False),
-        ),
-        (
-            {
-                "cluster": {"chief": ["a:1"], "worker": ["b:1"]},
-                "task": {"type": "worker", "index": 0},
-            },
-            Workers(2, False),
-        ),
-        ({"cluster": 3}, None),
+        ("", Workers(1, True)),
+        (tf_config(0, worker=["a:1"]), Workers(1)),
+        (tf_config(1, worker=["a:1", "b:1"]), Workers(2, False)),
+        (tf_config(0, chief=["a:1"], worker=["b:1"]), Workers(2, False)),
+        ('{"cluster": 3}', None),
     ],
 )
 def test_tf_config(monkeypatch, config, expected):
-    monkeypatch.setenv("TF_CONFIG", json.dumps(config) if config else "")
+    monkeypatch.setenv("TF_CONFIG", config)
     if expected is None:
         with pytest.raises(ConfigError, match=r"TF_CONFIG .* cannot be read"):
             read_workers()
     else:
         assert read_workers() == expected
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("localhost", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 ALL_CHANGES = (
@@ -65,14 +46,12 @@ def train(data, run, num_workers, *more, ended=None, exit_code=0, options=ALL_CH
 
     The process `ended` gets a signal, with arguments of `begin`, and returns the signal's code.
     """
-    addresses = [f"localhost:{port}" for port in free_ports(num_workers)]
     words = ("train", "--data", data, "--output", run, "--devices", "cpu", "--seed", "4")
     processes = []
-    for number in range(num_workers):
-        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": number}}
+    for number, config in enumerate(tf_configs(num_workers)):
         # oneDNN's sums depend on the number of rows per replica, which ten steps amplify.
         variables = {"TF_ENABLE_ONEDNN_OPTS": "0"}
-        variables |= {"TF_CONFIG": json.dumps(config)} if num_workers > 1 else {}
+        variables |= {"TF_CONFIG": config} if num_workers > 1 else {}
         variables |= signals if number == ended else {}
         processes.append(begin(run.parent, *words, *options, *more, **variables))
     try:
@@ -98,9 +77,8 @@ def one(colors, tmp_path_factory):
 def check_same(run, one):
     """Check that weights and the last row, with validation, equal those of one process."""
     np.testing.assert_allclose(weights_of(run), weights_of(one), rtol=0, atol=1e-5)
-    rows = [(each / "history.csv").read_text().splitlines()[-1] for each in (one, run)]
-    for ours, theirs in zip(*(map(float, row.split(",")) for row in rows), strict=True):
-        assert theirs == pytest.approx(ours, abs=1e-4)
+    expected, found = (RunDirectory(str(each)).read_history()[-1] for each in (one, run))
+    assert found == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -154,11 +132,6 @@ def test_two_workers_validate_as_one(directory_of, tmp_path, kind, metric):
         run = tmp_path / f"run{num_workers}"
         train(directory_of(kind), run, num_workers, *more, options=options)
 
-    header, *rows = (
-        line
-        for run in ("run1", "run2")
-        for line in (tmp_path / run / "history.csv").read_text().splitlines()
-    )
-    one, other = ([*map(float, row.split(","))] for row in (rows[0], rows[2]))
-    assert other == pytest.approx(one, abs=1e-4)
-    assert metric in header
+    one, two = (RunDirectory(str(tmp_path / run)).read_history()[-1] for run in ("run1", "run2"))
+    assert two == pytest.approx(one, abs=1e-4)
+    assert metric in one

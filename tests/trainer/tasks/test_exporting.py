@@ -406,8 +406,3 @@ def test_a_file_takes_the_place_of_a_folder(stub_run, tmp_path):
 
     assert output.read_bytes() == RunDirectory(stub_run).model.read_bytes()
     assert [each.name for each in output.parent.iterdir()] == ["model.keras"]
-
-
-def test_a_run_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match=r"does not hold a run"):
-        export(str(tmp_path / "none"), str(tmp_path / "1"))

@@ -63,6 +63,11 @@ TABLE = [
     (f"{TRAIN} TABLE --target code", 2, "must be less than"),
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.2", 2, "--label-smoothing needs classes"),
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
+    (f"{TRAIN} TABLE --validation-split test --validation-share 0.1", 2, "give one"),
+    (f"{TRAIN} BOXES --folds 2", 2, "--folds needs classes or numbers, but the target 'boxes'"),
+    (f"{TRAIN} TABLE --folds 2 --validation-share 0.1", 2, "leave out --validation-split and -"),
+    (f"{TRAIN} TABLE --folds 2 --fold 3", 2, "--fold 3 is not one of --folds 2"),
+    (f"{TRAIN} TABLE --fold 1", 2, "--fold 1 is not one of --folds 0"),
     ("show-batch --data x --output batch.jpg", 2, "does not end in .png"),
     ("tune x --seconds 0", 2, r"--seconds\): 0 is out of bounds"),
     ("tune x --batch-size 0", 2, r"--batch-size\): 0 is out"),
@@ -100,7 +105,7 @@ def run(files, colors, directory_of, tmp_path, monkeypatch, start):
 
     def run_command(command):
         monkeypatch.chdir(tmp_path)
-        for name in ("TEXT", "TABLE", "SEQUENCE", "SEGMENTATION"):
+        for name in ("TEXT", "TABLE", "SEQUENCE", "SEGMENTATION", "BOXES"):
             if name in command:
                 command = command.replace(name, str(directory_of(name.lower())))
         command = command.replace("COLORS", str(colors)).replace("FILES", str(files))

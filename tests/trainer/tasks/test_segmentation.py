@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 from kinds_of_learning import training
 from PIL import Image as Pixels
-from run_files import weights_of
 
 import trainer
 from trainer.commands import main
@@ -19,7 +18,7 @@ from trainer.tasks.drawing import resized
 from trainer.tasks.inputs import Image
 from trainer.tasks.reading import class_weights, training_batches
 from trainer.tasks.targets import MapTarget
-from trainer.tasks.targets.map_target import PixelConfusion, segmentation_loss
+from trainer.tasks.targets.map_target import segmentation_loss
 
 GOAL = MapTarget(name="map", classes=("sky", "tree", "house"), height=4, width=6)
 RANDOM = np.random.default_rng(1)
@@ -108,13 +107,6 @@ def test_logits_are_those_of_every_pixel(name, channels):
     assert np.isfinite(logits).all()
 
 
-@pytest.mark.slow
-def test_logits_are_float32_under_mixed_precision(bfloat16):
-    model = network(32, 32)
-
-    assert model.outputs[0].dtype == "float32"
-
-
 def test_a_pixel_changes_what_is_said_of_its_surroundings():
     """In a new model, distant logits change less than those at the pixel."""
     keras.utils.set_random_seed(8)
@@ -162,36 +154,17 @@ def trained(data, tmp_path_factory):
 
 
 def found_by_hand(trained, data):
-    """(true, predicted) at the model's size, [13, 32, 32] each, with only Keras and NumPy."""
+    """Return predicted classes at the model's size, [13, 32, 32], with only Keras and NumPy."""
     model = keras.models.load_model(trained / "model.keras", compile=False)
     dataset = trainer.open(data)
     (batch,) = dataset.batches("test", batch_size=13, image_size=32, image_dtype="uint8")
     images = batch["image"].numpy().astype(np.float32) / np.float32(255)
-    true = batch["segmentation"].numpy()[..., 0]
-    return true, model.predict(images, verbose=0).argmax(axis=-1).astype(np.uint8)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("devices", ["cpu", "cpu:2"])
-def test_metrics_are_those_of_a_count_over_the_whole_split(devices, start, trained, data):
-    """13 records in batches of 8: the padding of the last one does not count."""
-    true, found = found_by_hand(trained, data)
-    expected = PixelConfusion(CLASSES)
-    expected.update(true, {"prediction": found})
-
-    code, out, err = start("evaluate", "--data", data, "--run", trained, "--devices", devices)
-
-    assert code == 0, err
-    result = json.loads(out)
-    known = expected.result()
-    assert {name: result[name] for name in known} == pytest.approx(known)
-    assert result["num_records"] == 13
-    assert result["mIoU"] > 1.5 / 3  # predicting only background gives less than a third
+    return model.predict(images, verbose=0).argmax(axis=-1).astype(np.uint8)
 
 
 @pytest.mark.slow
 def test_predictions_are_maps_of_the_images_sizes(start, trained, data, tmp_path):
-    _, found = found_by_hand(trained, data)
+    found = found_by_hand(trained, data)
     rows, maps, drawn = tmp_path / "rows.jsonl", tmp_path / "maps", tmp_path / "drawn"
 
     code, _, err = start(
@@ -224,32 +197,6 @@ def test_predictions_are_maps_of_the_images_sizes(start, trained, data, tmp_path
     assert {row["class"] for row in table} <= set(CLASSES)
 
 
-def learned(start, data, folder, *options):
-    code, _, err = start(
-        *("train", "--data", data, "--output", folder, *OPTIONS, "--steps-per-epoch", "4"),
-        *("--deterministic", *options),
-    )
-    assert code == 0, err
-    return weights_of(folder)
-
-
-@pytest.mark.nightly
-def test_replicas_learn_what_one_learns(start, data, tmp_path):
-    """Crops beyond the image give replicas different numbers of labelled pixels."""
-    options = ("--optimizer", "sgd", "--learning-rate", "0.01", "--clip-norm", "1")
-    weights = [
-        learned(
-            *(start, data, tmp_path / f"{replicas}", *options),
-            *("--devices", f"cpu:{replicas}"),
-            *("--class-weights", "red=3,blue=0.5"),
-        )
-        for replicas in (1, 2, 4)
-    ]
-
-    for other in weights[1:]:
-        np.testing.assert_allclose(other, weights[0], rtol=0, atol=1e-5)
-
-
 @pytest.mark.slow
 def test_balanced_weights_are_by_pixels(data):
     dataset = trainer.open(data)
@@ -271,6 +218,7 @@ def test_changes_in_training_act_on_the_map_as_on_its_image(data):
     inputs, target = next(iter(batches))
 
     (image,) = inputs.values()
+    assert image.dtype == np.uint8  # a quarter of the bytes for the device
     image, target = image.numpy().astype(int), target.numpy()
     assert (image.shape, target.shape, target.dtype) == ((40, 64, 64, 3), (40, 64, 64), np.uint8)
     means = [image[target == number].mean(axis=0) for number in range(3)]

@@ -11,7 +11,6 @@ import tensorflow as tf
 from following import Follower
 from tiers import first_in_ci
 
-from trainer.tasks.reading import BatchChanges, training_batches
 from trainer.training import loop
 
 
@@ -58,38 +57,6 @@ def test_replicas_learn_what_one_learns(trained, replicas, options):
     for (_, found), (_, row) in zip(history, rows, strict=True):
         assert found == pytest.approx(row, abs=1e-5)
     assert not options or np.abs(trained()[0] - weights).max() > 1e-3
-
-
-@pytest.mark.slow
-def test_changed_batches_are_learned_alike(make_plan, dataset, one_replica, two_replicas):
-    changes = BatchChanges(label_smoothing=0.1, class_weights=(3.0, 1.0, 0.5))
-
-    def trained_on(strategy):
-        plan = make_plan(strategy, steps_per_epoch=5)
-        task = dataclasses.replace(plan.task, augment="rand")
-        changed = {"seed": 5, "changes": changes}
-        batches = functools.partial(
-            training_batches, task, dataset, "train", batch_size=8, **changed
-        )
-        return run(dataclasses.replace(plan, task=task, batches=batches))
-
-    (one, history_of_one), (two, history_of_two) = map(trained_on, (one_replica, two_replicas))
-
-    np.testing.assert_allclose(two, one, rtol=0, atol=1e-5)
-    assert history_of_two[1][1] == pytest.approx(history_of_one[1][1], abs=1e-5)
-
-
-@pytest.mark.nightly
-def test_keras_own_clipping_would_depend_on_the_replicas(make_plan, one_replica, two_replicas):
-    """The reason for `gradients.clipped`: if this fails, Keras has fixed it."""
-
-    def keras_clipping():
-        return keras.optimizers.SGD(0.01, momentum=0.9, global_clipnorm=0.2)
-
-    one, _ = run(make_plan(one_replica, keras_clipping, steps_per_epoch=5))
-    two, _ = run(make_plan(two_replicas, keras_clipping, steps_per_epoch=5))
-
-    assert np.abs(one - two).max() > 1e-4
 
 
 @pytest.mark.slow
@@ -189,35 +156,3 @@ def test_the_time_without_a_batch_is_measured(make_plan, one_replica):
     seconds = time.monotonic() - began
 
     assert 0.5 * seconds <= waiting_s <= seconds
-
-
-@pytest.mark.nightly
-def test_four_replicas_differ_only_by_the_order_of_sums(make_plan, on_replicas):
-    """With Adam in float32, rounding moves a bias that normalisation removes again.
-
-    Its gradient is 0 except for rounding, which depends on the order of sums, and Adam divides it
-    by its size. After 32 steps such weights may differ by 1e-3, without changing any output; in
-    float64 they do not.
-    """
-
-    def model():
-        return keras.Sequential(
-            [
-                keras.Input((16, 16, 3)),
-                keras.layers.Conv2D(8, 3, strides=4),
-                keras.layers.GroupNormalization(8),
-                keras.layers.Flatten(),
-                keras.layers.Dense(3),
-            ]
-        )
-
-    def apart(policy):
-        keras.config.set_dtype_policy(policy)
-        one, four = (
-            run(make_plan(on_replicas(n), keras.optimizers.Adam, model=model), range(4))[0]
-            for n in (1, 4)
-        )
-        return np.abs(one - four).max()
-
-    in_float32, in_float64 = apart("float32"), apart("float64")
-    assert in_float64 < 1e-9 < in_float32

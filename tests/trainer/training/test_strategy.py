@@ -1,10 +1,7 @@
 """Device names, and batches that replicas can share."""
 
-import dataclasses
 import re
-import time
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -35,28 +32,6 @@ def test_devices(text, expected):
 def test_devices_that_cannot_be_read(text):
     with pytest.raises(ConfigError, match=re.escape(f"devices (--devices): {text!r}")):
         TrainConfig(data="D", output="R", devices=text)
-
-
-def test_a_device_has_its_part_of_the_next_batch_ahead_as_uint8(two_replicas, make_plan):
-    made = []
-
-    def counted(*batch):
-        number = tf.numpy_function(lambda: made.append(0) or np.int64(len(made)), [], tf.int64)
-        with tf.control_dependencies([number]):
-            return tf.nest.map_structure(tf.identity, batch)
-
-    usual = make_plan(two_replicas)
-    plan = dataclasses.replace(usual, batches=lambda **at: usual.batches(**at).map(counted))
-    inputs, _ = next(iter(plan.distributed_batches(0)))
-
-    parts = two_replicas.experimental_local_results(inputs["image"])
-    assert [part.device for part in parts] == list(two_replicas.extended.worker_devices)
-    assert len({part.device for part in parts}) == 2
-    assert {part.dtype for part in parts} == {tf.uint8}
-    deadline = time.monotonic() + 60
-    while len(made) < 2 and time.monotonic() < deadline:  # not requested
-        time.sleep(0.01)
-    assert len(made) >= 2
 
 
 @pytest.mark.skipif(bool(tf.config.list_physical_devices("GPU")), reason="a GPU is there")
