@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import io
+import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ from tfrecord_dataset.records.identities import Hashes, hashes_of_rows, labels_o
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.shard_files import ShardFiles, windows
 from tfrecord_dataset.shown_text import one_line
+from tfrecord_dataset.store.threads import run_in_threads
+
+_FILES_AT_ONCE = 16
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,6 +48,11 @@ class Split:
         default=lambda shard: None, repr=False, compare=False
     )
     check: Callable[[], None] = dataclasses.field(default=lambda: None, repr=False, compare=False)
+
+    # By classes. The splits into which the records of the same shards are divided share them.
+    _labels: dict[tuple[str, ...], Any] = dataclasses.field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -72,22 +82,32 @@ class Split:
         return self._checksums() if found is None and not group_by else found
 
     def labels(self, classes: Sequence[str]) -> Any:
-        """Return each record's first label as its number in `classes`, or -1: int32 [n].
+        """Return each record's first label as its number in `classes`, or -1.
 
-        None without an index.
+        The array is in the smallest type for them, and is kept. None without an index.
         """
-        return self._by_record(lambda data: labels_of_rows(data, classes))
+        named = tuple(classes)
+        if named not in self._labels:
+            self._labels[named] = self._by_record(lambda data: labels_of_rows(data, named))
+        return self._labels[named]
 
     def _by_record(self, read: Callable[[bytes], Any]) -> Any:
-        """Concatenate what `read` finds in the index of each shard; None if it does in none."""
-        found = []
-        for shard in range(len(self.files)):
-            data = self.read_rows(shard)
-            of_shard = None if data is None else read(data)
-            if of_shard is None:
+        """Concatenate what `read` finds in the index of each shard; None if one lacks it."""
+
+        cores = threading.Semaphore(os.cpu_count() or 1)
+
+        def of_shard(shard: int) -> Any:
+            if (data := self.read_rows(shard)) is None:
                 return None
-            found.append(of_shard)
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+            with cores:  # more threads would only contend for Python's lock
+                return read(data)
+
+        if not self.files:
+            return np.zeros(0, np.int64)
+        if (first := of_shard(0)) is None:  # without asking for all others
+            return None
+        others = run_in_threads(of_shard, range(1, len(self.files)), _FILES_AT_ONCE)
+        return None if any(each is None for each in others) else np.concatenate([first, *others])
 
     def sources(self, numbers: Sequence[int]) -> list[str]:
         """Return each record's file, or file and line, such as "a.csv:7"; "" without an index."""

@@ -53,6 +53,8 @@ _DEFAULT_BATCH_SIZE = 32
 _SCANNED_BATCH_SIZE = 1024
 # A class is rare below this number of records.
 FEW_OF_CLASS = 100
+# Hashes looked up at once, which fit the processor's cache, as do tables of so many bits.
+_BLOCK, _MOST_BITS = 1 << 16, 22
 # Kinds of features whose classes are the labels in the index.
 _LABELLED = ("class_label", "boxes")
 # Keys of statistics.json that also apply to a part of a split.
@@ -106,9 +108,14 @@ class Dataset(Contents):
     def _rare_labels(self, split: str, target: str) -> Any:
         """Return the class of each record of a rare class, -1 for others; None without any."""
         counts = self.statistics(split).get(target, {}).get("classes", {})
-        if not (rare := [name for name, count in counts.items() if 0 < count < FEW_OF_CLASS]):
+        rare = [name for name, count in counts.items() if 0 < count < FEW_OF_CLASS]
+        if not rare or not self._states_labels(target):
             return None
-        return self.split(split).labels(rare) if self._states_labels(target) else None
+        classes = self.features[target].classes
+        labels = self.split(split).labels(classes)
+        number_of = {name: number for number, name in enumerate(rare)}
+        numbers = np.array([*(number_of.get(name, -1) for name in classes), -1])
+        return None if labels is None else numbers[labels]
 
     def _states_labels(self, target: str) -> bool:
         """Whether the labels in the index are the classes of `target`."""
@@ -116,7 +123,7 @@ class Dataset(Contents):
         return labelled == [target] and not self.features[target].shape
 
     def labels(self, split: str, target: str) -> Any:
-        """Return each record's class number by the index, or -1: int32 [n].
+        """Return each record's class number by the index, or -1: a signed integer type [n].
 
         None if `target` is not the dataset's only class label, or without an index.
         """
@@ -480,13 +487,33 @@ def _of_rare(identities: Any, rare: Any, edges: tuple[float, float]) -> Any:
     most, least = (_edge(sizes[classes], share) for share in edges)
     is_held = (ranks < most) & (ranks >= least)
 
-    at = np.minimum(np.searchsorted(known, identities), len(known) - 1)
-    is_known = known[at] == identities
-    chosen = is_known & is_held[at]
-    others = identities[~is_known]
+    rows, at = _lookup(known, identities)
+    chosen, is_other = np.zeros(len(identities), bool), np.ones(len(identities), bool)
+    chosen[rows] = is_held[at]
+    is_other[rows] = False
+    others = identities[is_other]
     if len(others) and others.min() < others.max():
-        chosen[~is_known] = _between(others, edges)
+        chosen[is_other] = _between(others, edges)
     return chosen
+
+
+def _lookup(known: Any, identities: Any) -> tuple[Any, Any]:
+    """Return the rows whose identity is in ascending `known`, and its place there: two int64 [n].
+
+    A table of the last bits leaves few rows to search for.
+    """
+    bits = np.uint64((1 << min((16 * len(known) | _BLOCK).bit_length(), _MOST_BITS)) - 1)
+    is_likely = np.zeros(int(bits) + 1, bool)
+    is_likely[known & bits] = True
+    rows = np.concatenate(
+        [
+            first + np.flatnonzero(is_likely[identities[first : first + _BLOCK] & bits])
+            for first in range(0, len(identities), _BLOCK)
+        ]
+    )
+    at = np.minimum(np.searchsorted(known, identities[rows]), len(known) - 1)
+    is_known = known[at] == identities[rows]
+    return rows[is_known], at[is_known]
 
 
 def _between(identities: Any, edges: tuple[float, float]) -> Any:

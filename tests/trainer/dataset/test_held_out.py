@@ -116,6 +116,13 @@ def test_what_the_index_states(group_by, together):
     assert split.identities("doctor") is None
 
 
+def test_hashes_stay_the_same():
+    """Other hashes would hold out other records when a run continues."""
+    texts = ["", "a", "cells/17", "x" * 20, None, "ä" * 9, "last"]
+    mixed = hashes(texts) * np.arange(1, 2 * len(texts), 2, dtype=np.uint64)
+    assert f"{np.bitwise_xor.reduce(mixed):x}" == "1b392ef9edc005e5"
+
+
 @pytest.fixture(scope="module")
 def divided(colors):
     return trainer.open(colors).hold_out("train", 0.2, "held")
