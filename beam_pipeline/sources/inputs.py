@@ -105,7 +105,7 @@ def detect(config: BuildConfig) -> Claim:
         ConfigError: The input does not exist, `--layout` does not fit it, or no layout reads it.
         ProblemError: The best claims tie, or the best one has an open question.
     """
-    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
+    tree = _tree(config)
     if config.path_pattern:
         candidates = [layout_named("folders")]
     elif config.layout == AUTO:
@@ -165,7 +165,7 @@ def _other_readings(config: BuildConfig) -> Iterator[Reading]:
     if in_packed_tar(config.input):
         return
     others = [each for each in layouts().values() if each.name != config.layout]
-    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
+    tree = _tree(config)
     claims = _claims(others, tree, dataclasses.replace(config, layout=AUTO))
     for each in sorted(claims, key=lambda claim: -claim.rank)[:_MOST_READINGS]:
         if not each.problem:
@@ -173,12 +173,9 @@ def _other_readings(config: BuildConfig) -> Iterator[Reading]:
             yield Reading({"layout": (each.layout,)}, f"read {what}")
 
 
-def _existing(path: str) -> str:
-    absolute = storage.absolute(path).rstrip("/") or "/"
-    is_there = storage.exists(absolute) or storage.is_directory(absolute)
-    if not is_there and not (set("*?[") & set(absolute) and storage.match_files(absolute)):
-        raise ProblemError(Problem(code="no such input", facts={"path": absolute}))
-    return absolute
+def _tree(config: BuildConfig) -> Tree:
+    path = storage.absolute(config.input).rstrip("/") or "/"
+    return Tree.of(path, Ignored(config.ignore))
 
 
 def _tie(path: str, claims: Sequence[Claim]) -> Problem:
@@ -260,7 +257,7 @@ def _source(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:
         roots = dict.fromkeys(filter(None, (_folder_of(claim.path), top, config.image_root)))
         split_lists = [SplitList.parse(each, top) for each in named]
         source = WithSplits(source, split_lists, tuple(roots))
-    if storage.is_directory(config.input) and not is_whole:
+    if not is_whole and storage.is_directory(config.input):
         root, base = input_folder(config.input), _folder_of(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)
         source = AccountForFiles(source, root, base, reads, Ignored(config.ignore), reader)
