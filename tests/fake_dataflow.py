@@ -17,7 +17,7 @@ import google_crc32c
 from fake_store import FakeStore, Handler
 
 _JOBS = re.compile(r"/v1b3/projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/jobs")
-_ENDED = frozenset({"JOB_STATE_DONE", "JOB_STATE_FAILED", "JOB_STATE_CANCELLING"})
+_ENDED = frozenset(f"JOB_STATE_{name}" for name in ("DONE", "FAILED", "CANCELLING", "CANCELLED"))
 
 
 @dataclasses.dataclass
@@ -118,6 +118,8 @@ class FakeDataflow(FakeStore):
             job.error = traceback.format_exc()
         if job.state == "JOB_STATE_RUNNING":
             job.state = "JOB_STATE_FAILED" if job.error else "JOB_STATE_DONE"
+        elif job.state == "JOB_STATE_CANCELLING":
+            job.state = "JOB_STATE_CANCELLED"
 
 
 class _GoogleHandler(Handler):

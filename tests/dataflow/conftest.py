@@ -1,19 +1,19 @@
 """Local fakes of Dataflow and Cloud Storage; workers have only staged files."""
 
 import hashlib
-import importlib.metadata
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fake_dataflow import FakeDataflow, Job
-from packaging.requirements import Requirement
 
+import beam_pipeline
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 
@@ -56,7 +56,7 @@ class Workers:
             key = _contents(archive)
             if key not in self._pythons:
                 folder = self._folder / f"environment-{len(self._pythons)}"
-                self._pythons[key] = make_environment(folder, archive)
+                self._pythons[key] = _make_environment(folder, archive)
             return self._pythons[key]
 
     def _staged(self, packages: list[dict[str, str]], name: str) -> bytes:
@@ -125,14 +125,11 @@ def build(command: Callable[..., list[str]]) -> Callable[..., subprocess.Complet
 def local_digests(
     tmp_path: Path, digests: Callable[[Path], dict[str, str]]
 ) -> Callable[..., dict[str, str]]:
-    """local_digests(input, *options) -> digests of a local build."""
+    """local_digests(input, **options) -> digests of a local build."""
 
-    def of(source: object, *options: object) -> dict[str, str]:
-        line = [sys.executable, "-m", "beam_pipeline", "build", str(source)]
-        line += ["--output", str(tmp_path / "data"), *map(str, options)]
-        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        return digests(Path(done.stdout.splitlines()[-1]))
+    def of(source: object, **options: object) -> dict[str, str]:
+        built = beam_pipeline.build(input=str(source), output=str(tmp_path / "data"), **options)
+        return digests(Path(built.path))
 
     return of
 
@@ -152,48 +149,16 @@ def remote_digests(
     return of
 
 
-def make_environment(folder: Path, package: Path) -> Path:
+def _make_environment(folder: Path, package: Path) -> Path:
     """Make an environment with a source distribution, and return its Python.
 
-    Dependencies are linked from the tests' environment, since pip would take minutes.
-
-    Raises:
-        PackageNotFoundError: The tests' environment lacks a dependency.
+    Dependencies are found in the tests' environment, since pip would take minutes; that of this
+    package is an editable one, which a path in a `.pth` file does not make importable.
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin/python"
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
     subprocess.run([*pip, package], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
-    (found,) = importlib.metadata.distributions(name="beam-tfrecords", path=[str(site)])
-    for needed in _needed(found.requires or ()):
-        for file in needed.files or ():
-            target = site / file
-            if ".." not in file.parts and not target.exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(file.locate())
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return python
-
-
-def _needed(requirements: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
-    """Yield the distributions of these requirements and their dependencies."""
-    seen: set[str] = set()
-    waiting = list(map(Requirement, requirements))
-    while waiting:
-        requirement = waiting.pop()
-        extras = {"", *requirement.extras}
-        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
-            continue
-        name = f"{requirement.name}[{','.join(sorted(requirement.extras))}]"
-        if name in seen:
-            continue
-        seen.add(name)
-        distribution = importlib.metadata.distribution(requirement.name)
-        yield distribution
-        for text in distribution.requires or ():
-            below = Requirement(text)
-            if below.marker is None or any(
-                below.marker.evaluate({"extra": extra}) for extra in extras
-            ):
-                below.marker = None
-                waiting.append(below)

@@ -11,11 +11,11 @@ IMAGE = "europe-docker.pkg.dev/project/images/pipeline:1"
 
 @pytest.fixture
 def table(tmp_path):
-    """A table of 20 rows plus a row without a number."""
+    """A table of 20 rows plus a row with a cell too many."""
     path = tmp_path / "words" / "words.csv"
     path.parent.mkdir()
     rows = "".join(f"{number},word{number}\n" for number in range(20))
-    path.write_text(f"x,word\n{rows},word20\n")
+    path.write_text(f"x,word\n{rows}20,word20,more\n")
     return path
 
 
@@ -48,7 +48,7 @@ def test_images_with_boxes(build, service, cloud, local_digests, remote_digests)
     scaling = job.workers["autoscalingSettings"]
     assert scaling["algorithm"] in (2, "AUTOSCALING_ALGORITHM_BASIC")
     assert scaling["maxNumWorkers"] == 40
-    assert remote_digests(directory) == local_digests(BLOOD, "--num-shards=3")
+    assert remote_digests(directory) == local_digests(BLOOD, num_shards=3)
     assert not [key for key in service.keys(f"{cloud}/data") if "/." in key]
 
 
@@ -58,14 +58,15 @@ def test_a_table_with_a_reject(build, service, cloud, table, local_digests, remo
     url = f"{service.put_folder(f'{cloud}/words', table.parent)}/words.csv"
 
     refused = build(url)
+    service.wait(service.jobs[-1])  # it is cancelled once its problem is known
     built = build(url, "--max-bad-fraction=0.1")
 
     assert refused.returncode == 3, refused.stderr
     assert "1 of 21 records invalid (limit: 0)" in refused.stderr
-    rejects = f"{cloud}/data/words/1.0.0/rejects.jsonl"
+    rejects = f"{cloud}/data/words/1.0.0/failed-rejects.jsonl"
     assert f"the rejects are listed in {rejects}" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert "workflow.tar.gz" in staged(service.jobs[-1])
     assert (built.returncode, built.stdout) == (0, f"{cloud}/data/words/1.0.0\n"), built.stderr
-    expected = local_digests(table, "--max-bad-fraction=0.1")
+    expected = local_digests(table, max_bad_fraction=0.1)
     assert remote_digests(f"{cloud}/data/words/1.0.0") == expected

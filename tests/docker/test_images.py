@@ -69,15 +69,10 @@ def test_the_pipeline_image_builds_a_dataset(builder, pipeline, local_build, tmp
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("start", ["compose.yaml", "--worker_pool"])
-def test_a_worker_pool_runs_a_job(builder, pipeline, local_build, tmp_path, digests, start):
+def test_the_entry_point_is_a_worker_pool(builder, pipeline, local_build, tmp_path, digests):
     builder, _ = builder
-    compose = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
-    commands = {
-        "compose.yaml": compose["services"]["worker-pool-1"]["entrypoint"],
-        "--worker_pool": [*builder.entry_point(pipeline), "--worker_pool"],
-    }
-    pool = builder.command(pipeline, [BLOOD, tmp_path], commands[start])
+    command = [*builder.entry_point(pipeline), "--worker_pool"]
+    pool = builder.command(pipeline, [BLOOD, tmp_path], command)
     port = free_port()
     service = "apache_beam.runners.portability.local_job_service_main"
 

@@ -57,8 +57,8 @@ def _command(kind: str, ports: list[int]) -> list[str]:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table of 2,000 rows plus a row without a number."""
+    """A table of 2,000 rows plus a row with a cell too many."""
     path = tmp_path / "words.csv"
     rows = "".join(f"{number},word{number}\n" for number in range(2000))
-    path.write_text(f"x,word\n{rows},word2000\n")
+    path.write_text(f"x,word\n{rows}2000,word2000,more\n")
     return path

@@ -13,6 +13,7 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import ImageCache, free_memory
 from trainer.parsing import Augment
+from trainer.tasks.data_checks import class_counts
 from trainer.tasks.inputs import Input
 from trainer.tasks.statistics import Statistic
 from trainer.tasks.targets import Target
@@ -312,11 +313,10 @@ def balanced(counts: Sequence[int]) -> list[float]:
 
 
 def count_by_class(task: Task, dataset: Dataset, split: str) -> list[int]:
-    """Count records (for maps, pixels) by class, from statistics.json or else in one pass."""
-    facts = dataset.statistics(split).get(task.target, {})
-    stated = facts.get("classes") or facts.get("strings")
-    if stated and task.goal.has_one_class:
-        return [stated.get(name, 0) for name in task.classes]
+    """Count records (for maps, pixels) by class, as `class_counts` or else in one pass."""
+    counted = class_counts(task, dataset, split)
+    if counted is not None:
+        return [counted[name] for name in task.classes]
     batches = dataset.batches(
         split,
         batch_size=_COUNTING_BATCH_SIZE,

@@ -7,7 +7,6 @@ from kinds_of_learning import KINDS, learned
 
 import trainer
 from trainer.metrics import METRICS, metric_named
-from trainer.report.history import Best, best_by
 from trainer.task_kinds import TASK_KINDS
 from trainer.tasks import models
 from trainer.tasks.inputs import keras_inputs, single_or_dict
@@ -79,16 +78,6 @@ def test_what_is_exported_without_texts_are_numbers(kind, task_of):
 
     assert exported
     assert all(len(each) == 3 and each.dtype != tf.string for each in exported.values())
-
-
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.best])
-def test_the_better_value_of_a_metric_is_the_best(name):
-    better, worse = (0.25, 0.5) if METRICS[name].best == "min" else (0.5, 0.25)
-    rows = [{"loss": 1.0, "val_loss": 1.0, f"val_{name}": value} for value in (worse, better)]
-    best = best_by(name, [name])
-
-    assert best.place(rows) == 1
-    assert Best.parse(str(best)) == best
 
 
 @pytest.mark.parametrize(

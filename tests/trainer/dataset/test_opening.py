@@ -100,6 +100,14 @@ def test_a_pattern_that_matches_a_whole_dataset_is_answered_with_its_folder(
         opened(f"{tmp_path}/{pattern}")
 
 
+def test_missing_shards_are_named(colors, tmp_path):
+    copy = shutil.copytree(colors, tmp_path / "copy")
+    (copy / "tiny-test.tfrecord-00001-of-00003").unlink()
+
+    with pytest.raises(DatasetDamagedError, match=r"1 of 3 shards .*test-?.*00001"):
+        trainer.open(copy)
+
+
 @pytest.mark.parametrize(
     ("unreadable", "message"),
     [

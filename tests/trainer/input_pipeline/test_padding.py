@@ -245,21 +245,3 @@ def test_ragged_and_padded(dataset):
 
     assert batch["tokens"].to_list() == TOKENS
     assert batch["words"].numpy().tolist() == by_hand(WORDS, 9, b"")
-
-
-def test_replicas_have_parts_of_equal_shape(dataset, two_replicas):
-    batches = dataset.batches(batch_size=4, features=["tokens", "number"], drop_remainder=True)
-
-    parts = [
-        [two_replicas.experimental_local_results(each) for each in batch.values()]
-        for batch in two_replicas.experimental_distribute_dataset(batches)
-    ]
-
-    for number, (tokens, numbers) in enumerate(parts):
-        longest = max(LENGTHS[4 * number : 4 * number + 4])
-        assert [part.shape for part in tokens] == [(2, longest)] * 2
-        assert [part.numpy().tolist() for part in numbers] == [
-            [4 * number, 4 * number + 1],
-            [4 * number + 2, 4 * number + 3],
-        ]
-    assert len(parts) == 2

@@ -1,11 +1,18 @@
-"""Fixtures: a small run, and the commands that use one."""
+"""Fixtures: a small run, the commands that use one, and recorders of trainings."""
 
 import shutil
 
 import pytest
+from following import linear
+from kinds_of_learning import training
 from made_once import made_once
 
 from trainer.commands import main
+from trainer.progress import Progress
+from trainer.report.history import Best
+from trainer.runs.directory import RunDirectory
+from trainer.runs.recorder import Recorder
+from trainer.training.checkpoint import Checkpoints
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +59,28 @@ def command(table, tmp_path):
         return main([*map(str, arguments), *more])
 
     return start
+
+
+@pytest.fixture
+def make_recorder(tmp_path, make_plan, one_replica):
+    """A function of validation losses and options that returns a run and its recorder."""
+
+    def make(val_losses=(), *, best=None, callbacks=(), steps_per_epoch=4, epochs=3, **options):
+        run = RunDirectory(str(tmp_path))
+        plan = make_plan(one_replica, steps_per_epoch=steps_per_epoch, model=linear)
+        remaining = iter(val_losses)
+        recorder = Recorder(
+            run,
+            plan,
+            training(epochs=epochs, **options),
+            best or Best(),
+            Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
+            (lambda callbacks: {"loss": next(remaining)}) if val_losses else None,
+            run.read_history(),
+            Progress(quiet=True),
+            callbacks,
+        )
+        recorder.restore()
+        return run, recorder
+
+    return make

@@ -8,17 +8,13 @@ import keras
 import pytest
 import tensorflow as tf
 from following import linear
-from kinds_of_learning import training
 
 from trainer.errors import ConfigError
-from trainer.progress import Pace, Progress
-from trainer.report.history import Best
+from trainer.progress import Pace
 from trainer.runs.directory import RunDirectory
 from trainer.runs.own_callbacks import TensorBoardLogs
-from trainer.runs.recorder import Recorder
 from trainer.tasks.reading import evaluation_batches
 from trainer.training import loop
-from trainer.training.checkpoint import Checkpoints
 from trainer.training.evaluation import evaluator
 
 HOOKS = tuple(name for name in dir(keras.callbacks.Callback) if name.startswith("on_"))
@@ -76,28 +72,16 @@ def by_fit(make_plan, dataset, one_replica):
 
 
 @pytest.fixture
-def make_recorder(make_plan, dataset, one_replica, tmp_path):
+def make_recorder(make_recorder, dataset, one_replica):
     """A function of callbacks that returns a recorder of a run with its own evaluation."""
 
-    def make(*callbacks, **options):
-        plan = make_plan(one_replica, steps_per_epoch=STEPS, model=linear)
-        run = RunDirectory(str(tmp_path))
-        batches = functools.partial(
-            evaluation_batches, plan.task, dataset, "validation", batch_size=8
-        )
-        evaluate = evaluator(plan.task, plan.model, one_replica, batches, 8, 13)
-        recorder = Recorder(
-            run,
-            plan,
-            training(epochs=EPOCHS, **options),
-            Best(),
-            Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
-            functools.partial(evaluate, accumulators=()),
-            run.read_history(),
-            Progress(quiet=True),
-            callbacks,
-        )
-        recorder.restore()
+    def make(*callbacks):
+        options = {"steps_per_epoch": STEPS, "epochs": EPOCHS}
+        _, recorder = make_recorder([0.0], callbacks=callbacks, **options)
+        task, model = recorder.plan.task, recorder.plan.model
+        batches = functools.partial(evaluation_batches, task, dataset, "validation", batch_size=8)
+        evaluate = evaluator(task, model, one_replica, batches, 8, 13)
+        recorder.validate = functools.partial(evaluate, accumulators=())
         return recorder
 
     return make

@@ -5,6 +5,7 @@ import functools
 import json
 from collections import Counter
 
+import keras
 import pytest
 from tiers import first_in_ci
 
@@ -203,10 +204,17 @@ def test_a_run_goes_on_with_the_same_share(start, table, tmp_path):
     assert (code, held in err) == (0, True), err
 
 
-def test_without_a_share_there_is_no_validation(start, table, tmp_path):
-    words = ("train", "--data", table, "--output", tmp_path / "run", "--epochs", 1, *OPTIONS)
-    code, _, err = start(*words, "--validation-share", 0)
+def test_options_reach_the_training(start, table, tmp_path):
+    """No record is held out, gradients of almost no length change no weight, all in bfloat16."""
+    words = ("train", "--data", table, "--output", tmp_path / "run", "--epochs", 2, *OPTIONS)
+    still = ("--optimizer", "sgd", "--learning-rate", 1, "--clip-norm", 1e-9)
+    bfloat16 = ("--precision", "mixed_bfloat16")
+    code, _, err = start(*words, "--validation-share", 0, *still, *bfloat16)
     assert (code, "by their hashes" in err) == (0, False)
+    first, second = RunDirectory(str(tmp_path / "run")).read_history()
+    assert first.keys() == {"epoch", "step", "loss", "accuracy"}
+    assert first["loss"] == pytest.approx(second["loss"], rel=1e-4)
+    assert keras.config.dtype_policy().name == "mixed_bfloat16"
 
 
 SLOW = ("--steps-per-epoch", 200, "--optimizer", "sgd", "--learning-rate", 1e-4, "--quiet")

@@ -6,9 +6,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from trainer.commands import as_json, main
 from trainer.runs.directory import RunDirectory
@@ -137,17 +135,6 @@ def test_resuming_what_is_done_prints_it_again(finished, colors, tmp_path, capsy
     captured = capsys.readouterr()
     assert json.loads(captured.out) == json.loads(finished[1].stdout)
     assert "raise --epochs" in captured.err
-
-
-@pytest.mark.slow
-def test_bfloat16_and_clipping_train(colors, tmp_path, capsys):
-    more = "--precision mixed_bfloat16 --clip-norm 1 --epochs 1 --steps-per-epoch 2"
-    assert main(options(colors, tmp_path, *more.split(), "--validation-split", "none")) == 0
-
-    result = json.loads(capsys.readouterr().out)
-    assert set(result) == {"epoch", "step", "loss", "accuracy"}
-    assert np.isfinite(result["loss"])
-    assert tf.io.gfile.exists(str(tmp_path / "model.keras"))
 
 
 @pytest.mark.slow

@@ -6,41 +6,11 @@ import signal
 import keras
 import numpy as np
 import pytest
-from following import linear
-from kinds_of_learning import training
 from tiers import first_in_ci
 
 from trainer.errors import InterruptedRunError, TrainingDivergedError
-from trainer.progress import Progress
 from trainer.report.history import Best
-from trainer.runs.directory import RunDirectory
-from trainer.runs.recorder import Recorder
-from trainer.training.checkpoint import Checkpoints
 from trainer.training.loop import Done
-
-
-@pytest.fixture
-def make_recorder(tmp_path, make_plan, one_replica):
-    """A function of validation losses and options that returns a run and its recorder."""
-
-    def make(val_losses=(), *, best=None, epochs=3, run=None, **options):
-        run = run or RunDirectory(str(tmp_path))
-        plan = make_plan(one_replica, steps_per_epoch=4, model=linear)
-        remaining = iter(val_losses)
-        recorder = Recorder(
-            run,
-            plan,
-            training(epochs=epochs, **options),
-            best or Best(),
-            Checkpoints(run.checkpoints, plan.model, plan.optimizer, num_sums=2),
-            (lambda callbacks: {"loss": next(remaining)}) if val_losses else None,
-            run.read_history(),
-            Progress(quiet=True),
-        )
-        recorder.restore()
-        return run, recorder
-
-    return make
 
 
 def done(steps, loss, **more):
