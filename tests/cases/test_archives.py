@@ -225,15 +225,3 @@ def test_a_compressed_tar_that_cannot_be_read_is_named(tree, tmp_path):
         refusal = read("INPUT", str(archive), f"{tmp_path}/out/.building/unpacked")
         assert refusal.startswith(f"INPUT cannot be read: {reason} file: in.tgz: ")
         assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
-
-
-def test_an_archive_that_a_refusal_names_can_be_given(tree, tmp_path):
-    folder = tmp_path / "downloads"
-    folder.mkdir()
-    for how in ("deflated", "tgz"):
-        Path(packed(tree, how)).rename(folder / f"in.{how}".replace("deflated", "zip"))
-    refusal = read("INPUT", str(folder), f"{tmp_path}/s")
-    [path] = re.findall(r"give (INPUT\S+),", refusal)
-    assert read("INPUT", path.replace("INPUT", str(folder)), f"{tmp_path}/s")[0].startswith(
-        "folders"
-    )

@@ -26,15 +26,14 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError
 from beam_pipeline.files import storage
 from beam_pipeline.files.remote import Remote
-from beam_pipeline.problems import ProblemError
-from beam_pipeline.records import Record, Rejected
+from beam_pipeline.records import Record
 from beam_pipeline.running.buckets import Buckets
 from beam_pipeline.sources.annotations import side_files
 from beam_pipeline.sources.inputs import complete, detect, find_input, source_of
 from beam_pipeline.sources.registry import layouts
 from beam_pipeline.sources.tree import Tree
 from cases.inputs import make
-from cases.reading import AllElements, config_of, options_of_case, source_at
+from cases.reading import AllElements, options_of_case, source_at
 from cases.shown import Shown
 
 CASES = {
@@ -134,52 +133,6 @@ def test_a_recipe_reads_what_is_refused_or_rejected_without_it(tmp_path, name):
     assert any(isinstance(element, Record) for element in elements)
 
 
-OPEN = [
-    name
-    for name, case in CASES.items()
-    if is_file(case, "error") and "pass --" in (case / "error").read_text("utf-8")
-]
-
-
-def readings_of(case, root):
-    """The readings of a case's question."""
-    make(case / "input", root)
-    try:
-        find_input(config_of(options_of_case(case), root))
-    except ProblemError as error:
-        return error.problem.readings
-    except BeamTFRecordsError:
-        return []
-    return []
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_each_reading_of_a_question_can_be_typed(tmp_path, name):
-    options = options_of_case(CASES[name])
-    for reading in readings_of(CASES[name], tmp_path):
-        _, source = source_at(tmp_path, f"{options} {reading.typed}")
-        assert any(isinstance(element, Record) for element in yielded(source)), reading
-
-
-CONTESTED = [
-    name
-    for name, case in CASES.items()
-    if is_file(case, "rejects.jsonl")
-    and "merge them, or pass" in (case / "rejects.jsonl").read_text()
-]
-
-
-@pytest.mark.parametrize("name", CONTESTED)
-def test_of_two_annotations_of_an_image_one_is_left_out(tmp_path, name):
-    make(CASES[name] / "input", tmp_path)
-    lines = (CASES[name] / "rejects.jsonl").read_text("utf-8").splitlines()
-    details = {reject["detail"] for reject in map(json.loads, lines)}
-    remedies = " ".join(each.partition("or pass ")[2] for each in details if "merge" in each)
-    _, source = source_at(tmp_path, f"{options_of_case(CASES[name])} {remedies}")
-    reasons = [each.reason for each in yielded(source) if isinstance(each, Rejected)]
-    assert "two annotations" not in reasons
-
-
 # Cases whose question is which of two layouts to read, or whose options name the layout.
 TWO_LAYOUTS = {"masks/voc", "refused/mixed-pattern", "refused/two-layouts"}
 
@@ -198,14 +151,6 @@ def test_at_each_rank_one_layout_claims_a_case(tmp_path, monkeypatch):
         if twice := [each for each in claims.values() if len(each) > 1]:
             several[name] = twice
     assert several.keys() == TWO_LAYOUTS, several
-
-
-def test_one_of_many_tables_can_be_the_input(tmp_path):
-    case = CASES["refused/many-tables"]
-    make(case / "input", tmp_path)
-    _, _, path = (case / "error").read_text("utf-8").strip().partition("such as ")
-    _, source = source_at(tmp_path, path)
-    assert [*map(type, yielded(source))].count(Record) == 1
 
 
 def test_every_refused_tree_and_every_open_layout_has_a_recipe():

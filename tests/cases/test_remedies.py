@@ -54,11 +54,17 @@ def as_option(name, value):
     return f"{OPTIONS[name].flag} {shlex.quote(text)}"
 
 
+def readings_of(error):
+    """The readings among which a question asks to choose."""
+    problem = getattr(error, "problem", None)
+    return problem.readings if problem else []
+
+
 def typed(error):
     """The words that an error proposes after the case's options."""
     problem = getattr(error, "problem", None)
-    if problem and problem.readings:
-        return [reading.typed for reading in problem.readings]
+    if readings := readings_of(error):
+        return [reading.typed for reading in readings]
     if problem and problem.option in OPTIONS:
         field = OPTIONS[problem.option]
         if field.kind is bool:
@@ -101,6 +107,7 @@ def test_a_remedy_that_is_typed_leads_on(tmp_path, name):
     assert remedies or any(re.search(part, message) for part in NOT_TYPED), message
     for words in remedies:
         after = refusal(root, words)
+        assert after is None or not readings_of(error), words
         assert after is None or str(after).partition("; ")[0] != message.partition("; ")[0], words
 
 

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.kinds.boxes import FORMATS
 from beam_pipeline.problems import Problem
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.tables import usual_columns as known
@@ -147,8 +146,6 @@ def _roles_of(choice: Choice) -> Roles:
             another feature, or all files of a column are outside the input.
     """
     options = choice.options
-    if options.box_format and options.box_format not in FORMATS:
-        raise ConfigError(f"box_format {options.box_format!r} is none of {', '.join(FORMATS)}")
     roles = _declared(choice) if options.schema else _proposed(choice)
     sample = choice.sample
     sample.check_inside(each.column for each in roles.media)
