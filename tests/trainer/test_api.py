@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from following import linear
 from run_files import weights_of
 
 import trainer
@@ -17,42 +18,25 @@ from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.options.train import TrainConfig
 from trainer.runs.preparing import OwnParts, make_optimizer
-from trainer.tasks.own_functions import find_function, path_of
+from trainer.tasks.own_functions import path_of
 
 OPTIONS = {"batch_size": 8, "image_size": (16, 16), "steps_per_epoch": 3, "epochs": 2}
 MORE = {"seed": 1, "deterministic": True, "devices": "cpu:2", "quiet": True}
-MODULE = """
-import keras
-
-
-def model(task):
-    (image,) = task.inputs.values()
-    inputs = keras.Input(image.shape, dtype=image.dtype)
-    x = keras.layers.GlobalAveragePooling2D()(inputs)
-    return keras.Model(inputs, keras.layers.Dense(task.num_outputs)(x))
-"""
-
-
-@pytest.fixture
-def own_module(tmp_path, monkeypatch):
-    (tmp_path / "own_parts_of_a_test.py").write_text(MODULE)
-    monkeypatch.chdir(tmp_path)
-    return "own_parts_of_a_test"
 
 
 @pytest.mark.slow
-def test_it_is_the_command(colors, tmp_path, own_module, capsys):
+def test_it_is_the_command(colors, tmp_path, capsys):
     by_command, by_call = tmp_path / "command", tmp_path / "call"
     options = "--batch-size 8 --image-size 16 --steps-per-epoch 3 --epochs 2 --seed 1 --quiet"
     command = ["train", "--data", str(colors), "--output", str(by_command), *options.split()]
     command += ["--devices", "cpu:2", "--deterministic", "--schedule", "cosine"]
-    assert main([*command, "--model-fn", f"{own_module}:model"]) == 0
+    assert main([*command, "--model-fn", "following:linear"]) == 0
     printed = json.loads(capsys.readouterr().out)
 
     result = trainer.train(
         trainer.open(colors),
         by_call,
-        model=find_function(f"{own_module}:model"),
+        model=linear,
         schedule="cosine",
         **OPTIONS,
         **MORE,
@@ -72,10 +56,10 @@ class Steps(keras.callbacks.Callback):
 
 
 @pytest.mark.slow
-def test_objects_of_python(colors, tmp_path, own_module, capsys):
+def test_objects_of_python(colors, tmp_path, capsys):
     steps = Steps()
     parts = {
-        "model": find_function(f"{own_module}:model"),
+        "model": linear,
         "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None),
         "metrics": {"largest": lambda target, outputs: tf.reduce_max(outputs, axis=-1)},
         "optimizer": keras.optimizers.Lion(1e-2),

@@ -32,6 +32,15 @@ def test_batches_hold_every_record_once_in_the_written_order(dataset):
     assert len(list(dataset.batches("train", batch_size=8, image_size=8, drop_remainder=True))) == 6
 
 
+def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
+    monkeypatch.setattr(record_source, "_streamed", None)  # would read one file after the other
+    records = trainer.open(colors).numpy("train", features="number")
+
+    found = [int(record["number"]) for record in records]
+
+    assert found == [*range(0, 50, 3), *range(1, 50, 3), *range(2, 50, 3)]
+
+
 def test_shuffled_order_is_decided_by_the_seed(dataset):
     first, again, other = (shuffled(dataset, seed=seed, repeat=2) for seed in (1, 1, 2))
 

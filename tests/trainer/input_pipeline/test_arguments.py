@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import trainer
+from trainer.tensors import positive
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,19 @@ def test_a_weight_of_one_record(weighted):
     assert (np.shape(inputs), np.shape(weight)) == ((), ())
 
 
+def test_a_weight_is_finite_and_not_negative():
+    def in_pipeline(*weights):
+        batches = tf.data.Dataset.from_tensors(tf.constant(weights))
+        return next(iter(batches.map(lambda batch: positive("x", batch)))).numpy().tolist()
+
+    assert in_pipeline(0.0, 1.0, 2.5) == [0, 1, 2.5]
+    assert in_pipeline(0.0, 0.0) == [0, 0]
+    for weight in ("-1", "nan", "inf", "-inf"):
+        message = rf"x of a record is not a weight; .*\[{weight}\]"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            in_pipeline(1.0, float(weight))
+
+
 def test_a_float_is_a_target_as_good(weighted):
     (batch,) = weighted.batches(features=["b", "a"], target="a")
 
@@ -117,3 +131,16 @@ def test_boxes_as_the_target_come_with_all_that_they_have(directory_of):
 def test_wrong_weights(weighted, arguments, message):
     with pytest.raises(trainer.ConfigError, match=message):
         weighted.batches(**{"sample_weight": "weight", **arguments})
+
+
+def test_options_leave_what_users_combine_with_the_batches_as_it_was(dataset):
+    usual = tf.data.Dataset.range(7).options()
+    batches = dataset.batches("train", image_size=8, deterministic=False)
+
+    combined = tf.data.Dataset.zip(batches, tf.data.Dataset.range(7)).options()
+
+    assert combined.deterministic == usual.deterministic
+    assert combined.autotune == usual.autotune
+    # TensorFlow's default would divide the records wrongly among workers.
+    policy = combined.experimental_distribute.auto_shard_policy
+    assert policy == tf.data.experimental.AutoShardPolicy.DATA
