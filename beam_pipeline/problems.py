@@ -56,9 +56,11 @@ SENTENCES: Mapping[str, str] = {
     "several labels": "{path}: several columns may be the label",
     "several sheets": "{path} has {number} sheets",
     "several datasets": "{path} holds several datasets ({datasets}); name one of them",
-    "several tables": "{path} has {tables} that are not parts of one",
-    "many tables": "{path} has {tables} that are not parts of one; give one as the input, such as "
-    "{path}/{first}",
+    "rows of text": "{path} has no known layout, but the lines of {first} are rows",
+    "tables in folders": "{path} has {tables} in {folders}, whose names would be lost",
+    "several tables": "{path} has {tables} that are not parts of one{as_one}",
+    "many tables": "{path} has {tables} that are not parts of one{as_one}; give one as the input, "
+    "such as {path}/{first}",
     "side files": "{path}: {number} with the names of {media}, such as {first}, would not be read "
     "by the layout {layout}",
     "unread files": "{number} that may hold data, such as {first}, would not be read, more than "

@@ -23,6 +23,7 @@ from beam_pipeline.sources.questions import open_question
 from beam_pipeline.sources.registry import OWN, layout_named, layouts
 from beam_pipeline.sources.splits import SplitList, WithSplits
 from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources.tables.table_layouts import texts_of_rows
 from beam_pipeline.sources.tree import Ignored, Tree, shown
 from beam_pipeline.sources.unpacking import in_packed_tar
 from beam_pipeline.sources.unread import AccountForFiles, format_problem
@@ -105,7 +106,7 @@ def detect(config: BuildConfig) -> Claim:
         ConfigError: The input does not exist, `--layout` does not fit it, or no layout reads it.
         ProblemError: The best claims tie, or the best one has an open question.
     """
-    tree = _tree(config)
+    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
     if config.path_pattern:
         candidates = [layout_named("folders")]
     elif config.layout == AUTO:
@@ -165,7 +166,7 @@ def _other_readings(config: BuildConfig) -> Iterator[Reading]:
     if in_packed_tar(config.input):
         return
     others = [each for each in layouts().values() if each.name != config.layout]
-    tree = _tree(config)
+    tree = Tree.of(_existing(config.input), Ignored(config.ignore))
     claims = _claims(others, tree, dataclasses.replace(config, layout=AUTO))
     for each in sorted(claims, key=lambda claim: -claim.rank)[:_MOST_READINGS]:
         if not each.problem:
@@ -173,9 +174,12 @@ def _other_readings(config: BuildConfig) -> Iterator[Reading]:
             yield Reading({"layout": (each.layout,)}, f"read {what}")
 
 
-def _tree(config: BuildConfig) -> Tree:
-    path = storage.absolute(config.input).rstrip("/") or "/"
-    return Tree.of(path, Ignored(config.ignore))
+def _existing(path: str) -> str:
+    absolute = storage.absolute(path).rstrip("/") or "/"
+    is_there = storage.exists(absolute) or storage.is_directory(absolute)
+    if not is_there and not (set("*?[") & set(absolute) and storage.match_files(absolute)):
+        raise ProblemError(Problem(code="no such input", facts={"path": absolute}))
+    return absolute
 
 
 def _tie(path: str, claims: Sequence[Claim]) -> Problem:
@@ -193,6 +197,11 @@ def _refuse(tree: Tree, config: BuildConfig, candidates: Sequence[Layout]) -> No
     if problem := format_problem(files):
         raise ProblemError(problem)
     is_auto = config.layout == AUTO
+    if is_auto and (rows := texts_of_rows(tree)):
+        facts = {"path": config.input, "first": rows[0]}
+        raise ProblemError(
+            Problem(code="rows of text", facts=facts, option="layout", choices=("csv",))
+        )
     if tree.is_file:
         raise ProblemError(_single_file(tree, config))
     top = tree.look()
@@ -257,7 +266,7 @@ def _source(config: BuildConfig, claim: Claim, scratch: str) -> beam.PTransform:
         roots = dict.fromkeys(filter(None, (_folder_of(claim.path), top, config.image_root)))
         split_lists = [SplitList.parse(each, top) for each in named]
         source = WithSplits(source, split_lists, tuple(roots))
-    if not is_whole and storage.is_directory(config.input):
+    if storage.is_directory(config.input) and not is_whole:
         root, base = input_folder(config.input), _folder_of(claim.path)
         reads = tuple(storage.join(base, path) for path in claim.reads)
         source = AccountForFiles(source, root, base, reads, Ignored(config.ignore), reader)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.paths import (
     below,
@@ -31,7 +30,7 @@ from beam_pipeline.sources.paths import (
 from tfrecord_dataset.format.split_names import splits_of_files
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.threads import run_in_threads
-from tfrecord_dataset.store.urls import is_object, unsigned
+from tfrecord_dataset.store.urls import unsigned
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,7 +76,6 @@ class Ignored:
 
 
 NOTHING = Ignored()
-_WILDCARD = re.compile("[*?[]")
 
 
 def _fits(path: str, pattern: str) -> bool:
@@ -194,19 +192,12 @@ class Tree:
 
     @classmethod
     def of(cls, path: str, ignored: Ignored = NOTHING) -> "Tree":
-        """Make the tree of a folder, a file or a pattern of files.
-
-        Raises:
-            ProblemError: Nothing is there.
-        """
-        tree = cls(path, ignored)
-        # On a store, the names in a folder show that it exists, without a request of its own.
-        if (is_object(path) and tree.look() != Listing()) or storage.is_directory(path):
-            return tree
-        tree.root, paths = matched_files(path)
-        if not paths:
-            raise ProblemError(Problem(code="no such input", facts={"path": path}))
-        tree.is_folder = False
+        """Make the tree of a folder, a file or a pattern of files."""
+        if storage.is_directory(path):
+            return cls(path, ignored)
+        root, paths = matched_files(path)
+        tree = cls(root, ignored)
+        tree.input, tree.is_folder = path, False
         tree._paths = {name: found for name, found in paths.items() if not ignored(name)}
         tree._listings = _listings(tree._paths)
         return tree
@@ -244,21 +235,10 @@ class Tree:
         if not self.is_folder:
             self._listings |= dict.fromkeys(new, Listing())
         elif storage.is_remote(self.root):  # in parallel, since each answer takes a while
-            self._listings |= dict.fromkeys(filter(self._is_missing, new), Listing())
-            asked = [relative for relative in new if relative not in self._listings]
-            listings = run_in_threads(self._look_into, asked, _REMOTE_CALLS)
-            self._listings |= zip(asked, listings, strict=True)
+            listings = run_in_threads(self._look_into, new, _REMOTE_CALLS)
+            self._listings |= zip(new, listings, strict=True)
         else:
             self._listings |= {relative: self._look_into(relative) for relative in new}
-
-    def _is_missing(self, relative: str) -> bool:
-        """Whether the folder above was listed, and lacks this one."""
-        above = self._listings.get(folder(relative)) if relative else None
-        return (
-            above is not None
-            and above.is_whole
-            and relative.rpartition("/")[2] not in above.folders
-        )
 
     def _look_into(self, relative: str) -> Listing:
         return look_into(self.path(relative), self.ignored.inside(relative))
@@ -364,9 +344,8 @@ def matched_files(path: str) -> tuple[str, dict[str, str]]:
     """Return the folder of a file or pattern, and the matching files by relative path."""
     if storage.exists(path):
         return parent(path), {name_of(path): path}
-    root = parent(_WILDCARD.split(path, maxsplit=1)[0] + "x").rstrip("/")
-    matched = storage.match_files(path) if _WILDCARD.search(path) else ()
-    return root, {file[len(root) + 1 :]: file for file in matched}
+    root = parent(re.split(r"[*?[]", path, maxsplit=1)[0] + "x").rstrip("/")
+    return root, {file[len(root) + 1 :]: file for file in storage.match_files(path)}
 
 
 def _listings(paths: Iterable[str]) -> dict[str, Listing]:

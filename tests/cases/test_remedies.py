@@ -102,7 +102,7 @@ def test_a_remedy_that_is_typed_leads_on(tmp_path, name):
     error = refusal(root, options)
     message = str(error)
     remedies = [f"{options} {words}" for words in typed(error)]
-    remedies += re.findall(r"(?:give|such as) (\S+/input/\S+?)(?:,|$)", message)
+    remedies += re.findall(r"(?:give|such as) '?(\S+/input/\S+?)'?(?:,| to |$)", message)
     remedies += without_option(message, options)
     assert remedies or any(re.search(part, message) for part in NOT_TYPED), message
     for words in remedies:

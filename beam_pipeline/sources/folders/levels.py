@@ -70,7 +70,8 @@ def _disagreements(folders: Collection[Place], roles: FolderRoles) -> Iterator[s
         shown = (f"{split}: {first_names(sorted(each)[:_SHOWN])}" for split, each in pair)
         yield f"splits differ in their classes ({'; '.join(shown)})"
     tops = sorted({folder[0] for folder in folders if folder})
-    if not roles.splits and len(tops) > 1 and all(map(split_in_name, tops)):
+    words = {*map(split_in_name, tops)}
+    if not roles.splits and len(tops) > 1 and (None not in words or len(words - {None}) > 1):
         yield f"first folders contain words for splits ({first_names(tops)})"
 
 

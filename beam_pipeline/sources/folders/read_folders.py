@@ -163,7 +163,7 @@ class ReadClassFolders(beam.PTransform):
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
         pattern = parse_pattern(self.path_pattern) if self.path_pattern else None
-        root = self.root if self.is_whole else input_folder(self.root)
+        root = input_folder(self.root)
         listed = pipeline | ListNames(root, ignored=self.ignored)  # bytes
         roles = (
             listed

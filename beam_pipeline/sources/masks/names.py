@@ -34,7 +34,7 @@ _ENDS = re.compile(
 )
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
 # Names in Cityscapes end with the kind of file.
-_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors|sat)$")
+_OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors?|sat|rgb|images?|img|photo)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
 # labelTrainIds are the numbers to train with.
 _OF_LABELS = re.compile(r"_(?:gt(?:Fine|Coarse)_(?P<what>\w+)|(?P<ids>labelTrainIds))$")

@@ -191,9 +191,24 @@ def are_captions(lines: Sequence[str]) -> bool:
 
 def is_list(start: bytes) -> bool:
     """Return whether `start` begins a list of files with their classes or captions."""
-    lines = lines_of(decode(start))
-    lines = lines[:-1] if lines[1:] and not lines[-1].endswith("\n") else lines
+    lines = _whole_lines(start)
     return bool(columns_of_list(lines)) or are_captions(lines) or _has_header(lines)
+
+
+def has_rows(start: bytes) -> bool:
+    """Return whether the lines that `start` begins with are rows of as many fields, two or more.
+
+    Two lines of prose may be, so it takes three.
+    """
+    lines = _whole_lines(start) if b"\0" not in start else []
+    rows = first_rows(lines, dialect_of(lines, is_tsv=False))
+    widths = {len(row) for row in rows.fields if row}
+    return len(rows.fields) > 2 and not rows.faults and len(widths) == 1 and widths != {1}
+
+
+def _whole_lines(start: bytes) -> list[str]:
+    lines = lines_of(decode(start))
+    return lines[:-1] if lines[1:] and not lines[-1].endswith("\n") else lines
 
 
 def _has_header(lines: Sequence[str]) -> bool:

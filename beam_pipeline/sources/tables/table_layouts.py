@@ -5,6 +5,7 @@ import dataclasses
 import glob
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from beam_pipeline.sources.paths import (
     ARRAY_SUFFIXES,
     AUDIO_SUFFIXES,
     IMAGE_SUFFIXES,
+    below,
     folder,
     is_submission,
     joined,
@@ -28,14 +30,14 @@ from beam_pipeline.sources.paths import (
 )
 from beam_pipeline.sources.splits import splits_of_tables
 from beam_pipeline.sources.tables.columnar import ReadArrow, ReadParquet
-from beam_pipeline.sources.tables.csv import ReadCsv, is_list
+from beam_pipeline.sources.tables.csv import ReadCsv, has_rows, is_list
 from beam_pipeline.sources.tables.json import ReadJsonl, place_of_rows
 from beam_pipeline.sources.tables.plan import TablePlan
 from beam_pipeline.sources.tables.read_tables import ReadContainers, ReadTables
 from beam_pipeline.sources.tables.xlsx import ReadXlsx
 from beam_pipeline.sources.tree import Tree, head, shown
 from beam_pipeline.sources.unread import may_hold_data
-from tfrecord_dataset.format.split_names import is_split
+from tfrecord_dataset.format.split_names import is_split, splits_of_files
 from tfrecord_dataset.store.urls import unsigned
 
 _MEDIA_NAME = re.compile(
@@ -69,9 +71,10 @@ class _Tables:
     def claim(self) -> Claim | None:
         """Claim tables that name files of the tree, or hold all its data."""
         tree, is_asked = self.tree, self.config.layout == self.name
-        if not tree.is_folder:
-            is_meant = tree.is_file and (is_asked or self._fits(tree.input))
-            return self._claim([name_of(tree.input)] if is_meant else [])
+        if not tree.is_folder:  # a pattern says that its files are one table
+            matched = sorted(tree.files())
+            is_meant = all(self._fits(tree.path(name)) for name in matched)
+            return self._claim(matched if is_meant or (is_asked and tree.is_file) else [])
         if metadata := self._metadata():
             return self._claim(metadata, Rank.NAMED_TABLE)
         tables, names = self._tables(), tree.files()
@@ -100,7 +103,8 @@ class _Tables:
         data = (name for name in tree.files() if may_hold_data(name) or media_kind(name))
         if not all(map(is_submission, data)):
             tables = [name for name in tables if not is_submission(name)]
-        return tables
+        is_asked = self.config.layout == self.name == "csv"
+        return tables or (texts_of_rows(tree) if is_asked else [])
 
     def _fits(self, path: str) -> bool:
         """Return whether a file is a table of this layout, by its suffix and first bytes."""
@@ -166,13 +170,15 @@ class _Tables:
         return self.plans[name]
 
     def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
-        tree = self.tree
-        reads = tuple(names) if tree.is_folder else ()  # web folders cannot be listed
-        path = tree.root if tree.is_folder else tree.input
-        claim = Claim(layout=self.name, rank=Rank.TABLE, path=path, reads=reads)
+        reads = () if self.tree.is_file else tuple(names)  # web folders cannot be listed
+        claim = Claim(layout=self.name, rank=Rank.TABLE, path=self._home, reads=reads)
         source = reading(self.source)(claim, config, "")
         assert isinstance(source, ReadTables)
         return source
+
+    @property
+    def _home(self) -> str:
+        return self.tree.input if self.tree.is_file else self.tree.root
 
     def _claim(self, names: Sequence[str], rank: Rank = Rank.TABLE) -> Claim | None:
         if not names:
@@ -181,14 +187,22 @@ class _Tables:
         claim = Claim(
             layout=self.name,
             rank=rank,
-            path=tree.input,
-            reads=tuple(names) if tree.is_folder else (),
+            path=self._home,
+            reads=() if tree.is_file else tuple(names),
             understood=(("files", _listed(names)),),
         )
-        if names[1:] and not _are_one(tree, names):
-            return dataclasses.replace(claim, problem=_which_tables(tree.input, names))
+        if tree.is_folder and names[1:] and not _are_one(tree, names):
+            return dataclasses.replace(claim, problem=_which_tables(tree, names))
+        if self.config.layout == AUTO and (folders := _folders_of_several(names)):
+            return dataclasses.replace(claim, problem=_without_folders(claim, names, folders))
         plan = None if names[1:] or self.config.schema else self.plans.get(names[0])
         return with_plan(claim, self._source(names, self.config), plan)
+
+
+def texts_of_rows(tree: Tree) -> list[str]:
+    """Return those of the first few files without media whose lines are rows; of any suffix."""
+    few = tree.files_of("")[:_TABLES] if tree.is_folder else tree.files()
+    return [name for name in few if has_rows(tree.head(name))]
 
 
 def _num_rows(tree: Tree, name: str) -> int:
@@ -219,16 +233,41 @@ def _are_one(tree: Tree, names: Sequence[str]) -> bool:
         return True
     forms = {_NUMBER.sub("0", file) for file in files}
     are_parts = len(forms) == 1 or len(set(map(folder, names))) == len(names)
-    return are_parts and len({tree.head(name).partition(b"\n")[0] for name in names}) == 1
+    return are_parts and _have_one_header(tree, names)
+
+
+def _have_one_header(tree: Tree, names: Sequence[str]) -> bool:
+    return len({tree.head(name).partition(b"\n")[0] for name in names}) == 1
+
+
+def _folders_of_several(names: Sequence[str]) -> Sequence[str]:
+    """Return the folders of tables if they may be classes: several tables in some, no splits."""
+    numbers = Counter(map(folder, names))
+    is_open = len(numbers) > 1 and max(numbers.values()) > 1
+    return sorted(numbers) if is_open and not any(splits_of_files(names)) else ()
+
+
+def _without_folders(claim: Claim, names: Sequence[str], folders: Sequence[str]) -> Problem:
+    tables, homes = shown(names, "table"), shown(folders, "folder")
+    facts = {"path": claim.path, "tables": tables, "folders": homes}
+    effect = "read the rows of all tables without them"
+    reading = Reading({"layout": (claim.layout,)}, effect)
+    return Problem(code="tables in folders", facts=facts, readings=(reading,))
 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 5 else shown(names, "table")
 
 
-def _which_tables(path: str, names: Sequence[str]) -> Problem:
+def _which_tables(tree: Tree, names: Sequence[str]) -> Problem:
     """Return the question which of several tables to read: those named after splits, or one."""
-    facts = {"path": path, "tables": shown(names, "table"), "first": names[0]}
+    facts = {"path": tree.input, "tables": shown(names, "table"), "first": names[0], "as_one": ""}
+    pattern = f"*.{suffix(names[0])}"
+    hold_all = sorted(names) == [*tree.files_with(suffix(names[0]))] and not any(
+        map(media_kind, tree.files())
+    )
+    if hold_all and not any(map(folder, names)) and _have_one_header(tree, names):
+        facts["as_one"] = f" (give '{below(tree.input, pattern)}' to read them as one)"
     of_splits = splits_of_tables([*map(name_of, names)])
     named = [name for name in names if name_of(name) in of_splits]
     if not named and len(names) > _FEW_TABLES:

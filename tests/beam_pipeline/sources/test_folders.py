@@ -147,18 +147,8 @@ def test_a_remote_folder_is_listed_in_parts(bucket):
         element.source: element.reason for element in elements if isinstance(element, Rejected)
     }
     assert rejects == {"4.jpg": "no class folder"}
+    # Each file is listed once: is_directory, the top level, train and test.
     assert store.calls["list"] <= 4
-
-
-def test_a_store_is_asked_level_by_level_and_for_all_files(bucket):
-    """Each of these requests waits for the one before, or for a level."""
-    url, store = bucket
-    for name in ("cat/1.jpg", "dog/2.jpg"):
-        store.put(f"{url}/in/{name}", b"1")
-    store.forget()
-    assert len(yielded(source_at(f"{url}/in")[1])) == 2
-    # The top, its two folders at once, and all files.
-    assert [operation for operation, _ in store.requests] == ["list"] * 4
 
 
 IN_DOUBT = [
