@@ -1,14 +1,18 @@
 """Decisions before the first batch: weights, smoothing, image sizes, memory."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from kinds_of_learning import learned
 
+import trainer
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
 from trainer.tasks import reading
 from trainer.tasks.inputs.image import default_size, size_for_boxes
-from trainer.tasks.reading import BatchChanges, balanced, read_weights
+from trainer.tasks.reading import BatchChanges, balanced, count_by_class, read_weights
 
 
 @pytest.fixture
@@ -80,6 +84,17 @@ def test_balanced_weights_sum_to_the_records(counts, expected):
 
     assert weights == pytest.approx(expected)
     assert sum(a * b for a, b in zip(counts, weights, strict=True)) == pytest.approx(sum(counts))
+
+
+def test_classes_are_counted_without_the_share_held_out(directory_of):
+    """Statistics are of the whole split."""
+    facts = {"train": {"target": {"strings": {"high": 20, "low": 20}}}}
+    dataset = trainer.open(directory_of("names"))
+    dataset = dataclasses.replace(dataset, read_statistics=lambda: facts)
+    divided = dataset.hold_out("train", 0.25, "held")
+
+    assert count_by_class(learned(dataset), dataset, "train") == [20, 20]
+    assert sum(count_by_class(learned(dataset), divided, "train")) == 30
 
 
 @pytest.mark.parametrize(
