@@ -4,8 +4,7 @@
 #
 # apache-flink-libraries has the jars, apache-flink the scripts; of the jars only those stay that
 # a job of Beam's needs. If the job server of `make_jar.sh` is there, Beam's classes are added to
-# Flink's own: then a TaskManager keeps Python's workers from stage to stage, and starts no new ones
-# for each. PYTHON names the interpreter whose pip downloads.
+# Flink's own (split_jar.py). PYTHON names the interpreter whose pip downloads.
 set -euo pipefail
 version=$1
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/beam-tfrecords
@@ -47,20 +46,9 @@ PYTHON
 fi
 job_server=$cache/flink-job-server-${version%.*}.jar
 beam=$home/lib/beam.jar
-if [ -e "$job_server" ] && [ ! -e "$beam" ]; then
-  "$python" - "$job_server" "$beam.partial" <<'PYTHON'
-import sys, zipfile
-
-# Flink's own with its version, and what would choose another program for its logs.
-others = ("org/apache/flink/", ".flink-", "flink-", "org/slf4j/", "org/apache/logging/", "log4j")
-services = ("META-INF/services/org.apache.flink", "META-INF/services/org.slf4j")
-with zipfile.ZipFile(sys.argv[1]) as whole, zipfile.ZipFile(
-    sys.argv[2], "w", zipfile.ZIP_DEFLATED, compresslevel=1
-) as kept:
-    for member in whole.infolist():
-        if not member.filename.startswith(others + services):
-            kept.writestr(member, whole.read(member), compresslevel=1)
-PYTHON
+submit=$cache/flink-submit-${version%.*}.jar
+if [ -e "$job_server" ] && ! [ -e "$beam" -a -e "$submit" ]; then
+  "$python" "$(dirname "$0")/split_jar.py" "$job_server" "$beam.partial" "$submit"
   mv "$beam.partial" "$beam"  # whole or not at all
 fi
 echo "$home"

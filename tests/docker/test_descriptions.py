@@ -121,9 +121,9 @@ def test_a_busy_machine_loses_no_worker_of_flink(name):
 
 
 def test_job_server_and_clusters_have_one_version_of_flink():
-    texts = [path.read_text() for path in (*MANIFESTS, DOCKER / "compose.yaml")]
-    clusters = re.findall(r"image: flink:([\d.]+)-", "".join(texts))
-    servers = re.findall(r"ARG FLINK=(.*)", (DOCKER / "flink/job-server.Dockerfile").read_text())
+    texts = [path.read_text() for path in (*MANIFESTS, *DOCKERFILES)]
+    clusters = re.findall(r"(?:image: |ARG CLUSTER=)flink:([\d.]+)-", "".join(texts))
+    servers = re.findall(r"ARG FLINK=(.*)", "".join(texts))
 
     assert set(clusters) == {FLINK}, "the version of the tests"
     assert {version.rpartition(".")[0] for version in clusters} == set(servers)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -46,7 +47,7 @@ def prepare(address, output, *options):
             id="jar",
         ),
         pytest.param(
-            ["--job_server_java_launcher=no-java"],
+            ["--job_server_java_launcher=no-java", "--flink_job_server_jar=server.jar"],
             "needs Java, and there is no 'no-java'; install Java 17",
             id="java",
         ),
@@ -74,6 +75,16 @@ def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
     assert chosen["environment_type"] == "PROCESS"
     assert "beam-tfrecords-worker" in chosen["environment_config"]
     assert chosen["environment_cache_millis"] > 0
+    assert chosen["flink_submit_uber_jar"]
+    assert Path(chosen["flink_job_server_jar"]).stat().st_size < 1 << 16
+
+
+def test_workers_in_containers_need_the_job_server(cluster, tmp_path):
+    """They fetch files from it."""
+    chosen = prepare(
+        cluster.address, tmp_path, "--environment_type=DOCKER", "--environment_config=a"
+    )
+    assert not chosen["flink_submit_uber_jar"]
     assert chosen["flink_job_server_jar"].endswith("flink-job-server-1.19.jar")
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from flink_cluster import ROOT
+from flink_cluster import CACHE, ROOT
 
 import beam_pipeline
 
@@ -40,6 +40,7 @@ def test_equal_bytes_spread_over_slots(
     )
     code, text = launcher.finish()
     assert code == 0, text
+    assert "Really starting service" not in text, "a job server"
     assert launcher.process.stdout.read() == f"{tmp_path}/there/data/1.0.0\n"
     assert built_by(tmp_path / "there") == digests(here.path)
 
@@ -70,7 +71,9 @@ def test_adopted_files_are_described_alike(cluster, tmp_path, digests):
     beam_pipeline.adopt(tmp_path / "here/t")
     adopt = [sys.executable, "-m", "beam_pipeline", "adopt", tmp_path / "there/t"]
     on_flink = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
-    subprocess.run([*adopt, *on_flink], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    job_server = f"--flink_job_server_jar={CACHE}/flink-job-server-1.19.jar"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([*adopt, *on_flink, job_server], check=True, env=environment)
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
     for job in cluster.jobs()[:2]:
         assert sum(cluster.records_by_slot(job, "CallWithShards")) == 8

@@ -188,6 +188,7 @@ def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_pat
     launcher.process.wait()
     wait_until(lambda: not launcher.processes(), 20, "the job server is left")
     assert cluster.jobs()[0]["state"] == "RUNNING"
+    cluster.kill_task_manager()  # so the job waits, and does not end before the next command
 
     job = cluster.jobs()[0]
     code, text = launch(heavy.source, output, *heavy.options).finish()
@@ -195,6 +196,8 @@ def test_a_killed_launcher_does_not_stop_the_job(cluster, launch, heavy, tmp_pat
     assert f"the job {job['name']} of an earlier command still runs (http://" in text
     cluster.cancel(job)
     wait_until(lambda: cluster.jobs()[0]["state"] == "CANCELED", TEST_S, "it is not cancelled")
+    cluster.start_task_manager()
+    cluster.wait_for_task_managers(2)
     again = launch(heavy.source, output, *heavy.options)
     code, text = again.finish()
     assert code == 0, text

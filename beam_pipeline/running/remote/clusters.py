@@ -27,7 +27,8 @@ class JobState(enum.Enum):
     """State of a job; the last two are those of a job that its cluster does not describe."""
 
     RUNNING = "running"
-    ENDED = "ended"
+    DONE = "done"
+    FAILED = "failed"
     CANCELLED = "cancelled"
     CANCELLING = "cancelling"  # its machines stop minutes later
     UNKNOWN = "unknown"  # the cluster has forgotten it, or cannot be asked
@@ -47,7 +48,12 @@ class Cluster(abc.ABC):
 
     Runners that cannot be asked for jobs only implement `prepare`. All methods raise OSError if
     the runner does not answer.
+
+    Attributes:
+        is_polled: Whether Beam only polls a job's state, up to a minute apart.
     """
+
+    is_polled = False
 
     @abc.abstractmethod
     def prepare(self, output: str, inputs: Sequence[str]) -> None:

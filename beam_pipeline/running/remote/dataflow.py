@@ -23,8 +23,8 @@ from tfrecord_dataset.store import clients
 
 _REST_S = 10.0
 _STATES = {
-    "JOB_STATE_DONE": JobState.ENDED,
-    "JOB_STATE_FAILED": JobState.ENDED,
+    "JOB_STATE_DONE": JobState.DONE,
+    "JOB_STATE_FAILED": JobState.FAILED,
     "JOB_STATE_CANCELLING": JobState.CANCELLING,
     "JOB_STATE_CANCELLED": JobState.CANCELLED,
 }

@@ -29,11 +29,13 @@ _STARTS = 503
 # For a JobManager that is busy or starts.
 _RETRIES = urllib3.Retry(total=2, backoff_factor=1, status_forcelist=[_STARTS])
 _CACHE_MS = 60_000
+# Of docker/flink/split_jar.py, in the lib of a cluster.
+_BEAM_JAR = "beam.jar"
 # A job server does little, and only until the job has started: no second compiler.
 _SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 # The console script of `boot`.
 WORKER_COMMAND = "beam-tfrecords-worker"
-_STATES = {"FINISHED": JobState.ENDED, "FAILED": JobState.ENDED, "CANCELED": JobState.CANCELLED}
+_STATES = {"FINISHED": JobState.DONE, "FAILED": JobState.FAILED, "CANCELED": JobState.CANCELLED}
 
 
 class FlinkCluster(PortableCluster):
@@ -63,6 +65,7 @@ class FlinkCluster(PortableCluster):
                 self._choose_version()
                 self._choose_parallelism()
                 self._choose_environment()
+                self._choose_upload()
             except OSError as error:  # its JobManager has just started, or ended
                 raise UnavailableError(
                     f"Flink at {self.rest} does not answer ({error}); check its JobManager, then "
@@ -73,7 +76,7 @@ class FlinkCluster(PortableCluster):
         is_loopback = self._portable.environment_type == "LOOPBACK"
         are_seen = not self.rest or is_loopback or checks.is_this_machine(_host(self.rest))
         checks.check_paths(output, inputs, are_seen, f"Flink at {self.rest}")
-        if not self._endpoint:
+        if not self._endpoint and not self.is_polled:
             self._choose_job_server()
 
     def find(self, job_name: str) -> SeenJob | None:
@@ -156,6 +159,26 @@ class FlinkCluster(PortableCluster):
                 f"{len(managers)}; use PROCESS, or a pool of workers on each TaskManager's machine"
             )
         self._check_environment()
+
+    def _choose_upload(self) -> None:
+        """Let the JobManager translate the job if it has Beam's classes, without a job server.
+
+        That would start Java for each job and upload its 160 MB. `DOCKER`'s workers fetch files
+        from it.
+        """
+        jar = cache_folder() / f"flink-submit-{self._flink.flink_version}.jar"
+        is_given = self._endpoint or self._flink.flink_job_server_jar
+        if is_given or self._portable.environment_type == "DOCKER" or not jar.exists():
+            return
+        if not self._get("/config").get("features", {}).get("web-submit"):
+            return
+        try:
+            classpath = self._get("/jobmanager/environment")["classpath"]
+        except requests.HTTPError:  # an older Flink
+            return
+        if _BEAM_JAR in map(os.path.basename, classpath):
+            self._flink.flink_submit_uber_jar = self.is_polled = True
+            self._flink.flink_job_server_jar = str(jar)
 
     def _choose_job_server(self) -> None:
         """Choose the job server's jar, and let it end with this process, even a killed one."""

@@ -7,6 +7,8 @@ while the job of a killed launcher does.
 
 import concurrent.futures
 import contextlib
+import copy
+import functools
 import hashlib
 import signal
 import sys
@@ -17,6 +19,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.runners.runner import PipelineState
 
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, UnavailableError
 from beam_pipeline.files import storage
@@ -29,6 +32,11 @@ from beam_pipeline.running.store_settings import send_settings
 from tfrecord_dataset.shown_text import one_line, without_secrets
 
 _LOOK_S = 1.0
+_POLL_S = 0.25
+# What Flink says of a job may be seconds old.
+_LOOKS_OF_BEAM = 8
+# A JobManager is replaced in this time.
+_LOST_S = 60.0
 # Dataflow limits the number of requests.
 _FAILURE_LOOK_S = 10.0
 _CANCEL_S = 30.0
@@ -113,7 +121,7 @@ class Launch:
             KeyboardInterrupt: After the job was cancelled, if the runner can.
         """
         with as_in_a_program():
-            pipeline = beam.Pipeline(options=options)
+            pipeline = beam.Pipeline(options=copy.deepcopy(options))  # Beam changes Flink's
             add_stages(pipeline)
         send_settings(pipeline)
         before = self._mark()
@@ -136,7 +144,8 @@ class Launch:
         result = None
         try:
             result = _submitted(pipeline)
-            self._waiting = _in_thread(result.wait_until_finish)
+            wait = functools.partial(self._poll, result) if self._cluster.is_polled else None
+            self._waiting = _in_thread(wait or result.wait_until_finish)
             self._watch(self._waiting)
             self._waiting.result()
             self.has_ended = True
@@ -149,6 +158,22 @@ class Launch:
             elif isinstance(error, KeyboardInterrupt):
                 _say(f"the job {self._name} is cancelled")
             raise failure from error
+
+    def _poll(self, result: Any) -> None:
+        """Wait until the cluster says that the job has ended; RuntimeError unless it succeeded."""
+        heard = time.monotonic()
+        while (state := self._look().state) not in (*_CANCELLED, JobState.DONE, JobState.FAILED):
+            if state == JobState.RUNNING:
+                heard = time.monotonic()
+            elif time.monotonic() > heard + _LOST_S:
+                break
+            time.sleep(_POLL_S)
+        for _ in range(_LOOKS_OF_BEAM):  # Beam deletes what it has uploaded once it sees the end
+            if PipelineState.is_terminal(result.state):
+                break
+            time.sleep(_POLL_S)
+        if state != JobState.DONE:
+            raise RuntimeError(f"the job is {state.value}")
 
     def _watch(self, waiting: "concurrent.futures.Future[Any]") -> None:
         """Wait until the job has ended, or raise its problem as soon as it is known."""

@@ -1,9 +1,11 @@
 """A launcher's view of its job; tests/flink and tests/dataflow run real ones."""
 
+import contextlib
 import dataclasses
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineState
 
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, DataError, UnavailableError
 from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
@@ -51,7 +53,7 @@ def launch_on(cluster, folder):
             "the job pets-1 does not answer; once",
             id="lost",
         ),
-        pytest.param(JobState.ENDED, None, "", id="ended"),
+        pytest.param(JobState.DONE, None, "", id="ended"),
         pytest.param(JobState.CANCELLED, None, "", id="cancelled"),
         pytest.param(JobState.UNKNOWN, None, "", id="unknown"),
     ],
@@ -122,14 +124,14 @@ def test_the_reason_in_a_traceback_of_two_languages(text, reason):
             id="cancelled, after a failure that was repeated",
         ),
         pytest.param(
-            JobState.ENDED,
+            JobState.FAILED,
             "WorkerError: lost\n",
             BeamTFRecordsError,
             "the job pets-1 failed: WorkerError: lost; run the",
             id="failed",
         ),
         pytest.param(
-            JobState.ENDED,
+            JobState.FAILED,
             "beam_pipeline.errors.DataError: 3 of 9 are bad\n\tat java",
             DataError,
             "3 of 9 are bad",
@@ -145,3 +147,41 @@ def test_why_a_job_failed(tmp_path, state, failed, error, message):
     found = launch._failure(RuntimeError("Pipeline pets-1 failed in state FAILED"))
     assert type(found) is error
     assert message in str(found)
+
+
+@dataclasses.dataclass
+class Seen(OneJob):
+    """A cluster that shows the states of one job in turn, and the last one again."""
+
+    state: JobState = JobState.UNKNOWN
+    states: list[JobState] = dataclasses.field(default_factory=list)
+
+    def find(self, name):
+        self.state = self.states.pop(0) if self.states else self.state
+        return super().find(name)
+
+
+@pytest.mark.parametrize(
+    ("states", "error"),
+    [
+        pytest.param("running unreachable unknown running done", "", id="lost for a while"),
+        pytest.param("running failed", "the job is failed", id="failed"),
+        pytest.param("running cancelling", "the job is cancelling", id="cancelled"),
+        pytest.param("running unreachable", "the job is unreachable", id="lost"),
+        pytest.param("running unknown", "the job is unknown", id="forgotten"),
+    ],
+)
+def test_a_job_is_waited_for_that_beam_polls_rarely(tmp_path, monkeypatch, states, error):
+    monkeypatch.setattr("beam_pipeline.running.remote.launch._POLL_S", 0.001)
+    monkeypatch.setattr("beam_pipeline.running.remote.launch._LOST_S", 0.2)
+    cluster = Seen(states=[JobState(state) for state in states.split()])
+    launch = launch_on(cluster, tmp_path)
+    of_beam = iter([PipelineState.RUNNING, PipelineState.DONE])
+
+    class Result:
+        state = property(lambda self: next(of_beam))
+
+    with pytest.raises(RuntimeError, match=error) if error else contextlib.nullcontext():
+        launch._poll(Result())
+    assert not cluster.states
+    assert not [*of_beam], "Beam has seen the end, and deleted what it has uploaded"
