@@ -520,11 +520,12 @@ heart (0.77 of its own boxes, 0.51 of others), and so does the detector: after 6
 pixels, 0.85 and 0.51 of the boxes found have the right kind. A second stage promises most: one
 score for both kinds, and such a network on the recolored crops of the 48 best boxes. In a loop of
 500 steps at 288 pixels it reaches 0.602 on 120 other images (with both kinds as one 0.710, 0.74 of
-the kinds right, 305 CPU s), the detector 0.406 (0.503, 0.53, 258 CPU s). It is not built in: large
-boxes and BCCD, whose kinds differ in color and size, were not measured with it. Kinds from a
-grid of features over each predicted box, trained by whole cross-entropy, fit the train split (all
-kinds right) and guess on others (0.50). Batches of 4 reach 0.463 in 725 steps (291 CPU s for 373),
-no clear gain. All with one seed.
+the kinds right, 305 CPU s), the detector 0.406 (0.503, 0.53, 258 CPU s); of 60 other large boxes,
+in 400 steps at 160 pixels, 0.773 (112 CPU s) and 0.570 (71). It is not built in: BCCD, whose kinds
+differ in color and size, was not measured with it. Kinds from a grid of features over each
+predicted box, trained by whole cross-entropy, fit the train split (all kinds right) and guess on
+others (0.50). Batches of 4 reach 0.463 in 725 steps (291 CPU s for 373), no clear gain. All with
+one seed.
 
 """
 _CLASSES, _NUMBERS = ("keras_classes", "sklearn_classes"), ("keras_numbers", "sklearn_numbers")
