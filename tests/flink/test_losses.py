@@ -97,7 +97,6 @@ def pool(cluster):
     cluster.wait_for_task_managers(2)
 
 
-@nightly
 def test_a_worker_pool_is_killed(cluster, launch, heavy, pool, tmp_path, built_by):
     first = pool()
     external = ("--environment_type=EXTERNAL", f"--environment_config={pool.address}")
