@@ -28,7 +28,7 @@ _REST_S = 5.0
 _STARTS = 503
 # For a JobManager that is busy or starts.
 _RETRIES = urllib3.Retry(total=2, backoff_factor=1, status_forcelist=[_STARTS])
-# Workers stay from stage to stage, but a retry, later than that, starts new ones: one may have died.
+# From stage to stage workers stay; a retry waits longer, so it does not get one that died.
 _CACHE_MS = 5_000
 # Of docker/flink/split_jar.py, in the lib of a cluster.
 _BEAM_JAR = "beam.jar"

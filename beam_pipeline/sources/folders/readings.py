@@ -91,8 +91,10 @@ class Folders:
         inner = self._without(others) if others and not roles.splits else None
         if not inner:
             return ()
-        number = sum(folders[place] for place in folders if place[:1] == (name,))
-        what = effect(self.at_least, self.structure.kind, {class_name(name): number}, ())
+        # Of an input with one folder, that folder is the class.
+        top = self.base.partition("/")[0]
+        number = sum(folders[place] for place in folders if top or place[:1] == (name,))
+        what = effect(self.at_least, self.structure.kind, {class_name(top or name): number}, ())
         return self._reading(*inner), Reading({"one_class": ("true",)}, what)
 
     def _reading(self, assigned: Assigned, options: Mapping[str, tuple[str, ...]]) -> Reading:

@@ -224,6 +224,8 @@ FOLDERS = st.sampled_from(
 @example({"**/a", "**/b/a"})
 @example({"a", "b/b", "b/train"})
 @example({"a", "masks/masks/train"})
+@example({"a/masks", "a/a/train"})
+@example({"a/b/masks", "a/b/train/train"})
 def test_each_reading_of_any_tree_keeps_its_promise(folders):
     with tempfile.TemporaryDirectory() as root:
         for folder in folders:
