@@ -4,6 +4,7 @@ import gzip
 import pickle
 import re
 import zlib
+from pathlib import Path
 
 import hypothesis
 import hypothesis.strategies as st
@@ -365,6 +366,14 @@ def test_a_dataset_is_read_with_the_features_that_its_build_described(pets, tmp_
     beam_pipeline.build(input=pets.path, output=str(tmp_path / "data"), version="1.0.1")
     with pytest.raises(ConfigError, match=r"several datasets \(pets/1.0.0, pets/1.0.1\); name one"):
         beam_pipeline.plan(input=str(tmp_path / "data"))
+
+
+def test_a_damaged_file_of_a_dataset_is_rejected(pets, tmp_path):
+    (Path(pets.path) / "damaged.tfrecord").write_bytes(b"no TFRecord file")
+    again = beam_pipeline.build(
+        input=pets.path, output=str(tmp_path / "again"), max_bad_fraction=0.5
+    )
+    assert again.metadata["rejected"]["not a TFRecord file"] >= 1
 
 
 def test_a_dataset_below_other_data_is_not_what_is_read(pets, tmp_path):
