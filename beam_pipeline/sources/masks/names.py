@@ -33,7 +33,7 @@ _ENDS = re.compile(
     r"|[ _-](?P<gt>gt|ground_?truth|lab)|[ _-](?P<depth>depths?)|[ _-](?P<images>images?|imgs?))$"
 )
 _OF_FORMAT = re.compile(r"_(?:png|jpe?g|tiff?)$")  # "images_png"
-# Names in Cityscapes end with the kind of file.
+# Names of images may end with the kind of file, as in Cityscapes.
 _OF_IMAGE = re.compile(r"_(?:leftImg8bit|colors?|sat|rgb|images?|img|photo)$")
 _OF_DEPTH = re.compile(r"_depths?$", re.IGNORECASE)
 # labelTrainIds are the numbers to train with.

@@ -69,7 +69,7 @@ def header_of(first: Rows, path: str, num_rows: int = 1) -> list[str]:
     if widths := [len(row) for row in rows if len(row) != len(rows[0])]:
         raise ConfigError(
             f"{path}: the {num_rows} header rows have {len(rows[0])} and {widths[0]} fields; "
-            "correct header_rows, or give each row a field a column"
+            "correct header_rows, or give each row a field for each column"
         )
     names = joined_names(rows)
     below = [row for row in first.fields[num_rows:] if len(row) == len(names)]

@@ -170,39 +170,35 @@ class _Tables:
         return self.plans[name]
 
     def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
-        reads = () if self.tree.is_file else tuple(names)  # web folders cannot be listed
-        claim = Claim(layout=self.name, rank=Rank.TABLE, path=self._home, reads=reads)
-        source = reading(self.source)(claim, config, "")
+        source = reading(self.source)(self._unplanned(names), config, "")
         assert isinstance(source, ReadTables)
         return source
 
-    @property
-    def _home(self) -> str:
-        return self.tree.input if self.tree.is_file else self.tree.root
+    def _unplanned(self, names: Sequence[str], rank: Rank = Rank.TABLE) -> Claim:
+        is_file = self.tree.is_file  # web folders cannot be listed
+        return Claim(
+            layout=self.name,
+            rank=rank,
+            path=self.tree.input if is_file else self.tree.root,
+            reads=() if is_file else tuple(names),
+            understood=(("files", _listed(names)),),
+        )
 
     def _claim(self, names: Sequence[str], rank: Rank = Rank.TABLE) -> Claim | None:
         if not names:
             return None
-        tree = self.tree
-        claim = Claim(
-            layout=self.name,
-            rank=rank,
-            path=self._home,
-            reads=() if tree.is_file else tuple(names),
-            understood=(("files", _listed(names)),),
-        )
+        tree, claim = self.tree, self._unplanned(names, rank)
         if tree.is_folder and names[1:] and not _are_one(tree, names):
             return dataclasses.replace(claim, problem=_which_tables(tree, names))
-        if self.config.layout == AUTO and (folders := _folders_of_several(names)):
-            return dataclasses.replace(claim, problem=_without_folders(claim, names, folders))
+        if self.config.layout == AUTO and (problem := _without_folders(claim, names)):
+            return dataclasses.replace(claim, problem=problem)
         plan = None if names[1:] or self.config.schema else self.plans.get(names[0])
         return with_plan(claim, self._source(names, self.config), plan)
 
 
 def texts_of_rows(tree: Tree) -> list[str]:
     """Return those of the first few files without media whose lines are rows; of any suffix."""
-    few = tree.files_of("")[:_TABLES] if tree.is_folder else tree.files()
-    return [name for name in few if has_rows(tree.head(name))]
+    return [name for name in tree.files_of("")[:_TABLES] if has_rows(tree.head(name))]
 
 
 def _num_rows(tree: Tree, name: str) -> int:
@@ -240,15 +236,12 @@ def _have_one_header(tree: Tree, names: Sequence[str]) -> bool:
     return len({tree.head(name).partition(b"\n")[0] for name in names}) == 1
 
 
-def _folders_of_several(names: Sequence[str]) -> Sequence[str]:
-    """Return the folders of tables if they may be classes: several tables in some, no splits."""
+def _without_folders(claim: Claim, names: Sequence[str]) -> Problem | None:
+    """Return the question of folders that may be classes: several tables in some, no splits."""
     numbers = Counter(map(folder, names))
-    is_open = len(numbers) > 1 and max(numbers.values()) > 1
-    return sorted(numbers) if is_open and not any(splits_of_files(names)) else ()
-
-
-def _without_folders(claim: Claim, names: Sequence[str], folders: Sequence[str]) -> Problem:
-    tables, homes = shown(names, "table"), shown(folders, "folder")
+    if len(numbers) == 1 or max(numbers.values()) == 1 or any(splits_of_files(names)):
+        return None
+    tables, homes = shown(names, "table"), shown(sorted(numbers), "folder")
     facts = {"path": claim.path, "tables": tables, "folders": homes}
     effect = "read the rows of all tables without them"
     reading = Reading({"layout": (claim.layout,)}, effect)
