@@ -27,10 +27,10 @@ import tensorflow as tf
 
 import trainer
 from trainer.options import parse_devices
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.tasks import choose_task, models
 from trainer.tasks.reading import training_batches
-from trainer.training.loop import Plan, train_function
+from trainer.training.loop import TrainingPlan, train_function
 from trainer.training.optimizers import create_optimizer
 from trainer.training.strategy import create_strategy
 
@@ -78,7 +78,7 @@ def main() -> None:
         print(f"GPU {number}: peak {peak / 2**20:,.0f} MiB")
 
 
-def make_plan(args: argparse.Namespace) -> Plan:
+def make_plan(args: argparse.Namespace) -> TrainingPlan:
     """The plan of `train` with these options."""
     size = (args.image_size, args.image_size)
     strategy = create_strategy(parse_devices(args.devices))
@@ -91,7 +91,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
         optimizer = create_optimizer("sgd", 0.1)
         optimizer.build(model.trainable_variables)
 
-    return Plan(
+    return TrainingPlan(
         task=task,
         model=model,
         optimizer=optimizer,

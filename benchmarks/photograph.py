@@ -24,7 +24,7 @@ from input_by_hand import AUTOTUNE, read_plainly
 from input_records import photographs, write
 
 from trainer import tuner
-from trainer.options.commands import TuneConfig
+from trainer.options.command_options import TuneConfig
 from trainer.progress import Progress
 from trainer.runs.choices import open_input
 

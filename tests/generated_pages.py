@@ -16,7 +16,7 @@ from beam_pipeline.cli import options as cli
 from beam_pipeline.config import BuildConfig
 from tfrecord_dataset.options import all_options
 from trainer import commands as trainer
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 
 _ROOT = Path(__file__).parent.parent
 OPTIONS = _ROOT / "docs" / "options.md"

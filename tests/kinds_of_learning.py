@@ -14,7 +14,7 @@ from made_once import made_once
 import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.tasks import Task, choose_task
 from trainer.tasks.reading import with_statistics
 from trainer.tasks.table_columns import sample_columns

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -189,6 +190,18 @@ def test_only_targets_know_their_kind():
         "trainer", lambda path, module: path.parent != own and module.split(".")[-1] in names
     )
     assert wrong == []
+
+
+def test_each_public_class_has_a_name_of_its_own():
+    names = Counter(
+        node.name
+        for package in ("tfrecord_dataset", "beam_pipeline", "trainer")
+        for path in (ROOT / package).rglob("*.py")
+        for node in nodes(path)
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    # Each package opens its own, with what it is for.
+    assert [name for name, number in names.items() if number > 1] == ["Dataset"]
 
 
 # Classes of values, and kinds of features; only kinds/ may choose between several of them.

@@ -135,7 +135,7 @@ class Fault(NamedTuple):
     detail: str
 
 
-class Rows(NamedTuple):
+class RowBatch(NamedTuple):
     """Consecutive rows.
 
     Attributes:
@@ -182,7 +182,7 @@ class Dialect:
 
 def read_rows(
     blocks: Iterable[str], dialect: Dialect, width: int | None = None, line: int = 0
-) -> Iterator[Iterator[Rows]]:
+) -> Iterator[Iterator[RowBatch]]:
     """Read the rows of each block of whole lines; rows of another `width` are faults.
 
     If the blocks are not the beginning of the text, `line` is the number of their first line.
@@ -231,12 +231,12 @@ def row_places(
     yield offset, reader.line
 
 
-def first_rows(lines: Sequence[str], dialect: Dialect) -> Rows:
+def first_rows(lines: Sequence[str], dialect: Dialect) -> RowBatch:
     """Read the first rows of a text's first lines, of any width."""
     below = lines[dialect.num_before :]
     is_last = len(below) <= _LINES
     parts = [*_RowReader(dialect, None).rows("".join(below[:_LINES]), is_last=is_last)]
-    return Rows(
+    return RowBatch(
         [row for part in parts for row in part.fields],
         [line for part in parts for line in part.lines],
         [fault for part in parts for fault in part.faults],
@@ -279,7 +279,7 @@ class _RowReader:
         else:  # each line is a row
             self.line += block.count("\n") + block.count("\r") - block.count("\r\n")
 
-    def rows(self, block: str, *, is_last: bool) -> Iterator[Rows]:
+    def rows(self, block: str, *, is_last: bool) -> Iterator[RowBatch]:
         """Yield the rows that end in a block, `_ROWS` at a time."""
         text, self._rest, done = self._rest + block, "", 0
         is_readable = UNREADABLE not in text
@@ -287,7 +287,7 @@ class _RowReader:
         parsed = parsed or self.dialect.fields_of(io.StringIO(text, newline=""))
         while fields := self._single_lines(parsed, done) if is_readable else None:
             bare = self._bare(fields) if '"' in text else fields
-            yield Rows(bare, range(self.line, self.line + len(fields)), ())
+            yield RowBatch(bare, range(self.line, self.line + len(fields)), ())
             self.line += len(fields)
             done += len(fields)
         if fields is None:
@@ -317,7 +317,7 @@ class _RowReader:
         is_wide = self.width is None or {0, self.width}.issuperset(map(len, fields))
         return fields if is_wide and parsed.line_num == done + len(fields) else None
 
-    def _checked(self, lines: Sequence[str], *, is_last: bool) -> Iterator[Rows]:
+    def _checked(self, lines: Sequence[str], *, is_last: bool) -> Iterator[RowBatch]:
         """Yield the rows and faults of lines; keep the lines of an unfinished row."""
         fields, numbers, faults, used = list[list[str]](), list[int](), list[Fault](), 0
         for start, stop, row in self._parsed(lines, is_last=is_last):
@@ -330,7 +330,7 @@ class _RowReader:
         self.line, self._rest = self.line + used, "".join(lines[used:])
         for at in range(0, max(1, len(fields)), _ROWS):
             bare = self._bare(fields[at : at + _ROWS])
-            yield Rows(bare, numbers[at : at + _ROWS], () if at else faults)
+            yield RowBatch(bare, numbers[at : at + _ROWS], () if at else faults)
 
     def _bare(self, rows: list[list[str]]) -> list[list[str]]:
         """Remove quotes that enclose a whole field if they enclose no delimiters."""

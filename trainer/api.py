@@ -12,9 +12,9 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
 from trainer.metrics import Metric
-from trainer.options.commands import EvaluateConfig, PredictConfig
-from trainer.options.train import TrainConfig, option
+from trainer.options.command_options import EvaluateConfig, PredictConfig
 from trainer.options.train_arguments import TrainArguments
+from trainer.options.train_options import TrainConfig, option
 from trainer.parsing import Augment
 from trainer.predicting import predicted_rows
 from trainer.runs.folds import train as run_train

@@ -28,7 +28,7 @@ from tfrecord_dataset.shown_text import plain_json
 from trainer import startup
 from trainer.errors import ConfigError, TrainerError, not_a_run
 from trainer.options import options_file
-from trainer.options.commands import (
+from trainer.options.command_options import (
     CONFIG_FILE,
     EvaluateConfig,
     ExportConfig,
@@ -36,7 +36,7 @@ from trainer.options.commands import (
     ShowBatchConfig,
     TuneConfig,
 )
-from trainer.options.train import TrainConfig, new_config
+from trainer.options.train_options import TrainConfig, new_config
 
 # Entry points, whose packages are the user's code.
 _GROUPS = ("beam_tfrecords.models", "beam_tfrecords.metrics")

@@ -25,7 +25,7 @@ from trainer.input_pipeline import padding
 from trainer.runs.directory import RunDirectory
 from trainer.runs.trained import check_model_file, open_run
 from trainer.tasks import Task
-from trainer.tasks.inputs import Image, keras_inputs, single_or_dict
+from trainer.tasks.inputs import ImageInput, keras_inputs, single_or_dict
 from trainer.tasks.reading import decoding_arguments
 from trainer.tensors import Tensor
 from trainer.views.pixels import GREY
@@ -131,7 +131,7 @@ def _about(task: Task, features: Mapping[str, Feature]) -> dict[str, Any]:
     inputs: dict[str, dict[str, Any]] = {}
     for name, each in task.inputs.items():
         inputs[name] = {"kind": each.kind, "shape": each.shape, "dtype": each.dtype}
-        if isinstance(each, Image):
+        if isinstance(each, ImageInput):
             is_short = features[each.name].dtype == "uint16"
             inputs[name] |= {
                 "height": each.height,

@@ -14,7 +14,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import size_text
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.options.train import CACHES
+from trainer.options.train_options import CACHES
 from trainer.parsing import Recall, Tensors
 from trainer.tensors import Tensor
 from trainer.views import Views
@@ -110,7 +110,7 @@ def free_memory() -> int:
     return free if limit == "max" else min(free, max(0, int(limit) - used))
 
 
-def describe(
+def describe_cache(
     cache: ImageCache, num_records: int, images: Sequence[Feature], size: ImageSize
 ) -> str:
     """Describe a resolved cache for users."""

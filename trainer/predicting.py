@@ -26,7 +26,7 @@ from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, DatasetDamagedError, UnknownNameError
 from trainer.input_pipeline.tensorflow_errors import readable_errors
-from trainer.options.commands import BEST, PredictConfig
+from trainer.options.command_options import BEST, PredictConfig
 from trainer.progress import Progress
 from trainer.raw_rows import AS_BY_DEFAULT, DELIMITED, SUFFIXES, RowOptions, is_rows
 from trainer.runs import choices

@@ -21,7 +21,7 @@ from tfrecord_dataset.delimited import (
     Dialect,
     Fault,
     LongLineError,
-    Rows,
+    RowBatch,
     decode,
     dialect_of,
     first_rows,
@@ -153,7 +153,7 @@ def _number(text: int | str) -> Any:
     return text
 
 
-def _in_order(rows: Rows, *, above: bool) -> Iterator[tuple[int, list[str] | Fault]]:
+def _in_order(rows: RowBatch, *, above: bool) -> Iterator[tuple[int, list[str] | Fault]]:
     """Yield rows and faults with their lines, in order, without the header if it is `above`."""
     by_line: dict[int, list[str] | Fault] = dict(zip(rows.lines, rows.fields, strict=True))
     if above and rows.lines:

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from trainer import parsing
 from trainer.input_pipeline.arguments import select
-from trainer.input_pipeline.record_source import Reading, Records
-from trainer.options.commands import TuneConfig
+from trainer.input_pipeline.record_source import ReadOptions, RecordSource
+from trainer.options.command_options import TuneConfig
 from trainer.progress import Progress
 from trainer.runs.choices import TrainingInput, open_input
 from trainer.tasks.reading import augmentation_of
@@ -125,11 +125,11 @@ def _stages(source: TrainingInput) -> Iterator[tuple[str, tf.data.Dataset]]:
     yield "batch", source.batches()
 
 
-def _records(source: TrainingInput) -> Records:
+def _records(source: TrainingInput) -> RecordSource:
     split = source.dataset.split(source.split)
     index = functools.partial(source.dataset.index, source.split)
-    reading = Reading(shuffle=True, seed=_SEED, passes=None)
-    return Records(split.shards, split.num_records, index, reading)
+    reading = ReadOptions(shuffle=True, seed=_SEED, passes=None)
+    return RecordSource(split.shards, split.num_records, index, reading)
 
 
 def _mapped(

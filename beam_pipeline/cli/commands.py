@@ -43,7 +43,7 @@ from beam_pipeline.sources.inputs import complete, find_input, naming_other_layo
 from beam_pipeline.sources.layout import Claim, summary_lines
 from beam_pipeline.write.directories import check_apart, scratch_dir
 from beam_pipeline.write.receipts import has_finished_parts
-from beam_pipeline.write.rejects import failed_rejects_path
+from beam_pipeline.write.rejects_file import failed_rejects_path
 from tfrecord_dataset import foreign_errors, plugins, standard_streams
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
 from tfrecord_dataset.interrupts import ending_blocked_calls

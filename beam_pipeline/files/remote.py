@@ -83,7 +83,7 @@ class Remote(Backend):
                 if error.errno != NO_RANGES:
                     raise
                 return io.BytesIO(_read_all(path, sys.maxsize))
-        return io.BufferedReader(Reader(path, size), _BUFFER_BYTES)
+        return io.BufferedReader(ObjectReader(path, size), _BUFFER_BYTES)
 
     @contextlib.contextmanager
     def writing(self, path: str, durable: bool, is_new: bool) -> Iterator[Any]:
@@ -129,7 +129,7 @@ class Remote(Backend):
 REMOTE = Remote()
 
 
-class Reader(Seekable):
+class ObjectReader(Seekable):
     """A readable object of `size` bytes; sequential reads fetch growing ranges."""
 
     def __init__(self, url: str, size: int):

@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.backend import Archives
+from beam_pipeline.files.archive.archive_backend import Archives
 from beam_pipeline.files.archive.content import span, whole
-from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.files.archive.member_paths import inside
 from beam_pipeline.files.backend import Backend, UnknownSchemeError, as_record_error
 from beam_pipeline.files.compressed import suffix_of, unpacking
 from beam_pipeline.files.local import LOCAL
@@ -101,7 +101,7 @@ def read_bytes(file: FileRef, at_most: int = _MAX_BYTES) -> bytes:
     return data
 
 
-class Reader:
+class PrefetchingReader:
     """Reader that prefetches ranges of remote `files`, neighbouring ones with one request."""
 
     def __init__(self, files: Iterable[FileRef] = ()):

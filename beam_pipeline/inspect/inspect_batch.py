@@ -440,7 +440,7 @@ class InspectBatch(Work[bytes, PackedBatch]):
         """Return (elements of a batch, function that reads their files)."""
         elements = unpacked(batch)
         examples = (each for each in elements if isinstance(each, Examples))
-        reader = storage.Reader(itertools.chain.from_iterable(map(files_of, examples)))
+        reader = storage.PrefetchingReader(itertools.chain.from_iterable(map(files_of, examples)))
         return elements, self.settings.value.kept.keeping(reader.read)
 
     def piece_by_piece(self, batch: bytes) -> PackedBatch:

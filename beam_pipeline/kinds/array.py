@@ -36,7 +36,7 @@ from beam_pipeline.kinds.numbers import (
 )
 from beam_pipeline.kinds.observed import Observed
 from beam_pipeline.kinds.wording import between, shortened, unsupported
-from beam_pipeline.media import arrays
+from beam_pipeline.media import numpy_files
 from beam_pipeline.records import Array
 from tfrecord_dataset.format.example import FeatureValue
 from tfrecord_dataset.format.feature import STORED_INTEGERS, Feature
@@ -173,7 +173,7 @@ class ArrayKind(Kind[Array | _Strings]):
 
     def payload(self, value: Array | _Strings, data: bytes, rules: Rules) -> bytes:
         assert isinstance(value, Array)
-        return arrays.encode_array(data, value)
+        return numpy_files.encode_array(data, value)
 
     def encode(self, feature: Feature, value: Any, stored: Stored) -> dict[str, FeatureValue]:
         if isinstance(value, tuple):
@@ -271,8 +271,8 @@ def measure(
         RecordError: The file cannot be used, or its values do not match its shape.
     """
     if array.file and (array.conversions or not array.dtype):
-        data = read_file(read, array.file, arrays.check_start)
-        measured, data = arrays.inspect_array(data, array.file)
+        data = read_file(read, array.file, numpy_files.check_start)
+        measured, data = numpy_files.inspect_array(data, array.file)
     else:
         data = read_file(read, array.file) if array.file else array.data
         measured = _measured_values(array, data)
@@ -286,7 +286,7 @@ def measure(
 
 
 def _values(array: Array, data: bytes) -> np.ndarray[Any, Any]:
-    return np.frombuffer(arrays.encode_array(data, array), little_endian(array.dtype))
+    return np.frombuffer(numpy_files.encode_array(data, array), little_endian(array.dtype))
 
 
 def _measured_values(array: Array, data: bytes) -> Array:
@@ -294,12 +294,12 @@ def _measured_values(array: Array, data: bytes) -> Array:
     try:
         dtype = little_endian(array.dtype)
     except TypeError as error:
-        raise RecordError(arrays.UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
-    arrays.check_numbers(dtype)
+        raise RecordError(numpy_files.UNSUPPORTED, f"NumPy has no type {array.dtype!r}") from error
+    numpy_files.check_numbers(dtype)
     expected = math.prod(array.shape) * dtype.itemsize
     if len(data) != expected:
         raise RecordError(
-            arrays.DAMAGED,
+            numpy_files.DAMAGED,
             f"{len(data):,} bytes of values, where {array.dtype} {list(array.shape)} has "
             f"{expected:,}",
         )
@@ -307,7 +307,7 @@ def _measured_values(array: Array, data: bytes) -> Array:
         array,
         dtype=dtype.name,
         file=hashed(array.file, data) if array.file else None,
-        **arrays.value_range(arrays.raw_values(data, dtype))._asdict(),
+        **numpy_files.value_range(numpy_files.raw_values(data, dtype))._asdict(),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.media.arrays import DAMAGED, UNSUPPORTED
+from beam_pipeline.media.numpy_files import DAMAGED, UNSUPPORTED
 from tfrecord_dataset import extras
 from tfrecord_dataset.format.inflation import check_inflation
 

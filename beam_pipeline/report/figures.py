@@ -19,7 +19,7 @@ from beam_pipeline.media.images import size_in_file
 from beam_pipeline.media.maps import IGNORED, read_numbers
 from beam_pipeline.report.drawing import class_names
 from beam_pipeline.report.rows import Rows, in_words
-from beam_pipeline.report.sample import Sampled
+from beam_pipeline.report.sampled_records import Sampled
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.map_colors import as_css, class_name, is_drawn, palette
 from tfrecord_dataset.records.contents import Contents

@@ -23,7 +23,7 @@ from beam_pipeline.report.checks import checks
 from beam_pipeline.report.figures import LABELLED, figures, names
 from beam_pipeline.report.pictures import gallery, side_by_side, sounds, with_rare
 from beam_pipeline.report.rows import rows
-from beam_pipeline.report.sample import Sampled, first_records, sample
+from beam_pipeline.report.sampled_records import Sampled, first_records, sample
 from beam_pipeline.write.directories import check_is_folder
 from tfrecord_dataset.errors import NotADatasetError
 from tfrecord_dataset.format.feature import Feature

@@ -17,7 +17,7 @@ from beam_pipeline.errors import RecordError
 from beam_pipeline.report import figures
 from beam_pipeline.report.drawing import color_of, draw_example
 from beam_pipeline.report.rows import Rows
-from beam_pipeline.report.sample import Sampled, of_keys, read
+from beam_pipeline.report.sampled_records import Sampled, of_keys, read
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.map_colors import as_css
 from tfrecord_dataset.page import data_uri

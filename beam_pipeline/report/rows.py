@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 from beam_pipeline.describe.index import fact_column, own_columns
 from beam_pipeline.media.images import size_in_file
-from beam_pipeline.report.sample import Sampled
+from beam_pipeline.report.sampled_records import Sampled
 from tfrecord_dataset.errors import BeamTFRecordsError
 from tfrecord_dataset.records.contents import Contents, Split
 from tfrecord_dataset.shown_text import counted

@@ -12,8 +12,8 @@ from beam_pipeline.batch import RecordBatch
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import BeamTFRecordsError, ConfigError, RecordError, whole_input
 from beam_pipeline.files import storage
+from beam_pipeline.files.archive.member_paths import inside, top_of
 from beam_pipeline.files.archive.members import read_members
-from beam_pipeline.files.archive.paths import inside, top_of
 from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import rename
 from beam_pipeline.records import Element, FileRef, Record, file_of

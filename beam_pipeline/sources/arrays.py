@@ -15,8 +15,8 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, RecordError, naming
 from beam_pipeline.files import storage
 from beam_pipeline.files.archive.content import content_offset
-from beam_pipeline.files.archive.paths import inside
-from beam_pipeline.media import arrays
+from beam_pipeline.files.archive.member_paths import inside
+from beam_pipeline.media import numpy_files
 from beam_pipeline.media.hdf5 import StoredArray, arrays_of, is_hdf5, values_of
 from beam_pipeline.records import Array, Consumed, FileRef, Rejected, Value
 from beam_pipeline.sources.folders.structure import main_structure, structures
@@ -176,7 +176,9 @@ def find_tables(
         check_ignored(ignored, [*dict.fromkeys(itertools.chain.from_iterable(map(_names, groups)))])
     _check(tables)
     rejected += [
-        Rejected(source=table.file.relative, reason=arrays.EMPTY, detail="its arrays have no rows")
+        Rejected(
+            source=table.file.relative, reason=numpy_files.EMPTY, detail="its arrays have no rows"
+        )
         for table in tables
         if not table.num_rows
     ]
@@ -276,7 +278,7 @@ def _tables_of_one(file: InputFile, ignored: Collection[str]) -> Iterator[ArrayT
         columns = by_split[split if in_splits else ""]
         column = (short if in_splits else name) or _UNNAMED
         if column in columns:
-            raise RecordError(arrays.UNSUPPORTED, f"two arrays are the column {column!r}")
+            raise RecordError(numpy_files.UNSUPPORTED, f"two arrays are the column {column!r}")
         columns[column] = _column(file.path, members[name], name)
     for split, columns in by_split.items():
         yield _table(file, columns, split)
@@ -295,9 +297,9 @@ def _members(path: str) -> Mapping[str, str | StoredArray]:
     if is_hdf5(path):
         stored = arrays_of(path)
         if not stored:
-            raise RecordError(arrays.UNSUPPORTED, "an HDF5 file without arrays")
+            raise RecordError(numpy_files.UNSUPPORTED, "an HDF5 file without arrays")
         return {array.name.replace("/", "_"): array for array in stored}
-    return {stem(path): path} if suffix(path) == "npy" else arrays.array_files(path)
+    return {stem(path): path} if suffix(path) == "npy" else numpy_files.array_files(path)
 
 
 def _column(path: str, member: str | StoredArray, shown: str) -> ArrayColumn:
@@ -310,18 +312,18 @@ def _column(path: str, member: str | StoredArray, shown: str) -> ArrayColumn:
             with storage.opened(member) as handle:
                 size = handle.seek(0, 2)
                 if not size:
-                    raise RecordError(arrays.EMPTY, "the file has no bytes")
+                    raise RecordError(numpy_files.EMPTY, "the file has no bytes")
                 handle.seek(0)
-                header = arrays.array_header(handle)
-            arrays.check_length(header, size)
+                header = numpy_files.array_header(handle)
+            numpy_files.check_length(header, size)
             column = ArrayColumn(member, header.dtype.str, header.shape, header.offset)
         kind = np.dtype(column.dtype)
         is_text = kind.kind in "US" and kind.itemsize
         if not is_text or len(column.shape) != 1:
-            arrays.check_numbers(kind)
+            numpy_files.check_numbers(kind)
         if 0 in column.shape[1:]:
             raise RecordError(
-                arrays.UNSUPPORTED, f"rows without values: its shape is {column.shape}"
+                numpy_files.UNSUPPORTED, f"rows without values: its shape is {column.shape}"
             )
         return column
 

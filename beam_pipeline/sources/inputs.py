@@ -11,7 +11,7 @@ from apache_beam.typehints.decorators import no_annotations
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, MostlyBadError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.paths import inside
+from beam_pipeline.files.archive.member_paths import inside
 from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import Problem, ProblemError, Reading, either
 from beam_pipeline.recipe import is_recipe

@@ -36,7 +36,7 @@ from beam_pipeline.write.directories import (
     new_dataset_dir,
     working_dir,
 )
-from beam_pipeline.write.rejects import (
+from beam_pipeline.write.rejects_file import (
     REJECTS_FILE,
     SortedRejects,
     failed_rejects_path,

@@ -29,7 +29,7 @@ from beam_pipeline.write.directories import (
     working_dir,
     working_root,
 )
-from beam_pipeline.write.rejects import FAILED_REJECTS_FILE
+from beam_pipeline.write.rejects_file import FAILED_REJECTS_FILE
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.json_file import sealed, unsealed
 from tfrecord_dataset.store.threads import run_in_threads

@@ -133,7 +133,7 @@ def test_a_handle(path):
 
 def test_ranges_that_are_known_before(path):
     files = [FileRef(path=path, offset=start, length=size) for start, size in ((6, 3), (1, 4))]
-    assert list(map(storage.Reader(files).read, files)) == [b"678", b"1234"]
+    assert list(map(storage.PrefetchingReader(files).read, files)) == [b"678", b"1234"]
 
 
 def test_an_empty_file(put):

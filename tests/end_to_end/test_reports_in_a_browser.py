@@ -10,7 +10,7 @@ from tiers import first_in_ci
 
 import beam_pipeline
 from beam_pipeline.report.page import write_report
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.report import pictures
 from trainer.report.history import Best
 from trainer.report.page import Pictured, Sections, html

@@ -16,7 +16,7 @@ from beam_pipeline.cli import commands
 from beam_pipeline.describe.metadata import provenance
 from tfrecord_dataset import standard_streams
 from trainer import commands as trainer_main
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 
 PASSWORD = "pass-Hunter2-word"
 SIGNATURE = "9f86d081884c7d65"

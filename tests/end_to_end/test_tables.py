@@ -13,7 +13,7 @@ import tfrecord_dataset
 import trainer
 from beam_pipeline.cli import commands
 from trainer.commands import main as train
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices
 

@@ -13,7 +13,7 @@ import tfrecord_dataset
 import trainer
 from tfrecord_dataset.format.example import encode
 from tfrecord_dataset.format.frames import framed
-from trainer.options.commands import EvaluateConfig
+from trainer.options.command_options import EvaluateConfig
 from trainer.runs import choices
 
 NAMES = {1: b"cat", 2: b"dog", 4: b"bird"}

@@ -186,14 +186,14 @@ def two_replicas(on_replicas: Callable[[int], tf.distribute.Strategy]) -> tf.dis
 
 @pytest.fixture(scope="session")
 def make_plan(colors: Path) -> Callable[..., Any]:
-    """A function of (strategy, optimizer or its options) that always returns the same Plan.
+    """A function of (strategy, optimizer or its options) that always returns the same TrainingPlan.
 
     Global batches are 8 images of 16 x 16 pixels in the same order; first weights are equal.
     """
     import trainer
     from trainer.tasks import choose_task
     from trainer.tasks.reading import training_batches
-    from trainer.training.loop import Plan
+    from trainer.training.loop import TrainingPlan
     from trainer.training.optimizers import create_optimizer
 
     dataset = trainer.open(colors)
@@ -222,13 +222,13 @@ def make_plan(colors: Path) -> Callable[..., Any]:
         clip_norm: float | None = None,
         plan: Mapping[str, Any] | None = None,
         **settings: Any,
-    ) -> Plan:
+    ) -> TrainingPlan:
         keras.utils.set_random_seed(3)
         with strategy.scope():
             built = model()
             made = optimizer() if optimizer else create_optimizer("sgd", 0.01, **settings)
             made.build(built.trainable_variables)
-        return Plan(
+        return TrainingPlan(
             task=task,
             model=built,
             optimizer=made,

@@ -16,7 +16,7 @@ import trainer
 from tfrecord_dataset.options import fields_of
 from trainer.commands import main
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.runs.preparing import OwnParts, make_optimizer
 from trainer.tasks.own_functions import path_of
 

@@ -8,7 +8,7 @@ import yaml
 from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.options import options_file
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 
 VALUES = {
     "data": "données/a: b",

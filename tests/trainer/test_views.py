@@ -11,7 +11,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.errors import ConfigError
 from trainer.tasks.detection import in_image
-from trainer.views import WHOLE, View, Views, draw, see_boxes, see_keypoints, whole
+from trainer.views import WHOLE, View, Views, draw_view, see_boxes, see_keypoints, whole_view
 from trainer.views.pixels import GREY, decode_jpeg, see_image
 
 SIZE = tf.constant([120, 160])
@@ -100,7 +100,7 @@ def test_a_box_surrounds_its_pixels():
     places = set()
 
     for number in range(6):
-        seen_by = draw(VIEWS, tf.constant([3, number], tf.int64), SIZE, tf.constant([box]))
+        seen_by = draw_view(VIEWS, tf.constant([3, number], tf.int64), SIZE, tf.constant([box]))
         (expected,), _ = see_boxes(VIEWS, seen_by, tf.constant([box]))
         decoded = see_image(seen_by, image, (40, 60), VIEWS).numpy()
         from_jpeg = decode_jpeg(seen_by, jpeg, (40, 60), 3, VIEWS).numpy()
@@ -120,7 +120,7 @@ def test_windows_stay_within_the_image(size):
     views = Views(area=(0.25, 1.0), aspect=(0.75, 4 / 3))
     for number in range(12):
         seed = tf.constant([1, number])
-        window = draw(views, seed, tf.constant(size)).window.numpy().tolist()
+        window = draw_view(views, seed, tf.constant(size)).window.numpy().tolist()
         for start, extent, side in zip(window[:2], window[2:], size, strict=True):
             assert 0 <= start < start + extent <= side
 
@@ -130,7 +130,7 @@ def test_a_view_shows_a_box_where_there_is_one():
     corner = tf.constant([[0.9, 0.9, 1.0, 1.0]])
 
     for number in range(8):
-        seen_by = draw(views, tf.constant([7, number], tf.int64), SIZE, corner)
+        seen_by = draw_view(views, tf.constant([7, number], tf.int64), SIZE, corner)
         assert see_boxes(views, seen_by, corner)[1].numpy().tolist() == [True]
 
 
@@ -141,12 +141,12 @@ def test_a_photograph_is_scaled_by_the_decoder_without_moving():
     jpeg = tf.io.encode_jpeg(tf.cast(tf.clip_by_value(smooth, 0, 255), tf.uint8), quality=97)
     image = tf.io.decode_jpeg(jpeg)
     views = Views(area=(0.5, 0.5))
-    seen_by = draw(views, tf.constant([1, 2]), tf.constant([480, 640]))
+    seen_by = draw_view(views, tf.constant([1, 2]), tf.constant([480, 640]))
 
     fast = decode_jpeg(seen_by, jpeg, (60, 80), 3, views).numpy().astype(int)
 
     assert np.abs(fast - see_image(seen_by, image, (60, 80), views).numpy()).mean() < 1.5
-    all_of_it = whole(tf.constant([480, 640]))
+    all_of_it = whole_view(tf.constant([480, 640]))
     everything = decode_jpeg(all_of_it, jpeg, (60, 80), 3, WHOLE).numpy().astype(int)
     assert np.abs(fast - everything).mean() > 5
 
@@ -155,7 +155,7 @@ def test_a_fine_pattern_becomes_grey_instead_of_stripes():
     """Without antialiasing, the result's pixels would be pixels of the pattern."""
     stripes = np.tile(np.array([0, 255], np.uint8), (96, 60))[..., None].repeat(3, axis=-1)
 
-    seen = see_image(whole(tf.constant([96, 120])), stripes, (24, 30), WHOLE).numpy()
+    seen = see_image(whole_view(tf.constant([96, 120])), stripes, (24, 30), WHOLE).numpy()
 
     assert abs(seen[2:-2, 2:-2].astype(int) - 127).max() < 25
 
@@ -182,7 +182,7 @@ SHARES = st.floats(0, 1, width=32)
 @given(st.tuples(SIDES, SIDES), st.lists(st.tuples(SHARES, SHARES, SHARES, SHARES), max_size=4))
 def test_boxes_come_back(image, corners):
     boxes = np.float32([[*np.minimum(c[:2], c[2:]), *np.maximum(c[:2], c[2:])] for c in corners])
-    view = whole(tf.constant(image), BOXED)
+    view = whole_view(tf.constant(image), BOXED)
     seen, visible = see_boxes(LETTERBOX, view, tf.constant(boxes.reshape(-1, 4)))
 
     assert visible.numpy().all()
@@ -208,7 +208,7 @@ def test_a_box_in_a_letterbox_surrounds_its_pixels(size):
     image[rows, columns] = 255
     crops = Views(area=(0.35, 1.5), aspect=(0.8, 1.25), mirror=True, letterbox=True)
     for views, number in ((LETTERBOX, 0), (crops, 1), (crops, 2)):
-        view = draw(views, tf.constant([5, number], tf.int64), tf.constant(size), box, BOXED)
+        view = draw_view(views, tf.constant([5, number], tf.int64), tf.constant(size), box, BOXED)
         shown = see_image(view, tf.constant(image), BOXED, views).numpy()
         (expected,), _ = see_boxes(views, view, box)
         np.testing.assert_allclose(white_box(shown, 190), expected, atol=2.1 / 64)
@@ -219,8 +219,8 @@ def test_a_box_in_a_letterbox_surrounds_its_pixels(size):
 def test_an_image_of_the_same_aspect_is_seen_as_a_stretched_one():
     pixels = np.random.default_rng(0).integers(0, 255, (128, 192, 3), dtype=np.uint8)
     image = tf.constant(pixels)
-    boxed = see_image(whole(tf.constant([128, 192]), BOXED), image, BOXED, LETTERBOX)
-    stretched = see_image(whole(tf.constant([128, 192])), image, BOXED, WHOLE)
+    boxed = see_image(whole_view(tf.constant([128, 192]), BOXED), image, BOXED, LETTERBOX)
+    stretched = see_image(whole_view(tf.constant([128, 192])), image, BOXED, WHOLE)
     np.testing.assert_array_equal(boxed, stretched)
 
 

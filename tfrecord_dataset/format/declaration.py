@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tfrecord_dataset.errors import ConfigError, UnknownNameError
-from tfrecord_dataset.format.feature import STORED_KINDS, Feature, StoredKind
+from tfrecord_dataset.format.feature import FEATURE_KINDS, Feature, FeatureKind
 from tfrecord_dataset.format.feature_keys import GEOMETRY
 from tfrecord_dataset.json_file import JsonError, typed
 
@@ -68,9 +68,9 @@ def _feature(entry: Any) -> Feature:
         feature: Feature = typed({"dtype": "", **stated, "key": stated.get("key", name)}, Feature)
     except JsonError as error:
         raise ConfigError(f"feature {name!r}: {error}; correct its declaration") from error
-    if kind not in STORED_KINDS:
-        raise UnknownNameError(f"feature kind (of {name!r})", kind, STORED_KINDS)
-    return _with_defaults(feature, STORED_KINDS[kind], stated.keys())
+    if kind not in FEATURE_KINDS:
+        raise UnknownNameError(f"feature kind (of {name!r})", kind, FEATURE_KINDS)
+    return _with_defaults(feature, FEATURE_KINDS[kind], stated.keys())
 
 
 def _plain(value: Any) -> Any:
@@ -91,7 +91,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _with_defaults(feature: Feature, stored: StoredKind, stated: Iterable[str]) -> Feature:
+def _with_defaults(feature: Feature, stored: FeatureKind, stated: Iterable[str]) -> Feature:
     """Fill in what a declaration does not state, after checks against its kind."""
     for each in feature.geometry:
         if each not in GEOMETRY:
@@ -137,7 +137,7 @@ def _fits(value: Any, dtype: str) -> bool:
     return isinstance(value, numbers.Real if dtype == "float32" else str | bytes)
 
 
-def _shape(feature: Feature, stored: StoredKind, *, is_stated: bool) -> tuple[int | None, ...]:
+def _shape(feature: Feature, stored: FeatureKind, *, is_stated: bool) -> tuple[int | None, ...]:
     if not is_stated:
         if stored.shape is not None:
             return stored.shape

@@ -10,7 +10,7 @@ Shape = tuple[int | None, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StoredKind:
+class FeatureKind:
     """A kind of feature in storage.
 
     Attributes:
@@ -46,8 +46,8 @@ def _is_one(shape: Shape) -> bool:
 
 _OF_ONE = "[], or declare a tensor"
 
-STORED_KINDS: Mapping[str, StoredKind] = {
-    "image": StoredKind(
+FEATURE_KINDS: Mapping[str, FeatureKind] = {
+    "image": FeatureKind(
         dtype="uint8",
         shape=(None, None, None),
         fits=lambda shape: len(shape) == 3 and shape[2] in (None, 1, 2, 3, 4),
@@ -59,7 +59,7 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         },
         keys=("{name}/encoded", "image/encoded"),
     ),
-    "map": StoredKind(
+    "map": FeatureKind(
         dtype="uint8",
         shape=(None, None, 1),
         fits=lambda shape: len(shape) == 3 and shape[2] == 1,
@@ -72,7 +72,7 @@ STORED_KINDS: Mapping[str, StoredKind] = {
             "depth": ("", "image/depth/encoded"),
         },
     ),
-    "class_label": StoredKind(
+    "class_label": FeatureKind(
         dtype="int64",
         fits=lambda shape: shape in ((), (None,)),
         expected="[], or [null] for any number of labels per record",
@@ -80,7 +80,7 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         subkeys={"text": "bytes"},
         keys=("{name}/label", "image/class/label"),
     ),
-    "boxes": StoredKind(
+    "boxes": FeatureKind(
         dtype="float32",
         shape=(None, 4),
         fits=lambda shape: len(shape) == 2,
@@ -89,26 +89,26 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         label_offset=1,  # label maps, which boxes refer to, start at 1
         keys=("{name}/object", "image/object"),
     ),
-    "scalar": StoredKind(fits=_is_one, expected=_OF_ONE),
-    "tensor": StoredKind(
+    "scalar": FeatureKind(fits=_is_one, expected=_OF_ONE),
+    "tensor": FeatureKind(
         shape=None,
         fits=lambda shape: None not in shape,
         expected="fixed sizes, or declare a sequence if its length varies",
         encodings=("", "bytes"),
     ),
-    "sequence": StoredKind(
+    "sequence": FeatureKind(
         shape=(None,),
         fits=lambda shape: shape[:1] == (None,) and all(shape[1:]),
         expected="[null], or [null, 4] for rows of 4 numbers",
         keys_by_name={"captions": ("image", "image/caption")},
     ),
-    "text": StoredKind(
+    "text": FeatureKind(
         dtype="string",
         fits=_is_one,
         expected=_OF_ONE,
         keys_by_name={"transcript": ("audio", "audio/transcript")},
     ),
-    "audio": StoredKind(
+    "audio": FeatureKind(
         dtype="float32",
         shape=(None, None),
         fits=lambda shape: len(shape) == 2,
@@ -120,9 +120,9 @@ STORED_KINDS: Mapping[str, StoredKind] = {
         },
         keys=("{name}/encoded", "audio/encoded"),
     ),
-    "bytes": StoredKind(dtype="bytes", fits=_is_one, expected=_OF_ONE),
+    "bytes": FeatureKind(dtype="bytes", fits=_is_one, expected=_OF_ONE),
 }
-KINDS = tuple(STORED_KINDS)
+KINDS = tuple(FEATURE_KINDS)
 
 
 # NumPy dtypes that an int64 list can represent.
@@ -208,7 +208,7 @@ class Feature:
         It is `<prefix>/<part>`; the main key of an image or audio is `<prefix>/encoded`, that of a
         class label `<prefix>/label`, and that of boxes the prefix.
         """
-        return f"{self.key.removesuffix(STORED_KINDS[self.kind].key_suffix)}/{part}"
+        return f"{self.key.removesuffix(FEATURE_KINDS[self.kind].key_suffix)}/{part}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the feature's entry of metadata.json, without empty fields."""

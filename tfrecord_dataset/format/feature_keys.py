@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from tfrecord_dataset.format.feature import STORED_KINDS, Feature
+from tfrecord_dataset.format.feature import FEATURE_KINDS, Feature
 from tfrecord_dataset.format.frames import MAX_PAYLOAD_BYTES
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -135,7 +135,7 @@ def list_specs(feature: Feature) -> dict[str, ListSpec]:
     specs = {feature.key: _of_key(feature)}
     if not feature.bare:
         length = None if feature.kind == "class_label" and feature.shape else 1
-        for part, kind in STORED_KINDS[feature.kind].subkeys.items():
+        for part, kind in FEATURE_KINDS[feature.kind].subkeys.items():
             specs[feature.subkey(part)] = ListSpec(kind, length=length)
     return specs
 
@@ -238,7 +238,7 @@ def written_key(name: str, kind: str, beside: Collection[str]) -> str:
     It may depend on other features of the record: those of "label" and "captions" on "image", that
     of "transcript" on "audio".
     """
-    stored = STORED_KINDS[kind]
+    stored = FEATURE_KINDS[kind]
     needed, key = stored.keys_by_name.get(name, ("", ""))
     if key and (not needed or needed in beside):
         return key
@@ -256,7 +256,7 @@ def with_key_of(
     Tries the declared key, `names`, and the standard keys of its kind in this project, the TF
     Object Detection API and Model Garden. Boxes are flat if the records have their main key.
     """
-    stored = STORED_KINDS[feature.kind]
+    stored = FEATURE_KINDS[feature.kind]
     standard = [key.format(name=feature.name) for key in stored.keys]
     standard += stored.keys_by_name.get(feature.name, ())[1:]
     for key in (feature.key, *names, *standard):

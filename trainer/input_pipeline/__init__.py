@@ -18,7 +18,7 @@ from trainer.errors import ConfigError, UnknownNameError
 from trainer.image_cache import KeptImages
 from trainer.input_pipeline import padding
 from trainer.input_pipeline.padding import Batching
-from trainer.input_pipeline.record_source import PARALLEL_CALLS, Reading, Records
+from trainer.input_pipeline.record_source import PARALLEL_CALLS, ReadOptions, RecordSource
 from trainer.parsing import Output, Tensors
 from trainer.tensors import unconverted
 
@@ -29,7 +29,7 @@ def batches(
     num_records: int | None,
     index: Callable[[], RecordIndex],
     features: Sequence[Feature],
-    reading: Reading,
+    reading: ReadOptions,
     decoding: parsing.Decoding,
     batching: Batching,
     arrange: Callable[[parsing.Tensors], Any],
@@ -39,7 +39,7 @@ def batches(
     """Make the dataset of batches.
 
     Args:
-        shards, num_records, index, reading, images: As for `Records`.
+        shards, num_records, index, reading, images: As for `RecordSource`.
         features: Features to read.
         decoding: Options to decode images and audio.
         batching: Options to form batches.
@@ -47,7 +47,7 @@ def batches(
         misfit: Text of TensorFlow's error for a record that does not fit `features`.
     """
     parse = parsing.parser(features, decoding, misfit)
-    records = Records(shards, num_records, index, reading, images)  # (bytes, key)
+    records = RecordSource(shards, num_records, index, reading, images)  # (bytes, key)
 
     def single(record: Any, key: Any, *found: Any) -> parsing.Tensors:
         recalled = () if images is None else (images.recall(key, *found),)

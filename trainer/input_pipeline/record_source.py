@@ -201,7 +201,7 @@ _LARGE_BYTES = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadOptions:
     """Choice and order of the records to read."""
 
     shuffle: bool = False  # False for the order in the files
@@ -221,7 +221,7 @@ class Reading:
         return self.shuffle or self.passes != 1 or self.first_record > 0 or is_part
 
 
-class Records:
+class RecordSource:
     """Serialized records of a split, as single elements or in batches.
 
     Elements are (record, key): `tf.string` [], and int64 [2], the pass from 0, for the n-th repeat
@@ -241,7 +241,7 @@ class Records:
         shards: ShardFiles,
         num_records: int | None,
         index: Callable[[], RecordIndex],
-        reading: Reading,
+        reading: ReadOptions,
         images: KeptImages | None = None,
     ) -> None:
         # Gzip is unpacked before it is read by number, so it is avoided if possible.
@@ -289,7 +289,7 @@ def _with_cardinality(dataset: tf.data.Dataset, count: int | None) -> tf.data.Da
     return dataset.apply(tf.data.experimental.assert_cardinality(count))
 
 
-def _count(num_records: int | None, reading: Reading) -> int | None:
+def _count(num_records: int | None, reading: ReadOptions) -> int | None:
     """Return the number of records of an iteration; None if unknown or not always the same."""
     if reading.passes is None:
         return int(tf.data.INFINITE_CARDINALITY)
@@ -326,7 +326,7 @@ class _Positions:
     first batch before `fit`.
     """
 
-    def __init__(self, index: RecordIndex, reading: Reading) -> None:
+    def __init__(self, index: RecordIndex, reading: ReadOptions) -> None:
         window, group = shuffle_sizes(index)
         window = reading.window or window
         group = group if reading.group is None else reading.group
@@ -412,7 +412,9 @@ class _Positions:
             self._files.fetch_ahead(shards(following))
 
 
-def _windows(index: RecordIndex, reading: Reading, images: KeptImages | None) -> tf.data.Dataset:
+def _windows(
+    index: RecordIndex, reading: ReadOptions, images: KeptImages | None
+) -> tf.data.Dataset:
     """Read records in order in batches, with keys: `tf.string` [n], int64 [n, 2]."""
     if not (index.num_records if reading.numbers is None else len(reading.numbers)):
         return tf.data.Dataset.from_tensors(

@@ -14,7 +14,7 @@ from tfrecord_dataset import durable
 from tfrecord_dataset.errors import did_you_mean, raise_together
 from tfrecord_dataset.options import Field, fields_of
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig, as_typed
+from trainer.options.train_options import TrainConfig, as_typed
 
 _HEAD = "# To train again: beam-tfrecords-train train --config {name}\n"
 _DEFAULTS = "# Lines behind a # are defaults.\n"

@@ -16,7 +16,7 @@ from trainer.parsing.boxes_reader import BoxesReader, FlatBoxesReader
 from trainer.parsing.images import ImageReader, MapReader
 from trainer.parsing.reader import Augment, Decoding, FeatureReader, Output, Tensors, specs_of
 from trainer.tensors import Tensor, converted
-from trainer.views import View, draw, whole
+from trainer.views import View, draw_view, whole_view
 from trainer.views.pixels import as_dtype
 
 __all__ = [
@@ -191,10 +191,10 @@ def _read_record(
     def choose(image: Tensor) -> View:
         """Draw the record's view for its first image."""
         if decoding.views is None:
-            return whole(image)
+            return whole_view(image)
         if view is not None:
             return view.on(image)
-        return draw(decoding.views, seed, image, around, decoding.letterbox)
+        return draw_view(decoding.views, seed, image, around, decoding.letterbox)
 
     for place, (feature, of) in enumerate(images):
         augment = decoding.augment if place == 0 else None

@@ -19,7 +19,7 @@ from trainer.parsing.reader import (
     check_lengths,
 )
 from trainer.tensors import Tensor
-from trainer.views import WHOLE, View, Views, see_boxes, see_keypoints, whole
+from trainer.views import WHOLE, View, Views, see_boxes, see_keypoints, whole_view
 from trainer.views.pixels import see_image
 
 # Padding by dtype, -1 for others.
@@ -133,7 +133,7 @@ def decode_masks(
         mask = decode_png(feature, png, 1)
         if size is not None:
             image = tf.shape(mask)[:2]
-            part = whole(image) if view is None else view.on(image)
+            part = whole_view(image) if view is None else view.on(image)
             mask = see_image(part, mask, size, views, fill=0, nearest=True)
         return mask[..., 0]
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from trainer.parsing.reader import Decoding, FeatureReader, Output, Tensors
 from trainer.tensors import Tensor
-from trainer.views import View, whole
+from trainer.views import View, whole_view
 from trainer.views.pixels import as_dtype, decode_jpeg, see_image
 
 # Operations are named after their feature, so that TensorFlow's errors contain it.
@@ -49,7 +49,7 @@ class ImageReader(FeatureReader):
 
     def decode(self, feature: Feature, parsed: Tensors, decoding: Decoding) -> Tensors:
         if decoding.image_size is not None:
-            choose = functools.partial(whole, size=decoding.letterbox)
+            choose = functools.partial(whole_view, size=decoding.letterbox)
             return self.decode_view(feature, parsed, decoding, choose)[0]
         image = self.pixels(feature, parsed[feature.key])
         if not self.nearest:

@@ -13,7 +13,7 @@ from tfrecord_dataset.options import fields_of
 from tfrecord_dataset.page import rendered
 from tfrecord_dataset.shown_text import number_text, shown
 from trainer.metrics import Metric, is_by_class, metric_named
-from trainer.options.train import TrainConfig, as_typed, options_that
+from trainer.options.train_options import TrainConfig, as_typed, options_that
 from trainer.report.history import Best, Row, curves, saved_place
 
 Points = Sequence[tuple[float, float]]

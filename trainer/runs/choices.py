@@ -21,8 +21,8 @@ from trainer.dataset import FEW_OF_CLASS, Dataset
 from trainer.dataset.opening import open_data
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options import AUTO, InputConfig
-from trainer.options.commands import EvaluateConfig, ShowBatchConfig, TuneConfig
-from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
+from trainer.options.command_options import EvaluateConfig, ShowBatchConfig, TuneConfig
+from trainer.options.train_options import USUAL_LEARNING_RATE, TrainConfig
 from trainer.progress import Progress
 from trainer.report.history import Best, still_improves
 from trainer.runs.directory import Row, RunConfig
@@ -39,7 +39,7 @@ from trainer.tasks.reading import (
     training_batches,
     with_statistics,
 )
-from trainer.tasks.table_columns import Column, sample_columns
+from trainer.tasks.table_columns import SampledColumn, sample_columns
 from trainer.tasks.targets import TARGETS
 
 # Number of records whose targets are sampled to choose the image size.
@@ -66,7 +66,7 @@ _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
 _MOST_REPEATS = 50
 # Patience of early stopping: share of the epochs, and minimum number of validations.
 _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
-Columns = Callable[[], Mapping[str, Column]]
+Columns = Callable[[], Mapping[str, SampledColumn]]
 
 
 def open_given(

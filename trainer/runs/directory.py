@@ -17,8 +17,8 @@ from tfrecord_dataset import durable, json_file, regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import parse_object, typed
 from trainer.errors import ConfigError, RunDamagedError, UnknownNameError, not_a_run
-from trainer.options.commands import CONFIG_FILE
-from trainer.options.train import TrainConfig
+from trainer.options.command_options import CONFIG_FILE
+from trainer.options.train_options import TrainConfig
 from trainer.tasks import Task
 from trainer.tasks.task_json import task_from_json
 

@@ -13,11 +13,11 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 from trainer import parsing
 from trainer.dataset import Dataset
 from trainer.errors import ConfigError
-from trainer.image_cache import ImageCache, describe
+from trainer.image_cache import ImageCache, describe_cache
 from trainer.input_pipeline.record_source import shuffle_sizes
 from trainer.metrics import Metric, added_metrics
 from trainer.options import parse_devices
-from trainer.options.train import TrainConfig, check_same, continued_config, new_config
+from trainer.options.train_options import TrainConfig, check_same, continued_config, new_config
 from trainer.parsing import Augment
 from trainer.progress import Progress
 from trainer.runs import choices
@@ -27,10 +27,10 @@ from trainer.tasks import Task, data_checks, models
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.own_functions import find_function, path_of
 from trainer.tasks.reading import check_memory_of_batch, with_statistics
-from trainer.tasks.table_columns import Column
+from trainer.tasks.table_columns import SampledColumn
 from trainer.tasks.task_json import check_same_records
 from trainer.training import layers, optimizers
-from trainer.training.loop import Plan
+from trainer.training.loop import TrainingPlan
 from trainer.training.strategy import Workers, check_global_batch, create_strategy
 
 LossFn = Callable[[Any, Any], Any]
@@ -103,7 +103,7 @@ class Prepared(TrainingInput):
         )
         if cache.place == "none" or size is None:
             return cache, cache
-        self.progress.say(describe(cache, num_records, images, size))
+        self.progress.say(describe_cache(cache, num_records, images, size))
         if self.validation_split is None:
             return cache, cache
         return cache, dataset.image_cache(self.validation_split, "auto", images, None, size)
@@ -218,7 +218,7 @@ def _say_of_data(
     task: Task,
     dataset: Dataset,
     splits: tuple[str, str | None],
-    columns: Callable[[], Mapping[str, Column]],
+    columns: Callable[[], Mapping[str, SampledColumn]],
     progress: Progress,
     *,
     own_model: bool,
@@ -233,7 +233,7 @@ def _say_of_data(
     return counts
 
 
-def build(prepared: Prepared) -> Plan:
+def build_plan(prepared: Prepared) -> TrainingPlan:
     """Build the plan, with model and optimizer in the strategy's scope.
 
     Raises:
@@ -259,7 +259,7 @@ def build(prepared: Prepared) -> Plan:
         )
     shuffled = {"window": prepared.window, "group": prepared.group}
     own_input = {**shuffled, "augment": own.augment, "cache": prepared.caches[0]}
-    return Plan(
+    return TrainingPlan(
         task=task,
         model=model,
         optimizer=optimizer,

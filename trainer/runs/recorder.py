@@ -9,7 +9,7 @@ import keras
 
 from trainer.errors import RunDamagedError, TrainingDivergedError
 from trainer.metrics import GUESS
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.progress import Pace, Progress
 from trainer.report.history import Best
 from trainer.runs.directory import Row, RunDirectory
@@ -17,7 +17,7 @@ from trainer.runs.interruption import Interruption
 from trainer.runs.own_callbacks import RunFiles, Shown, TensorBoardLogs
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.hooks import TRAINING, overrides
-from trainer.training.loop import Done, Plan, metric_names
+from trainer.training.loop import Done, TrainingPlan, metric_names
 from trainer.training.optimizers import averaged
 
 
@@ -31,7 +31,7 @@ class Recorder:
     """
 
     run: RunDirectory | None  # None except on the first worker
-    plan: Plan
+    plan: TrainingPlan
     options: TrainConfig
     best: Best
     checkpoints: Checkpoints

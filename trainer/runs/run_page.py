@@ -21,7 +21,7 @@ from tfrecord_dataset.format.feature_keys import Lists
 from tfrecord_dataset.records.reader import RecordReader
 from tfrecord_dataset.shown_text import number_text, shown, size_text
 from trainer.dataset import Dataset
-from trainer.options.commands import ShowBatchConfig
+from trainer.options.command_options import ShowBatchConfig
 from trainer.progress import Progress, time_text
 from trainer.report import pictures
 from trainer.report.history import Best, saved_place, shown_metric, verdict
@@ -35,7 +35,7 @@ from trainer.tasks.figures import Accumulator, Example, Overlay, intervals, lowe
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.reading import evaluation_batches
 from trainer.training.evaluation import evaluator
-from trainer.training.loop import Plan
+from trainer.training.loop import TrainingPlan
 
 _MOST_OF_BATCH = 16
 _MOST_EXAMPLES = 24
@@ -54,7 +54,7 @@ class RunPage:
         best: What ranks validations.
     """
 
-    def __init__(self, prepared: Prepared, plan: Plan) -> None:
+    def __init__(self, prepared: Prepared, plan: TrainingPlan) -> None:
         self.best = Best()
         self._baseline: Baseline | None = None  # trivial baseline, set by the first validation
         self._guessed: Row = {}

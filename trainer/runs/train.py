@@ -11,18 +11,18 @@ import tensorflow as tf
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.standard_streams import address
 from trainer.dataset import Dataset
-from trainer.options.train import USUAL_LEARNING_RATE
+from trainer.options.train_options import USUAL_LEARNING_RATE
 from trainer.raw_rows import RowOptions
 from trainer.report.history import Best, best_by, saved_place
 from trainer.runs import choices
 from trainer.runs.directory import Row, RunDirectory
-from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build, prepare
+from trainer.runs.preparing import NOTHING_OWN, OwnParts, Prepared, build_plan, prepare
 from trainer.runs.recorder import Recorder
 from trainer.runs.run_page import RunPage
 from trainer.tasks.task_json import task_to_json
 from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints
-from trainer.training.loop import Plan
+from trainer.training.loop import TrainingPlan
 from trainer.training.optimizers import averaged, change_of_cosine, inner_optimizer
 from trainer.training.strategy import read_workers
 
@@ -43,7 +43,7 @@ def train(
     run, workers = RunDirectory(given["output"]), read_workers()
     with run.held() if workers.is_chief else contextlib.nullcontext():
         prepared = prepare(run, workers, given, dataset, own)
-        row, best = follow(prepared, build(prepared))
+        row, best = follow(prepared, build_plan(prepared))
         epochs = None
         if workers.count == 1 and given.get("epochs") is None:
             epochs = choices.epochs_to_train_on(prepared.config, run.read_history(), best)
@@ -52,10 +52,10 @@ def train(
         prepared.progress.say(f"validation still improves: training on to epoch {epochs}")
         longer = {**given, "resume": True, "overwrite": False, "epochs": epochs}
         prepared = prepare(run, workers, longer, dataset, own)
-        return follow(prepared, build(prepared))[0]
+        return follow(prepared, build_plan(prepared))[0]
 
 
-def follow(prepared: Prepared, plan: Plan) -> tuple[Row, Best]:
+def follow(prepared: Prepared, plan: TrainingPlan) -> tuple[Row, Best]:
     """Train by the plan and record the run; return the row of the result, and its criterion."""
     run, config, progress = prepared.run, prepared.config, prepared.progress
     is_chief, page = prepared.workers.is_chief, RunPage(prepared, plan)
@@ -86,7 +86,7 @@ def follow(prepared: Prepared, plan: Plan) -> tuple[Row, Best]:
     return recorder.history[place], recorder.best
 
 
-def _recorder(prepared: Prepared, plan: Plan, page: RunPage) -> Recorder:
+def _recorder(prepared: Prepared, plan: TrainingPlan, page: RunPage) -> Recorder:
     """Validate one batch, write config.json and return the recorder."""
     run, config, is_chief = prepared.run, prepared.config, prepared.workers.is_chief
     validate = None if prepared.validation_split is None else page.validate
@@ -143,7 +143,7 @@ def _config_json(prepared: Prepared, best: Best) -> dict[str, Any]:
     }
 
 
-def _continue(prepared: Prepared, plan: Plan, step: int) -> Iterator[str]:
+def _continue(prepared: Prepared, plan: TrainingPlan, step: int) -> Iterator[str]:
     """Yield messages about the position and learning rate of a continued run."""
     config, previous, own = prepared.config, prepared.previous, prepared.own
     epoch, rest = divmod(step, plan.steps_per_epoch)

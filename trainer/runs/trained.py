@@ -22,7 +22,7 @@ from trainer.dataset import Dataset
 from trainer.errors import ConfigError, NotADatasetError
 from trainer.metrics import added_metrics
 from trainer.options import parse_devices
-from trainer.options.commands import EvaluateConfig
+from trainer.options.command_options import EvaluateConfig
 from trainer.progress import Progress, as_text
 from trainer.raw_rows import RowOptions
 from trainer.report.history import Best, saved_place

@@ -9,7 +9,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.shown_text import counted, listed
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.options import AUTO
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.task_kinds import CLASSIFICATION, REGRESSION
 from trainer.tasks.feature_roles import (
     TARGET,
@@ -23,7 +23,7 @@ from trainer.tasks.feature_roles import (
 from trainer.tasks.inputs import COLUMNS, LEADERS, Input, input_type
 from trainer.tasks.inputs.image import check_images
 from trainer.tasks.inputs.tabular import Date, TextCategory
-from trainer.tasks.table_columns import Column, ColumnKind
+from trainer.tasks.table_columns import ColumnKind, SampledColumn
 from trainer.tasks.targets import TARGETS, Target
 from trainer.tasks.task import Task
 
@@ -43,7 +43,7 @@ _MOST_TARGETS = 20
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
 
 # Returns the sampled columns (scalars, texts and class labels) by name.
-Columns = Callable[[], Mapping[str, Column]]
+Columns = Callable[[], Mapping[str, SampledColumn]]
 
 
 def choose_task(
@@ -158,7 +158,7 @@ class _Inputs:
         for name, candidate in candidates.items():
             if candidate.group in _OF_TABLES:
                 feature = self.features[name]
-                column = columns.get(name, Column.unknown(feature))
+                column = columns.get(name, SampledColumn.unknown(feature))
                 if column.kind.reason:
                     self.reasons[name] = column.kind.reason
                 else:
@@ -171,7 +171,7 @@ class _Inputs:
         long = [name for name in texts if self.reasons.get(name) == ColumnKind.TEXT.reason]
         return len(table) < _COLUMNS_OF_TABLE * len(long) or (bool(texts) and not table)
 
-    def _input(self, feature: Feature, column: Column | None) -> Input:
+    def _input(self, feature: Feature, column: SampledColumn | None) -> Input:
         """Make the input for a feature, given a sample of its values."""
         kind = input_type(feature)
         assert kind is not None

@@ -11,7 +11,7 @@ from trainer.dataset import Dataset
 from trainer.tasks.baselines import UNEVEN
 from trainer.tasks.inputs import COLUMNS
 from trainer.tasks.inputs.tabular import Numbers
-from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
+from trainer.tasks.table_columns import ColumnKind, SampledColumn, sample_columns
 from trainer.tasks.task import Task
 
 _FEWEST_OF_CLASS = 10
@@ -25,7 +25,7 @@ _FAR, _FEWEST_DISTINCT = 20, 10
 def warnings(
     task: Task,
     splits: tuple[str, str | None],
-    columns: Callable[[], Mapping[str, Column]],
+    columns: Callable[[], Mapping[str, SampledColumn]],
     counts: Callable[[str], Counter[str] | None],
     *,
     own_model: bool,
@@ -132,7 +132,7 @@ def class_counts(task: Task, dataset: Dataset, split: str) -> Counter[str] | Non
     return Counter(task.classes[number] for number in numbers if 0 <= number < len(task.classes))
 
 
-def _far(column: Column) -> Iterator[float]:
+def _far(column: SampledColumn) -> Iterator[float]:
     """Yield a column's ends that are outliers, or repeat beyond a gap wider than all the rest."""
     if column.kind is not ColumnKind.NUMBER:
         return
@@ -156,11 +156,11 @@ def _ranks(values: Sequence[float]) -> Any:
     return (np.cumsum(counts) - counts / 2)[numbers]
 
 
-def _is_constant(column: Column) -> bool:
+def _is_constant(column: SampledColumn) -> bool:
     return len(column.values) >= _FEWEST_SAMPLED and len(set(column.values)) == 1
 
 
-def _tells(column: Column, target: Column, *, are_numbers: bool) -> bool:
+def _tells(column: SampledColumn, target: SampledColumn, *, are_numbers: bool) -> bool:
     """Whether an input and the target determine each other."""
     pairs = [pair for pair in zip(column.values, target.values, strict=True) if None not in pair]
     given, wanted = zip(*pairs, strict=True) if pairs else ((), ())

@@ -96,7 +96,7 @@ def _level(stride: int, size: ImageSize) -> Level:
     )
 
 
-class Assigned(NamedTuple):
+class PointTargets(NamedTuple):
     """The target of each of p points.
 
     Attributes:
@@ -111,7 +111,7 @@ class Assigned(NamedTuple):
     centerness: Tensor
 
 
-def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
+def assign(points: Points, boxes: Tensor, labels: Tensor) -> PointTargets:
     """Assign each point the smallest box that it can predict.
 
     `boxes` are float32 [b, n, 4] (xmin, ymin, xmax, ymax in 0..1), `labels` int64 [b, n], -1 for
@@ -123,7 +123,7 @@ def assign(points: Points, boxes: Tensor, labels: Tensor) -> Assigned:
     by_level = [_chosen(level, pixels, labels) for level in points.levels]
     is_object, chosen = (tf.concat(each, axis=1) for each in zip(*by_level, strict=True))
     assigned = tf.gather(pixels, chosen, batch_dims=1)
-    return Assigned(
+    return PointTargets(
         labels=tf.where(is_object, tf.gather(labels, chosen, batch_dims=1), -1),
         boxes=assigned,
         centerness=tf.where(is_object, _centerness(points, assigned), 0.0),
@@ -250,7 +250,7 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
     over the replicas, so the summed gradients equal those of one replica with all examples. The
     target is from `BoxesTarget.with_totals`, or a part of that batch.
     """
-    assigned: Assigned = target["assigned"]
+    assigned: PointTargets = target["assigned"]
     logits, boxes, logits_of_centerness = split_outputs(points, outputs)
     is_box = assigned.labels >= 0
     wanted = tf.one_hot(assigned.labels, logits.shape[-1])
@@ -267,13 +267,13 @@ def detection_loss(points: Points, target: dict[str, Tensor], outputs: Tensor) -
     )
 
 
-def assigned_to(points: Points, target: dict[str, Tensor]) -> Assigned:
+def assigned_to(points: Points, target: dict[str, Tensor]) -> PointTargets:
     """Assign each point its target; boxes around crowds are background."""
     labels = tf.where(target["crowd"], tf.constant(-1, tf.int64), target["labels"])
     return assign(points, target["boxes"], labels)
 
 
-def batch_totals(assigned: Assigned, records: Tensor) -> Tensor:
+def batch_totals(assigned: PointTargets, records: Tensor) -> Tensor:
     """Sums over all replicas of the global batch, float32 [3]; called in `strategy.run`.
 
     They are the number of positive points, the sum of their centerness, and the sum of `records`,

@@ -13,7 +13,7 @@ from trainer.errors import ConfigError, UnknownNameError
 from trainer.model import GROUP, Model
 from trainer.task_kinds import CLASSIFICATION, DETECTION, REGRESSION, SEGMENTATION
 from trainer.tasks import detection, networks, pretrained
-from trainer.tasks.inputs import encode, keras_inputs, single_or_dict
+from trainer.tasks.inputs import encode_inputs, keras_inputs, single_or_dict
 from trainer.tasks.inputs.image import check_images, check_size, only_image
 from trainer.tasks.targets.map_target import STRIDES
 from trainer.tasks.task import Task
@@ -27,7 +27,7 @@ def _branches(task: Task, of_image: Callable[[Any], Any] | None = None) -> keras
     `of_image` encodes images as vectors; None for the small network.
     """
     tensors = keras_inputs(task.inputs)
-    outputs = task.goal.head(encode(task.inputs, tensors, of_image))
+    outputs = task.goal.head(encode_inputs(task.inputs, tensors, of_image))
     return keras.Model(single_or_dict(tensors), outputs)
 
 

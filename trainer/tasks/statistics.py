@@ -36,7 +36,7 @@ class Statistic(Protocol):
         """Return the computed fields of the input or target by name."""
 
 
-class Moments:
+class MeanVariance:
     """Mean and variance of each column of numbers [n, size], in float64.
 
     Batches are merged by Chan, Golub and LeVeque's formula, which avoids cancellation. NaN is a
@@ -115,8 +115,8 @@ class Moments:
         return columns
 
 
-class Quantiles(Moments):
-    """Moments of one column in which numbers may be missing, and its quantiles.
+class Quantiles(MeanVariance):
+    """Mean and variance of one column in which numbers may be missing, and its quantiles.
 
     The quantiles, from the smallest to the largest number, are those of every n-th record, at most
     20,000, so that memory does not grow with the number of records.

@@ -39,7 +39,7 @@ class ColumnKind(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class SampledColumn:
     """A column of a table, with its stored values in sampled records: numbers, bytes or None."""
 
     kind: ColumnKind
@@ -91,7 +91,7 @@ def _kind_of_texts(name: str, texts: Sequence[str]) -> ColumnKind:
 
 def sample_columns(
     dataset: Dataset, split: str, names: Collection[str] | None = None
-) -> Mapping[str, Column]:
+) -> Mapping[str, SampledColumn]:
     """Sample a split's columns, all or `names`, from up to 2,000 evenly spread records."""
     features = [
         feature
@@ -108,7 +108,9 @@ def sample_columns(
     keys = {feature.key for feature in features}
     rows = [example.lists(record, keys) for record in RecordReader(index).read(numbers)]
     return {
-        feature.name: Column.of(feature, [_value(row, feature.key) for row in rows], num_records)
+        feature.name: SampledColumn.of(
+            feature, [_value(row, feature.key) for row in rows], num_records
+        )
         for feature in features
     }
 

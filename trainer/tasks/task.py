@@ -10,7 +10,7 @@ from trainer.augmentation import Augmentation
 from trainer.errors import ConfigError
 from trainer.metrics import Metric
 from trainer.parsing import Decoding, Tensors
-from trainer.tasks.inputs import Audio, Image, Input, single_or_dict
+from trainer.tasks.inputs import AudioInput, ImageInput, Input, single_or_dict
 from trainer.tasks.targets import PerExample, Target
 from trainer.tensors import converted, positive, unconverted
 from trainer.views import Views
@@ -72,9 +72,9 @@ class Task:
         return (*self.features, *weights)
 
     @property
-    def images(self) -> list[Image]:
+    def images(self) -> list[ImageInput]:
         """Inputs that are images."""
-        return [each for each in self.inputs.values() if isinstance(each, Image)]
+        return [each for each in self.inputs.values() if isinstance(each, ImageInput)]
 
     @property
     def decoding(self) -> Decoding:
@@ -87,7 +87,7 @@ class Task:
             audio_sample_rates={
                 each.name: each.sample_rate
                 for each in self.inputs.values()
-                if isinstance(each, Audio)
+                if isinstance(each, AudioInput)
             },
         )
 

@@ -9,7 +9,7 @@ from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.json_file import JsonError, typed
 from trainer.errors import ConfigError, UnknownNameError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.tasks.choice import choose_target
 from trainer.tasks.feature_roles import describe
 from trainer.tasks.inputs import INPUTS

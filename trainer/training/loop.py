@@ -62,7 +62,7 @@ class Follower(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TrainingPlan:
     """Configuration of a training loop; model and optimizer are built in the strategy's scope.
 
     `batches` takes `first_record`, the number of records used so far, and with several workers
@@ -100,7 +100,7 @@ class Plan:
         return distributed(self.strategy, after, self.batch_size)
 
 
-def run(plan: Plan, follower: Follower) -> None:
+def run(plan: TrainingPlan, follower: Follower) -> None:
     """Train from the follower's step until it stops the training."""
     batches = iter(plan.distributed_batches(follower.step))
     if follower.step < plan.head_steps:
@@ -109,7 +109,7 @@ def run(plan: Plan, follower: Follower) -> None:
 
 
 def _train(
-    plan: Plan,
+    plan: TrainingPlan,
     follower: Follower,
     batches: Any,
     frozen_layers: Sequence[keras.Model] = (),
@@ -157,7 +157,7 @@ class _Call:
         """Whether a worker was asked to stop before these steps; waits for them."""
         return float(self.asked) > 0
 
-    def done(self, plan: Plan, *, is_settled: bool = True, ends: bool = False) -> Done:
+    def done(self, plan: TrainingPlan, *, is_settled: bool = True, ends: bool = False) -> Done:
         """Wait for the call and return its result."""
         by_step = self.sums.numpy()
         sums = functools.reduce(np.add, by_step)  # in order, in float32
@@ -179,7 +179,7 @@ def metric_names(task: Task) -> list[str]:
 
 
 def train_function(
-    plan: Plan, frozen_layers: Sequence[keras.Model] = ()
+    plan: TrainingPlan, frozen_layers: Sequence[keras.Model] = ()
 ) -> Callable[[Any, Any, Any], Any]:
     """Make the function (iterator of distributed batches, number of steps, asked) that trains.
 
@@ -214,7 +214,7 @@ def train_function(
     return tf.function(train_steps)  # type: ignore[no-any-return]
 
 
-def _step_function(plan: Plan) -> Callable[..., Any]:
+def _step_function(plan: TrainingPlan) -> Callable[..., Any]:
     """Make one step of a replica: it applies its batch's gradients, summed over the replicas.
 
     It takes (inputs, target, weight) and returns the sums over the batch's examples. Weights

@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 
 from trainer.errors import ConfigError
-from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
+from trainer.options.train_options import USUAL_LEARNING_RATE, TrainConfig
 
 OPTIMIZERS: Mapping[str, type[keras.optimizers.Optimizer]] = {
     "adam": keras.optimizers.Adam,

@@ -106,7 +106,7 @@ class View(NamedTuple):
         )
 
 
-def whole(image: Tensor, size: ImageSize | None = None) -> View:
+def whole_view(image: Tensor, size: ImageSize | None = None) -> View:
     """Return the view of a whole image of size int32 [2], stretched or in a letterbox of `size`."""
     pixels = tf.cast(image, tf.float32)
     window = tf.concat([[0.0, 0.0], pixels], axis=0) if size is None else _letterbox(pixels, size)
@@ -123,7 +123,7 @@ def _letterbox(pixels: Tensor, size: ImageSize) -> Tensor:
     return tf.concat([-before * per_pixel, sides * per_pixel], axis=0)
 
 
-def draw(
+def draw_view(
     views: Views,
     seed: Tensor,
     image: Tensor,
@@ -139,7 +139,7 @@ def draw(
         boxes: float32 [n, 4] in 0..1; the view should show at least one.
         size: (height, width) of the result, for a letterbox.
     """
-    frame = whole(image, size if views.letterbox else None)
+    frame = whole_view(image, size if views.letterbox else None)
     tries = 1 if boxes is None else _TRIES
     numbers = tf.random.stateless_uniform([tries * 4 + 2], seed)
     flips = (numbers[:2] < 0.5) & tf.constant([views.mirror, views.upside_down])

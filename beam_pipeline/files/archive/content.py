@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from beam_pipeline.errors import RecordError
+from beam_pipeline.files.archive.member_paths import DAMAGED, MemberLocation
 from beam_pipeline.files.archive.members import LOCAL_HEADER_BYTES, content_start
-from beam_pipeline.files.archive.paths import DAMAGED, MemberLocation
 from tfrecord_dataset.seekable import Seekable
 
 # Usual size of a header with name and extra fields, so that one read gets header and content.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.paths import (
+from beam_pipeline.files.archive.member_paths import (
     DAMAGED,
     OUTSIDE,
     UNSAFE,

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from beam_pipeline.errors import ConfigError
-from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote import preflight
 from beam_pipeline.running.runner import local_runner, runner_name
 
 _EMBEDDED = "embed"
@@ -101,20 +101,20 @@ class PortableCluster(Cluster):
         master = self._options.view_as(SparkRunnerOptions).spark_master_url
         is_here = runner != "spark" or master.startswith("local")
         if self._endpoint not in ("", _EMBEDDED):
-            is_here = checks.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
+            is_here = preflight.is_this_machine(urlsplit(f"//{self._endpoint}").hostname or "")
         if is_here and self._portable.environment_type is None:
             self._portable.environment_type = "LOOPBACK"
         self._check_environment()
         are_seen = is_here or self._portable.environment_type == "LOOPBACK"
         place = f"the job service at {self._endpoint}" if self._endpoint else master
-        checks.check_paths(output, inputs, are_seen, place)
+        preflight.check_paths(output, inputs, are_seen, place)
 
     def _check_endpoint(self) -> None:
         """Raise UnavailableError if --job_endpoint does not answer."""
         if self._endpoint not in ("", _EMBEDDED):
             option = f"--job_endpoint={self._endpoint}"
             remedy = "start the job server, or correct the address"
-            checks.check_reachable(self._endpoint, option, remedy)
+            preflight.check_reachable(self._endpoint, option, remedy)
 
     def _check_java(self, runner: str) -> None:
         """Raise ConfigError if Beam cannot start its job server for a runner."""

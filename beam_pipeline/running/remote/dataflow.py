@@ -16,7 +16,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.files import storage
-from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote import preflight
 from beam_pipeline.running.remote.clusters import Cluster, JobState, SeenJob
 from tfrecord_dataset import extras
 from tfrecord_dataset.store import clients
@@ -56,8 +56,8 @@ class DataflowCluster(Cluster):
                     "copy it to a bucket and give its gs:// URL"
                 )
         stage_package(self._options)
-        checks.check_store(self._google.temp_location, "--temp_location")
-        checks.check_store(output, "--output")
+        preflight.check_store(self._google.temp_location, "--temp_location")
+        preflight.check_store(output, "--output")
         if not self._google.no_auth:
             _check_credentials()
         self._check_service()

@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.remote import checks
+from beam_pipeline.running.remote import preflight
 from beam_pipeline.running.remote.clusters import JobState, PortableCluster, SeenJob
 from tfrecord_dataset.store.user_cache import cache_folder
 
@@ -56,7 +56,7 @@ class FlinkCluster(PortableCluster):
         """Check the cluster, the jar, output and inputs; complete the options."""
         self._check_endpoint()
         if self.rest:
-            checks.check_reachable(
+            preflight.check_reachable(
                 self.rest,
                 f"--flink_master={self._flink.flink_master}",
                 "start the cluster, or give the address of its REST interface, such as "
@@ -75,8 +75,8 @@ class FlinkCluster(PortableCluster):
         if not self._portable.environment_cache_millis:
             self._portable.environment_cache_millis = _CACHE_MS
         is_loopback = self._portable.environment_type == "LOOPBACK"
-        are_seen = not self.rest or is_loopback or checks.is_this_machine(_host(self.rest))
-        checks.check_paths(output, inputs, are_seen, f"Flink at {self.rest}")
+        are_seen = not self.rest or is_loopback or preflight.is_this_machine(_host(self.rest))
+        preflight.check_paths(output, inputs, are_seen, f"Flink at {self.rest}")
         if not self._endpoint and not self.is_polled:
             self._choose_job_server()
 
@@ -145,7 +145,7 @@ class FlinkCluster(PortableCluster):
         """Choose how Python's workers start; ConfigError for an environment that cannot work."""
         portable = self._portable
         managers = [_host(each["path"]) for each in self._get("/taskmanagers")["taskmanagers"]]
-        are_here = all(map(checks.is_this_machine, managers))
+        are_here = all(map(preflight.is_this_machine, managers))
         if portable.environment_type is None and are_here:
             portable.environment_type = "PROCESS"
         kind = portable.environment_type = (portable.environment_type or "DOCKER").upper()

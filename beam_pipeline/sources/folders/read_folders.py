@@ -14,7 +14,7 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
-from beam_pipeline.media.arrays import array_files, array_header
+from beam_pipeline.media.numpy_files import array_files, array_header
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import (
     Array,
@@ -29,7 +29,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Merge
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.sources.folders.names import classes_in_names, proposed
+from beam_pipeline.sources.folders.classes_in_names import classes_in_names, proposed
 from beam_pipeline.sources.folders.pattern import PathPattern, parse_pattern
 from beam_pipeline.sources.folders.readings import Folders, question
 from beam_pipeline.sources.folders.structure import (

@@ -32,7 +32,7 @@ from tfrecord_dataset.delimited import (
     DELIMITERS,
     UNREADABLE,
     Dialect,
-    Rows,
+    RowBatch,
     decode,
     dialect_of,
     first_rows,
@@ -54,7 +54,7 @@ _NUMBERED_CAPTION = re.compile(r"[^\t#]+\.\w{3,4}#\d+\t")
 _LISTS = ("txt", "token")
 
 
-def header_of(first: Rows, path: str, num_rows: int = 1) -> list[str]:
+def header_of(first: RowBatch, path: str, num_rows: int = 1) -> list[str]:
     """Return the names of the columns in the first rows; "" leaves a column out.
 
     Raises:
@@ -115,7 +115,7 @@ class _Batch:
         self._bad: list[BadRow] = []
         self.lines: list[int] = []
 
-    def add(self, rows: Rows, num_above: int) -> None:
+    def add(self, rows: RowBatch, num_above: int) -> None:
         """Add the rows below the first `num_above`."""
         fields, lines = rows.fields[num_above:], rows.lines[num_above:]
         if not all(keep := [*map(any, fields)]):

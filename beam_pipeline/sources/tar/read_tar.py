@@ -21,13 +21,19 @@ from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import suffix
 from beam_pipeline.sources.rejects import left_out
 from beam_pipeline.sources.tables.usual_columns import ValueOptions, value_options
-from beam_pipeline.sources.tar.parts import LEFT_OUT, LongValue, TarPart, name_parts, read_part
-from beam_pipeline.sources.tar.records import (
+from beam_pipeline.sources.tar.member_records import (
     MemberKinds,
     find_roles,
     kinds_of_members,
     merge_member_kinds,
     record_of_parts,
+)
+from beam_pipeline.sources.tar.member_values import (
+    LEFT_OUT,
+    LongValue,
+    TarPart,
+    name_parts,
+    read_part,
 )
 from beam_pipeline.sources.tree import NOTHING, Ignored, InputFile, Tree, find_files
 from beam_pipeline.sources.unpacking import is_packed_tar, with_ranges

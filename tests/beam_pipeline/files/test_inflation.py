@@ -14,7 +14,7 @@ from tiers import first_in_ci
 
 from beam_pipeline import tfrecord
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.arrays import array_files, array_header, inspect_array
+from beam_pipeline.media.numpy_files import array_files, array_header, inspect_array
 from tfrecord_dataset.format import inflation
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.format.inflation import is_inflated

@@ -49,7 +49,7 @@ def test_near_ranges_are_fetched_at_once(folder):
     ranges = [(7 * MEGABYTE, 9), (600, 0), (1000, 200), (0, 300), (1100, 7)]
     files = [FileRef(path=f"{url}/x.tar", offset=start, length=length) for start, length in ranges]
 
-    reader = storage.Reader(files)
+    reader = storage.PrefetchingReader(files)
 
     assert list(map(reader.read, files)) == [data[start : start + size] for start, size in ranges]
     assert (store.calls["get"], store.fetched_bytes) == (2, 1209)
@@ -67,7 +67,7 @@ def test_only_so_much_is_fetched_ahead(folder, monkeypatch):
     files = [
         FileRef(path=f"{url}/x.tar", offset=start, length=500) for start in range(0, 8000, 500)
     ]
-    reader = storage.Reader([*files, FileRef(path="/local", length=5)])
+    reader = storage.PrefetchingReader([*files, FileRef(path="/local", length=5)])
     assert (store.calls["get"], store.fetched_bytes) == (2, 3000)
     assert {reader.read(file) for file in files} == {bytes(500)}
     assert (store.calls["get"], store.fetched_bytes) == (12, 8000)
@@ -78,7 +78,7 @@ def test_what_cannot_be_fetched_is_named_when_it_is_read(folder):
     store.put(f"{url}/x", b"0123456789")
     good, cut = (FileRef(path=f"{url}/x", offset=start, length=4) for start in (2, 8))
     gone = [FileRef(path=f"{url}/gone", offset=start, length=4) for start in (2, 8)]
-    reader = storage.Reader([good, cut, *gone])
+    reader = storage.PrefetchingReader([good, cut, *gone])
     assert reader.read(good) == b"2345"
     for file, message in ((cut, "truncated file: x"), (gone[1], "missing file: gone")):
         with pytest.raises(RecordError, match=message):

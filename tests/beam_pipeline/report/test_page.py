@@ -21,7 +21,7 @@ from beam_pipeline.cli import commands
 from beam_pipeline.errors import DatasetDamagedError
 from beam_pipeline.files import storage
 from beam_pipeline.report import page as report_page
-from beam_pipeline.report import sample as sampling
+from beam_pipeline.report import sampled_records
 from beam_pipeline.report.page import write_report
 
 HOSTILE = '<script>alert("x")<⁄script>'
@@ -135,8 +135,8 @@ def test_checks(tmp_path, write_image):
 def test_a_sample_is_limited(tmp_path, monkeypatch):
     (tmp_path / "numbers.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(300)))
     dataset = build(tmp_path / "numbers.csv", tmp_path / "data")
-    monkeypatch.setattr(sampling, "_MOST_RECORDS", 60)
-    drawn = sampling.sample(tfrecord_dataset.open(dataset), seed=0)
+    monkeypatch.setattr(sampled_records, "_MOST_RECORDS", 60)
+    drawn = sampled_records.sample(tfrecord_dataset.open(dataset), seed=0)
     assert len({record.number for record in drawn}) == 60
 
 

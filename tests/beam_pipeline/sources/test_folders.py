@@ -17,7 +17,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.problems import ProblemError
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.folders import structure
-from beam_pipeline.sources.folders.names import proposed
+from beam_pipeline.sources.folders.classes_in_names import proposed
 from beam_pipeline.sources.folders.pattern import parse_pattern
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.folders.structure import NOUNS

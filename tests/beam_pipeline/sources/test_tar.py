@@ -15,9 +15,8 @@ from beam_pipeline.files.local import LOCAL
 from beam_pipeline.records import Deferred, FileRef
 from beam_pipeline.schema.declaration import parse_schema
 from beam_pipeline.sources.tables.usual_columns import ValueOptions
-from beam_pipeline.sources.tar import parts
-from beam_pipeline.sources.tar import records as tar_records
-from beam_pipeline.sources.tar.parts import name_parts
+from beam_pipeline.sources.tar import member_records, member_values
+from beam_pipeline.sources.tar.member_values import name_parts
 from beam_pipeline.sources.tar.read_tar import ReadTar, read_tar
 from beam_pipeline.sources.tree import InputFile
 
@@ -121,7 +120,7 @@ def test_a_column_is_what_holds_all_of_its_values(read, contents, expected):
 
 
 def test_bounds(read, monkeypatch):
-    monkeypatch.setattr(parts, "_MAX_READ_BYTES", 99_999)
+    monkeypatch.setattr(member_values, "_MAX_READ_BYTES", 99_999)
     members = {"0.json": b"[" * 99_999, "1.json": {"n": 1}, "2.json": b" " * 100_000}
     records, rejects = read({"x.tar": members})
     assert list(records) == ["x.tar/1"]
@@ -180,7 +179,7 @@ def test_damaged_tars_give_what_is_before_the_damage(read, tmp_path):
 
 
 def test_names_with_dots_are_reported_before_they_fill_the_memory(read, monkeypatch):
-    monkeypatch.setattr(tar_records, "_MAX_NAMES", 50)
+    monkeypatch.setattr(member_records, "_MAX_NAMES", 50)
     with pytest.raises(DataError, match=r"more than 50 extensions.*first dot"):
         read({"x.tar": {f"image.{n:04d}.jpg": b"1" for n in range(60)}})
 
@@ -215,9 +214,9 @@ SCHEMA = {
 @pytest.mark.parametrize("label_column", ["", "txt"])
 def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_column):
     options = {"schema": parse_schema(schema) if schema else (), "label_column": label_column}
-    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 40)
+    monkeypatch.setattr(member_values, "LONG_VALUE_BYTES", 1 << 40)
     inline, _ = read({"a.tar": MEMBERS}, **options)
-    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 10)
+    monkeypatch.setattr(member_values, "LONG_VALUE_BYTES", 1 << 10)
     small, _ = read({"a.tar": MEMBERS}, **options)
 
     assert inline.keys() == small.keys() == {"a.tar/0", "a.tar/1"}
@@ -234,7 +233,7 @@ def test_long_values_are_read_from_the_tar(read, monkeypatch, schema, label_colu
 
 
 def test_a_member_that_is_another_than_before(read, monkeypatch):
-    monkeypatch.setattr(parts, "LONG_VALUE_BYTES", 1 << 10)
+    monkeypatch.setattr(member_values, "LONG_VALUE_BYTES", 1 << 10)
     records, _ = read({"a.tar": MEMBERS})
     features = records["a.tar/0"].features
     for name, data in (("txt", b"\xff"), ("caption", b"{}"), ("caption", b"{")):

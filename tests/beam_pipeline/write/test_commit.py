@@ -27,11 +27,11 @@ from beam_pipeline.pipeline import WriteDataset
 from beam_pipeline.records import Record, Rejected
 from beam_pipeline.running.runner import local_runner
 from beam_pipeline.write import commit as commit_module
-from beam_pipeline.write import rejects
+from beam_pipeline.write import rejects_file
 from beam_pipeline.write.commit import check_counts, commit, is_build_file
 from beam_pipeline.write.directories import working_dir, working_root
 from beam_pipeline.write.receipts import Receipt, drop_unfinished, finished_part, write_receipt
-from beam_pipeline.write.rejects import SortedRejects
+from beam_pipeline.write.rejects_file import SortedRejects
 from beam_pipeline.write.write_shards import split_sink
 
 NUM_SHARDS = 24
@@ -143,7 +143,7 @@ def check_whole(store, config, shards):
 def test_in_a_job_of_many_workers(bucket, store, tmp_path, monkeypatch, digests):
     """Rejects and statistics are distributed; the bytes equal those of a local build."""
     url, _ = bucket
-    monkeypatch.setattr(rejects, "_RUN_REJECTS", 20)
+    monkeypatch.setattr(rejects_file, "_RUN_REJECTS", 20)
     records = [Record(key=str(n), features={"n": n, "name": f"{n % 3}"}) for n in range(100)]
     bad = [Rejected(source=f"{n}.jpg", reason="r", detail="d", bad=False) for n in range(60)]
     options = {"name": "t", "num_shards": NUM_SHARDS}

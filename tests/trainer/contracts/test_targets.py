@@ -28,7 +28,7 @@ from trainer.tasks.reading import evaluation_batches, training_batches
 from trainer.tasks.task_json import check_same_records, task_from_json, task_to_json
 from trainer.training import loop
 from trainer.training.evaluation import evaluator
-from trainer.training.loop import Plan
+from trainer.training.loop import TrainingPlan
 from trainer.training.optimizers import create_optimizer
 
 BATCH = 8
@@ -50,7 +50,7 @@ def task_of(dataset_of):
 
 @pytest.fixture(scope="module")
 def make_kind_plan(dataset_of, task_of):
-    """A function (kind, strategy) to a reproducible Plan with 6 steps per epoch."""
+    """A function (kind, strategy) to a reproducible TrainingPlan with 6 steps per epoch."""
 
     def make(kind, strategy, model=models.build):
         dataset, task = dataset_of(kind), task_of(kind)
@@ -59,7 +59,7 @@ def make_kind_plan(dataset_of, task_of):
             built = model(task)
             optimizer = create_optimizer("adam", 0.01)
             optimizer.build(built.trainable_variables)
-        return Plan(
+        return TrainingPlan(
             task=task,
             model=built,
             optimizer=optimizer,

@@ -12,7 +12,7 @@ import pytest
 import trainer
 from tfrecord_dataset.records.contents import Split
 from tfrecord_dataset.records.identities import hashes_of_texts
-from trainer.dataset import draw
+from trainer.dataset.held_out import draw_held_out
 from trainer.errors import ConfigError
 
 
@@ -24,17 +24,17 @@ RECORDS = hashes([str(number) for number in range(1000)])
 
 
 def test_a_share_depends_only_on_the_records():
-    numbers = draw(RECORDS, 0.1)
+    numbers = draw_held_out(RECORDS, 0.1)
     assert len(numbers) == 100
     drawn = {*RECORDS[numbers]}
     backwards = RECORDS[::-1]
-    assert {*backwards[draw(backwards, 0.1)]} == drawn
-    assert len(drawn - {*RECORDS[draw(RECORDS[:900], 0.1)]}) < 30
+    assert {*backwards[draw_held_out(backwards, 0.1)]} == drawn
+    assert len(drawn - {*RECORDS[draw_held_out(RECORDS[:900], 0.1)]}) < 30
 
 
 def test_groups_stay_together():
     groups = hashes([str(number // 7) for number in range(1000)])
-    numbers = draw(groups, 0.2)
+    numbers = draw_held_out(groups, 0.2)
     assert 190 <= len(numbers) <= 210
     assert {*groups[numbers]}.isdisjoint({*np.delete(groups, numbers)})
 
@@ -43,28 +43,28 @@ def test_groups_stay_together():
 @pytest.mark.parametrize("folds", [2, 3, 10])
 def test_folds_have_each_record_once(folds, size):
     groups = hashes([str(number // size) for number in range(1000)])
-    drawn = [draw(groups, 1 / folds, fold) for fold in range(folds)]
+    drawn = [draw_held_out(groups, 1 / folds, fold) for fold in range(folds)]
 
     assert sorted(np.concatenate(drawn)) == [*range(1000)]
     assert all(abs(len(numbers) - 1000 / folds) <= size for numbers in drawn)
     seen = [{*groups[numbers]} for numbers in drawn]
     assert sum(map(len, seen)) == len(set.union(*seen))
-    assert (drawn[0] == draw(groups, 1 / folds)).all()
+    assert (drawn[0] == draw_held_out(groups, 1 / folds)).all()
 
 
 def test_more_folds_than_groups():
     groups = hashes([*"aaabbb"])
-    assert sorted(map(len, (draw(groups, 1 / 2, fold) for fold in (0, 1)))) == [3, 3]
+    assert sorted(map(len, (draw_held_out(groups, 1 / 2, fold) for fold in (0, 1)))) == [3, 3]
     with pytest.raises(ConfigError, match="--folds needs a group of records for each fold"):
-        [draw(groups, 1 / 3, fold) for fold in range(3)]
+        [draw_held_out(groups, 1 / 3, fold) for fold in range(3)]
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
 def test_each_side_has_a_group(share):
     groups = hashes(["a", *"bbbbbbbb"])
-    assert len(draw(groups, share)) in (1, 8)
+    assert len(draw_held_out(groups, share)) in (1, 8)
     with pytest.raises(ConfigError, match="one group"):
-        draw(hashes(["a"] * 9), share)
+        draw_held_out(hashes(["a"] * 9), share)
 
 
 def test_hashes_differ_where_texts_do():
@@ -81,7 +81,7 @@ def test_a_hundred_million_records_are_not_looked_at_singly():
     """There are no more objects of Python than blocks."""
     texts = pyarrow.chunked_array([[f"key {number}" for number in range(100_000)]])
     tracemalloc.start()
-    held = draw(hashes_of_texts(texts), 0.1)
+    held = draw_held_out(hashes_of_texts(texts), 0.1)
     snapshot = tracemalloc.take_snapshot()
     tracemalloc.stop()
     assert len(held) == 10_000

@@ -13,9 +13,9 @@ import pytest
 import trainer
 from tfrecord_dataset.records.identities import labels_of_rows
 from trainer.augmentation import POLICIES
-from trainer.dataset import draw
+from trainer.dataset.held_out import draw_held_out
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.progress import Progress
 from trainer.runs import choices
 from trainer.tasks.data_checks import class_counts
@@ -146,7 +146,7 @@ def test_a_share_of_each_rare_class_is_held_out(count, share):
     rare = np.full(1_000, -1)
     rare[:count] = 1
     rare[count : 2 * count] = 0
-    held = draw(IDENTITIES, share, rare=rare)
+    held = draw_held_out(IDENTITIES, share, rare=rare)
     wanted = max(1, round(share * count))
     assert [np.sum(rare[held] == each) for each in (0, 1)] == [wanted, wanted]
     assert np.sum(rare[held] < 0) == pytest.approx(share * (1_000 - 2 * count), abs=1)
@@ -164,7 +164,7 @@ def test_a_single_record_of_a_class_is_trained_on_and_groups_stay_together():
     groups = np.repeat(IDENTITIES[:100], 10)
     rare = np.full(1_000, -1)
     rare[[0, 55, 165, 166]] = [0, 1, 1, 1]
-    held = draw(groups, 0.1, rare=rare)
+    held = draw_held_out(groups, 0.1, rare=rare)
     assert 0 not in held
     assert np.sum(rare[held] == 1) in (1, 2)
     assert {*groups[held]}.isdisjoint({*np.delete(groups, held)})
@@ -173,7 +173,7 @@ def test_a_single_record_of_a_class_is_trained_on_and_groups_stay_together():
 @pytest.mark.parametrize("folds", [2, 5, 10])
 def test_folds_have_each_record_of_a_rare_class_once(folds):
     rare = np.where(np.arange(1_000) < 23, np.arange(1_000) % 3, -1)
-    drawn = [draw(IDENTITIES, 1 / folds, fold, rare) for fold in range(folds)]
+    drawn = [draw_held_out(IDENTITIES, 1 / folds, fold, rare) for fold in range(folds)]
     assert sorted(np.concatenate(drawn)) == [*range(1_000)]
 
 
@@ -201,7 +201,7 @@ def calls_of_draw(count):
     calls = []
     sys.setprofile(lambda frame, event, arg: calls.append(event) if "call" in event else None)
     try:
-        held = draw(identities, 0.1, rare=rare)
+        held = draw_held_out(identities, 0.1, rare=rare)
     finally:
         sys.setprofile(None)
     assert np.sum(rare[held] == 0) == round(0.1 * np.sum(rare == 0))

@@ -6,7 +6,7 @@ import pytest
 
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.metrics import Metric
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.report.history import Best, best_by, curves, verdict
 from trainer.report.page import Pictured, Sections, chart, command, html, thinned
 from trainer.tasks.figures import interval

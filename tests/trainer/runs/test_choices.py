@@ -13,7 +13,7 @@ import trainer
 from tfrecord_dataset.format.declaration import features_from_json
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.progress import Progress
 from trainer.report.history import Best
 from trainer.runs import choices

@@ -6,7 +6,7 @@ import pytest
 from run_files import UNTRAINED
 
 from trainer.errors import ConfigError, RunExistsError
-from trainer.options.train import TrainConfig, check_same, continued_config, new_config
+from trainer.options.train_options import TrainConfig, check_same, continued_config, new_config
 from trainer.runs.directory import run_config
 
 STARTED = {

@@ -4,7 +4,7 @@ import pytest
 
 from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import Task
 from trainer.tasks.inputs.sequences import Words

@@ -10,7 +10,7 @@ from testdata.make_golden import GOLDEN
 from tiers import first_in_ci
 
 import trainer
-from trainer.options.commands import EvaluateConfig
+from trainer.options.command_options import EvaluateConfig
 from trainer.runs import run_page
 from trainer.runs.trained import evaluate
 from trainer.tasks.figures import Example

@@ -7,7 +7,7 @@ from run_files import COMMANDS, seal, unsealed
 from tiers import first_in_ci
 
 from trainer.errors import UntrustedRunError
-from trainer.options.train import TrainConfig, check_named
+from trainer.options.train_options import TrainConfig, check_named
 
 RUN = {"data": "D", "output": "R"}
 MODULE = """

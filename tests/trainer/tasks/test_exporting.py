@@ -24,7 +24,7 @@ import trainer
 from tfrecord_dataset import durable
 from trainer.errors import ConfigError
 from trainer.exporting import export
-from trainer.options.commands import PredictConfig
+from trainer.options.command_options import PredictConfig
 from trainer.predicting import predict
 from trainer.runs.directory import RunDirectory
 from trainer.tasks import models

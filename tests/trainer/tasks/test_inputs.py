@@ -19,8 +19,15 @@ from tfrecord_dataset.format.declaration import features_from_json
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.predicting import read_items
 from trainer.tasks.inputs import input_type
-from trainer.tasks.inputs.image import Array, Image, exif_orientation, upright
-from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words, before_last_zeros, log_mel
+from trainer.tasks.inputs.image import ArrayInput, ImageInput, exif_orientation, upright
+from trainer.tasks.inputs.sequences import (
+    AudioInput,
+    Ids,
+    Series,
+    Words,
+    before_last_zeros,
+    log_mel,
+)
 from trainer.tasks.inputs.tabular import (
     Category,
     Date,
@@ -36,8 +43,8 @@ TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
 @pytest.mark.parametrize(
     ("kind", "dtype", "shape", "expected"),
     [
-        ("image", None, None, Image),
-        ("audio", None, None, Audio),
+        ("image", None, None, ImageInput),
+        ("audio", None, None, AudioInput),
         ("class_label", None, None, Category),
         ("class_label", None, [None], None),
         ("text", None, None, Words),
@@ -50,7 +57,7 @@ TEXTS = np.array([b"The cat, sat!", b"the dog sat", b""], object)
         ("sequence", "string", None, Words),
         ("tensor", "int64", [3], Numbers),
         ("tensor", "string", [3], None),
-        ("tensor", "float32", [3, 3], Array),
+        ("tensor", "float32", [3, 3], ArrayInput),
         ("tensor", "float32", [2] * 4, None),
         ("boxes", None, None, None),
         ("bytes", None, None, None),
@@ -72,12 +79,12 @@ def test_the_kind_of_input_that_a_feature_is(kind, dtype, shape, expected):
     ("each", "values", "expected"),
     [
         (
-            Image(name="x", height=1, width=1, channels=3),
+            ImageInput(name="x", height=1, width=1, channels=3),
             *(np.array([[[[0, 51, 255]]]], np.uint8), [[[[0, 0.2, 1]]]]),
         ),
         (Numbers(name="x", size=1), [3, 4], [[3], [4]]),
         (Numbers(name="x", size=2), [[True, False]], [[1, 0]]),
-        (Array(name="x", sizes=(2, 1, 1)), [[[3], [4]]], [[[[3]], [[4]]]]),
+        (ArrayInput(name="x", sizes=(2, 1, 1)), [[[3], [4]]], [[[[3]], [[4]]]]),
         (Series(name="x", size=1), [[1.0, 2.0]], [[[1], [2]]]),  # gets an axis of columns
         (Series(name="x", size=4), np.zeros([1, 5, 2, 2]), np.zeros([1, 5, 4])),
         # Ids start at 1, unknown ones share a number, padding is 0.
@@ -85,7 +92,7 @@ def test_the_kind_of_input_that_a_feature_is(kind, dtype, shape, expected):
         (Ids(name="x", num_ids=6), np.array([[2**63 - 1, 1 - 2**63]]), [[7, 0]]),
         (Category(name="x", num_classes=2), np.array([0, 1, 2, -1]), [[1], [2], [3], [0]]),
         # The pipeline has one channel.
-        (Audio(name="x", sample_rate=8000), [[[0.5], [1.0]]], [[0.5, 1.0]]),
+        (AudioInput(name="x", sample_rate=8000), [[[0.5], [1.0]]], [[0.5, 1.0]]),
     ],
 )
 def test_what_models_take(each, values, expected):
@@ -189,7 +196,7 @@ def test_stationary_sounds_differ_by_their_spectrum_at_any_loudness():
     white = np.random.default_rng(0).normal(0, 0.1, [6, 4000])
     brown = np.cumsum(white[3:], axis=1)
     sounds = np.concatenate([white[:3], brown / np.abs(brown).max() / 2]).astype("float32")
-    audio = Audio(name="sound", sample_rate=8000)
+    audio = AudioInput(name="sound", sample_rate=8000)
     taken = keras.Input(audio.shape)
 
     model = keras.Model(taken, audio.encode(taken))
@@ -203,7 +210,7 @@ def test_stationary_sounds_differ_by_their_spectrum_at_any_loudness():
 @pytest.mark.parametrize("samples", [0, 1, 100, 5000])
 def test_sounds_of_any_length_have_a_vector(samples):
     x = keras.Input((None,))
-    model = keras.Model(x, Audio(name="x", sample_rate=16000).encode(x))
+    model = keras.Model(x, AudioInput(name="x", sample_rate=16000).encode(x))
 
     vectors = model(np.full([2, samples], 0.1, "float32"))
 
@@ -285,7 +292,9 @@ def test_vectors_and_wide_tables_have_no_bins():
         pytest.param(Numbers(name="x", size=1), [1.0, np.inf], "inf", id="a number"),
         pytest.param(Numbers(name="x", size=1), [1.0, 1e39], "inf", id="beyond float32"),
         pytest.param(Series(name="x", size=1), [[1.0, np.nan]], "nan", id="a series"),
-        pytest.param(Array(name="x", sizes=(1, 2, 1)), [[[1.0, -np.inf]]], "-inf", id="an array"),
+        pytest.param(
+            ArrayInput(name="x", sizes=(1, 2, 1)), [[[1.0, -np.inf]]], "-inf", id="an array"
+        ),
     ],
 )
 def test_numbers_that_are_none_are_an_error(each, values, wrong):
@@ -301,7 +310,7 @@ def test_missing_numbers_and_raw_pixels_pass_as_they_are():
     gaps = Numbers(name="x", size=1).host_step()(tf.constant([np.nan, 1.0]))
     np.testing.assert_array_equal(gaps, [np.nan, 1])
     pixels = np.zeros((1, 2, 2), np.uint8)
-    assert Array(name="x", sizes=(2, 2, 1)).host_step()(tf.constant(pixels)).dtype == tf.uint8
+    assert ArrayInput(name="x", sizes=(2, 2, 1)).host_step()(tf.constant(pixels)).dtype == tf.uint8
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from tiers import first_in_ci
 
 from trainer.errors import ConfigError
 from trainer.tasks import Task, models, pretrained
-from trainer.tasks.inputs import Image
+from trainer.tasks.inputs import ImageInput
 from trainer.tasks.targets import BoxesTarget, OneClass
 
 
 def build(name, side=32, weights=None, channels=3):
-    image = Image(name="image", height=side, width=side, channels=channels)
+    image = ImageInput(name="image", height=side, width=side, channels=channels)
     goal = OneClass(name="label", classes=("a", "b"))
     task = Task(name="classification", inputs={"image": image}, goal=goal)
     return models.build(task, name, weights)
@@ -235,7 +235,7 @@ def run(words, *start):
 )
 def test_retinanets_that_cannot_be(model, channels, weights, message):
     pytest.importorskip("keras_hub", exc_type=ImportError)
-    image = Image(name="image", height=64, width=64, channels=channels)
+    image = ImageInput(name="image", height=64, width=64, channels=channels)
     goal = BoxesTarget(name="boxes", height=64, width=64)
     task = Task(name="detection", inputs={"image": image}, goal=goal)
     with pytest.raises(ConfigError, match=message):

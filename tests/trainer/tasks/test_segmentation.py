@@ -15,7 +15,7 @@ from trainer.commands import main
 from trainer.errors import ConfigError
 from trainer.tasks import Task, choose_task, models
 from trainer.tasks.drawing import resized
-from trainer.tasks.inputs import Image
+from trainer.tasks.inputs import ImageInput
 from trainer.tasks.reading import class_weights, training_batches
 from trainer.tasks.targets import MapTarget
 from trainer.tasks.targets.map_target import segmentation_loss
@@ -81,7 +81,7 @@ def test_ignored_pixels_have_no_gradient():
 
 def network(height, width, channels=3, *, classes=2, name=None):
     """Build a model for images of a size."""
-    image = Image(name="x", height=height, width=width, channels=channels)
+    image = ImageInput(name="x", height=height, width=width, channels=channels)
     names = tuple(map(str, range(classes)))
     goal = MapTarget(name="map", classes=names, height=height, width=width)
     return models.build(Task(name="segmentation", inputs={"x": image}, goal=goal), name)

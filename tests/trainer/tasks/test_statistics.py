@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from trainer.errors import ConfigError
-from trainer.tasks.statistics import MAX_CLASSES, Largest, Moments, Strings
+from trainer.tasks.statistics import MAX_CLASSES, Largest, MeanVariance, Strings
 
 NUMBERS = st.floats(-1e6, 1e6, width=32)
 
@@ -25,7 +25,7 @@ def result(statistic, batches):
     )
 )
 def test_moments_are_those_of_all_batches_together(batches):
-    found = result(Moments("x", 2), batches)
+    found = result(MeanVariance("x", 2), batches)
 
     rows = np.concatenate(batches).astype(np.float64)
     expected = rows.var(axis=0) if len(rows) else np.zeros(2)
@@ -48,7 +48,7 @@ def test_moments_are_those_of_all_batches_together(batches):
     ],
 )
 def test_moments_of_columns_that_vary_little(batches, mean, variance):
-    found = result(Moments("x", len(mean)), batches)
+    found = result(MeanVariance("x", len(mean)), batches)
 
     assert found == {"mean": pytest.approx(mean), "variance": pytest.approx(variance)}
 
@@ -60,7 +60,7 @@ def test_moments_of_what_is_not_missing(size):
     rows[:60, 2] = np.nan
 
     batches = [rows[start : start + size] for start in range(0, 100, size)]
-    found = result(Moments("x", 4, allow_missing=True), batches)
+    found = result(MeanVariance("x", 4, allow_missing=True), batches)
 
     np.testing.assert_allclose(found["mean"], np.nanmean(rows, axis=0))
     np.testing.assert_allclose(found["variance"], np.nanvar(rows, axis=0))
@@ -83,7 +83,7 @@ MISSING = {"allow_missing": True, "remedy": "name another"}
 )
 def test_numbers_of_which_no_model_learns(rows, options, said):
     with pytest.raises(ConfigError, match=said):
-        result(Moments("x", len(rows[0]), **options), [rows])
+        result(MeanVariance("x", len(rows[0]), **options), [rows])
 
 
 @pytest.mark.parametrize(

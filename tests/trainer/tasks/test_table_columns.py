@@ -13,7 +13,7 @@ from trainer.errors import ConfigError
 from trainer.tasks import choose_task
 from trainer.tasks.inputs.tabular import days
 from trainer.tasks.reading import evaluation_batches
-from trainer.tasks.table_columns import Column, ColumnKind, sample_columns
+from trainer.tasks.table_columns import ColumnKind, SampledColumn, sample_columns
 
 TEXT, INT, FLOAT = {"kind": "text"}, {"kind": "scalar", "dtype": "int64"}, {"kind": "scalar"}
 WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"]
@@ -43,7 +43,7 @@ def test_the_kind_of_a_column(name, values, kind):
     known = next(value for value in values if value is not None)
     declared = TEXT if isinstance(known, str) else INT if isinstance(known, int) else FLOAT
     (feature,) = features_from_json({name: {"dtype": "float32", **declared}}).values()
-    assert Column.of(feature, stored, len(values)).kind is kind
+    assert SampledColumn.of(feature, stored, len(values)).kind is kind
 
 
 COLUMNS = {
@@ -71,7 +71,7 @@ COLUMNS = {
 def test_the_columns_of_a_table(declare, declared, inputs, taken):
     features = declare(declared)
     options = training(target="y", inputs=inputs and inputs.split(","))
-    known = {name: Column(COLUMNS.get(name, ColumnKind.NUMBER)) for name in features}
+    known = {name: SampledColumn(COLUMNS.get(name, ColumnKind.NUMBER)) for name in features}
     task, reason = choose_task(features, options, lambda: known)
     assert " ".join(each.name for each in task.inputs.values()) == taken
     kinds = {each.name: each.kind for each in task.inputs.values()}

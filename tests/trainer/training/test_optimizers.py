@@ -9,7 +9,7 @@ import pytest
 from following import Follower
 
 from trainer.errors import ConfigError
-from trainer.options.train import OPTIMIZER_NAMES, TrainConfig
+from trainer.options.train_options import OPTIMIZER_NAMES, TrainConfig
 from trainer.training import loop
 from trainer.training.optimizers import (
     OPTIMIZERS,

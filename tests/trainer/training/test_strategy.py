@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from trainer.errors import ConfigError
 from trainer.options import Devices, parse_devices
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.training.strategy import check_global_batch, create_strategy
 
 

@@ -8,18 +8,18 @@ import keras
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.tasks.inputs.base import Input
-from trainer.tasks.inputs.image import Array, Image
-from trainer.tasks.inputs.sequences import Audio, Ids, Series, Words
+from trainer.tasks.inputs.image import ArrayInput, ImageInput
+from trainer.tasks.inputs.sequences import AudioInput, Ids, Series, Words
 from trainer.tasks.inputs.tabular import Category, Date, Numbers, TextCategory, encode_together
 
 __all__ = [
     "COLUMNS",
     "INPUTS",
     "LEADERS",
-    "Audio",
-    "Image",
+    "AudioInput",
+    "ImageInput",
     "Input",
-    "encode",
+    "encode_inputs",
     "input_type",
     "is_table",
     "keras_inputs",
@@ -27,7 +27,18 @@ __all__ = [
 ]
 
 # Add new kinds of inputs here.
-_KINDS = (Array, Audio, Category, Ids, Image, Numbers, Series, Words, TextCategory, Date)
+_KINDS = (
+    ArrayInput,
+    AudioInput,
+    Category,
+    Ids,
+    ImageInput,
+    Numbers,
+    Series,
+    Words,
+    TextCategory,
+    Date,
+)
 INPUTS: Mapping[str, type[Input]] = MappingProxyType({kind.kind: kind for kind in _KINDS})
 
 
@@ -63,7 +74,7 @@ def single_or_dict(tensors: Mapping[str, Any]) -> Any:
     return tensors if len(tensors) > 1 else next(iter(tensors.values()))
 
 
-def encode(
+def encode_inputs(
     inputs: Mapping[str, Input],
     tensors: Mapping[str, Any],
     of_image: Callable[[Any], Any] | None = None,
@@ -75,7 +86,7 @@ def encode(
     numbers = {name: each for name, each in inputs.items() if isinstance(each, Numbers)}
     branches = [
         of_image(tensors[name])
-        if of_image and isinstance(each, Image)
+        if of_image and isinstance(each, ImageInput)
         else each.encode(tensors[name])
         for name, each in inputs.items()
         if name not in numbers

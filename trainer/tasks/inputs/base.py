@@ -11,7 +11,7 @@ import numpy as np
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.errors import DatasetDamagedError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.tasks.statistics import Statistic
 
 # Dtypes without numbers.

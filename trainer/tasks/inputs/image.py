@@ -12,7 +12,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.parsing.images import window_name
 from trainer.tasks import networks
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
@@ -29,7 +29,7 @@ _ORIENTATION = 0x0112  # Exif
 
 def check_images(option: str, inputs: Iterable[Input]) -> None:
     """Raise ConfigError if an option needs an image, and no input is one."""
-    if not any(isinstance(each, Image) for each in inputs):
+    if not any(isinstance(each, ImageInput) for each in inputs):
         raise ConfigError(
             f"{option} needs an image, but there is none among the inputs "
             f"{', '.join(each.name for each in inputs)}; leave it out"
@@ -38,16 +38,16 @@ def check_images(option: str, inputs: Iterable[Input]) -> None:
 
 def declared_size(features: Iterable[Feature]) -> ImageSize | None:
     """Return the size of the first image feature with a fixed size; None without one."""
-    for feature in filter(Image.suits, features):
+    for feature in filter(ImageInput.suits, features):
         height, width = feature.shape[:2]
         if height is not None and width is not None:
             return ImageSize(height, width)
     return None
 
 
-def only_image(inputs: Sequence[Input], task: str) -> "Image":
+def only_image(inputs: Sequence[Input], task: str) -> "ImageInput":
     """Return the only input, an image, or raise ConfigError with the task's name."""
-    if len(inputs) == 1 and isinstance(inputs[0], Image):
+    if len(inputs) == 1 and isinstance(inputs[0], ImageInput):
         return inputs[0]
     names = ", ".join(each.name for each in inputs)
     raise ConfigError(
@@ -56,7 +56,7 @@ def only_image(inputs: Sequence[Input], task: str) -> "Image":
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Image(Input):
+class ImageInput(Input):
     """An image; models take float32 [height, width, channels] in 0..1."""
 
     kind: ClassVar[str] = "image"
@@ -115,7 +115,7 @@ class Image(Input):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Array(Measured):
+class ArrayInput(Measured):
     """A tensor [height, width] or [height, width, channels], treated as an image of any numbers.
 
     `sizes` are (height, width, channels) of the model's input; one channel for two axes. `mean`

@@ -18,7 +18,7 @@ from keras import ops
 
 from tfrecord_dataset.format.feature import Feature
 from trainer.errors import ConfigError, DatasetDamagedError
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
 from trainer.tasks.inputs.tabular import Measured, standardize
 from trainer.tasks.statistics import LEAVE_OUT, Largest, Statistic, not_utf8
@@ -30,7 +30,7 @@ _DEPTH = 3
 _EMBEDDING = 64
 
 
-def encode(x: Any, mask: Any, *, is_series: bool = False) -> Any:
+def encode_sequence(x: Any, mask: Any, *, is_series: bool = False) -> Any:
     """Encode each sequence as a vector of 192 numbers, or 128 for a series.
 
     Args:
@@ -65,7 +65,7 @@ def encode(x: Any, mask: Any, *, is_series: bool = False) -> Any:
 def encode_tokens(tokens: Any, num_tokens: int) -> Any:
     """Encode sequences, int64 [b, time]: 0 is padding, all numbers are below `num_tokens`."""
     x = keras.layers.Embedding(num_tokens, _EMBEDDING)(tokens)
-    return encode(x, ops.not_equal(tokens, 0))
+    return encode_sequence(x, ops.not_equal(tokens, 0))
 
 
 def before_last_zeros(x: Any) -> Any:
@@ -175,7 +175,7 @@ class Series(VaryingInput, Measured):
 
     def encode(self, x: Any) -> Any:
         mask = before_last_zeros(x)
-        return encode(standardize(x, self.mean, self.variance), mask, is_series=True)
+        return encode_sequence(standardize(x, self.mean, self.variance), mask, is_series=True)
 
 
 _MAX_WORDS = 20_000
@@ -302,7 +302,7 @@ _SPREAD = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Audio(VaryingInput):
+class AudioInput(VaryingInput):
     """Audio; models take float32 [samples] in -1..1, channels averaged.
 
     Samples are resampled to `sample_rate`; zeros at the end count as padding.
@@ -356,7 +356,7 @@ class Audio(VaryingInput):
         bands, mask, spectrum = log_mel(x, self.sample_rate)
         level = ops.mean(spectrum, axis=-1, keepdims=True)
         colour = (spectrum - level) / _SPREAD
-        return keras.layers.Concatenate()([encode(bands, mask), colour])
+        return keras.layers.Concatenate()([encode_sequence(bands, mask), colour])
 
 
 def log_mel(samples: Any, sample_rate: int) -> tuple[Any, Any, Any]:

@@ -20,14 +20,14 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.tasks.inputs.base import STRINGS, Input, not_compared
 from trainer.tasks.statistics import (
     EPSILON,
     MAX_CLASSES,
     NUM_BINS,
     Largest,
-    Moments,
+    MeanVariance,
     Quantiles,
     Statistic,
     Strings,
@@ -61,7 +61,7 @@ class Measured(Input):
     def statistic(self) -> Statistic:
         columns = self.shape[-1]
         assert columns is not None
-        return Moments(self.name, columns, allow_missing=self.allow_missing)
+        return MeanVariance(self.name, columns, allow_missing=self.allow_missing)
 
     def host_step(self) -> Callable[[Any], Any]:
         return lambda values: finite(self.name, values, allow_missing=self.allow_missing)

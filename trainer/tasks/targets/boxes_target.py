@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 from trainer.parsing import Tensors
 from trainer.task_kinds import DETECTION
 from trainer.tasks.baselines import Baseline, MedianBoxes

@@ -13,7 +13,7 @@ from trainer.parsing import Tensors
 from trainer.task_kinds import CLASSIFICATION
 from trainer.tasks.baselines import Baseline, FrequentClasses, MostFrequent
 from trainer.tasks.figures import THRESHOLD, Accumulator, Arrays, ClassFigures, Overlay
-from trainer.tasks.inputs import LEADERS, Image, Input
+from trainer.tasks.inputs import LEADERS, ImageInput, Input
 from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 from trainer.tasks.targets.target import (
@@ -72,7 +72,7 @@ class _Classes(Target):
 
     def default_augment(self, inputs: Sequence[Input]) -> str:
         """Flip colour images, unless classes are characters, or differ by left and right."""
-        are_colored = [isinstance(each, Image) and each.channels == 3 for each in inputs]
+        are_colored = [isinstance(each, ImageInput) and each.channels == 3 for each in inputs]
         has_signs = not self.classes or any(map(_is_sign, self.classes))
         is_mirrored = are_colored == [True] and not has_signs and not have_sides(self.classes)
         return "flip" if is_mirrored else "none"

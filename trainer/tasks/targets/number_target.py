@@ -17,7 +17,7 @@ from trainer.tasks.baselines import Baseline, Median
 from trainer.tasks.figures import Accumulator, Arrays, NumberFigures, Overlay
 from trainer.tasks.inputs.base import STRINGS, not_compared
 from trainer.tasks.inputs.tabular import restore_unit
-from trainer.tasks.statistics import Moments, Statistic
+from trainer.tasks.statistics import MeanVariance, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
 from trainer.tensors import finite
 
@@ -66,7 +66,7 @@ class NumberTarget(Target):
         return (self.size,)
 
     def statistic(self) -> Statistic:
-        return Moments(self.name, self.size, remedy="name another target")
+        return MeanVariance(self.name, self.size, remedy="name another target")
 
     def host_step(self) -> Callable[[Tensors], Any]:
         """Convert to float32 [b, size]."""

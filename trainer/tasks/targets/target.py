@@ -13,7 +13,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
 from trainer.augmentation import PLACES_POLICIES, POLICIES, Augmentation
 from trainer.errors import ConfigError
-from trainer.options.train import USUAL_LEARNING_RATE, TrainConfig
+from trainer.options.train_options import USUAL_LEARNING_RATE, TrainConfig
 from trainer.parsing import Tensors
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Arrays, Overlay

@@ -16,7 +16,7 @@ from tiers import first_in_ci
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.paths import inside, top_of
+from beam_pipeline.files.archive.member_paths import inside, top_of
 from beam_pipeline.records import FileRef
 
 CONTENTS = {
@@ -270,7 +270,7 @@ def test_neighbouring_files_are_fetched_together(bucket):
     storage.write_bytes(f"{url}/x.zip", zip_bytes(contents, zipfile.ZIP_STORED))
     files = [FileRef(path=storage.resolved(f"{url}/x.zip:/{name}")) for name in contents]
     store.calls.clear()
-    reader = storage.Reader(files)
+    reader = storage.PrefetchingReader(files)
     assert [reader.read(file) for file in files] == list(contents.values())
     assert store.calls["get"] == 1
 

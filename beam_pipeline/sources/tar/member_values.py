@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.files.archive.paths import Member
+from beam_pipeline.files.archive.member_paths import Member
 from beam_pipeline.running.pickling import fast_pickle
 from beam_pipeline.sources.paths import media_kind
 from beam_pipeline.sources.rejects import malformed

@@ -15,7 +15,7 @@ from trainer.options import (
     Quiet,
     Schema,
 )
-from trainer.options.train import TrainConfig
+from trainer.options.train_options import TrainConfig
 
 # Marks a directory as a run.
 CONFIG_FILE = "config.json"

@@ -28,7 +28,7 @@ from beam_pipeline.sources.tables.usual_columns import (
     lowered,
     there_are,
 )
-from beam_pipeline.sources.tar.parts import (
+from beam_pipeline.sources.tar.member_values import (
     FIRST_DOT,
     LABEL_EXTENSIONS,
     LEFT_OUT,

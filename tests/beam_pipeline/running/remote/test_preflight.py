@@ -9,7 +9,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, SetupOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.remote import checks, dataflow, flink
+from beam_pipeline.running.remote import dataflow, flink, preflight
 from beam_pipeline.running.remote.launch import cluster_of
 
 
@@ -47,7 +47,7 @@ def test_a_dead_endpoint_is_named(nobody, runner, option):
 @pytest.mark.parametrize("address", ["localhost", "localhost:http", "flink://"])
 def test_no_address(address):
     with pytest.raises(ConfigError, match="is not an address such as localhost:8081"):
-        checks.check_reachable(address, f"--flink_master={address}", "start it")
+        preflight.check_reachable(address, f"--flink_master={address}", "start it")
 
 
 @pytest.mark.parametrize(
@@ -61,19 +61,19 @@ def test_no_address(address):
     ],
 )
 def test_this_machine(host, here):
-    assert checks.is_this_machine(host) == here
+    assert preflight.is_this_machine(host) == here
 
 
 def test_an_output_that_no_worker_sees():
     runner = "Flink at http://cluster:8081"
-    checks.check_paths("/not there/yet", [], True, runner)
+    preflight.check_paths("/not there/yet", [], True, runner)
     message = (
         "--output /not there/yet is on this machine's disk, which the workers of Flink at "
         "http://cluster:8081 do not see; use a bucket (gs://, s3://), or a folder that all "
         "machines share"
     )
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
-        checks.check_paths("/not there/yet", [], False, runner)
+        preflight.check_paths("/not there/yet", [], False, runner)
 
 
 def test_a_cluster_of_spark_is_named_by_its_master():
@@ -90,9 +90,9 @@ def test_a_cluster_of_spark_is_named_by_its_master():
 
 def test_a_bucket_that_is_not_there(bucket):
     url, _ = bucket
-    checks.check_store(f"{url}/out", "--output")
+    preflight.check_store(f"{url}/out", "--output")
     with pytest.raises(ConfigError, match="no-such-bucket-to-check"):
-        checks.check_store("s3://no-such-bucket-to-check/out", "--output")
+        preflight.check_store("s3://no-such-bucket-to-check/out", "--output")
 
 
 @pytest.mark.parametrize("given", [None, "/nowhere/server.jar"])

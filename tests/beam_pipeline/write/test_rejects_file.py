@@ -12,7 +12,7 @@ from beam_pipeline.records import Rejected
 from beam_pipeline.running import buckets
 from beam_pipeline.running.pickling import pack
 from beam_pipeline.running.spill import NOT_SPILLED, spilling
-from beam_pipeline.write import rejects
+from beam_pipeline.write import rejects_file
 from tfrecord_dataset.format.metadata import FileEntry
 
 COUNT = 1000
@@ -30,7 +30,7 @@ def batches_of(found, batch=30):
 @pytest.mark.parametrize("run_rejects", [10**6, 100, 1])
 def test_the_lines_are_the_same(config, monkeypatch, run_rejects):
     """Unordered rejects, some with equal sources, some repeated, in one or many runs."""
-    monkeypatch.setattr(rejects, "_RUN_REJECTS", run_rejects)
+    monkeypatch.setattr(rejects_file, "_RUN_REJECTS", run_rejects)
     found = [
         Rejected(source=f"{n % 300}.jpg", reason="r" * (n % 3), detail=f"ä{n % 7}\ud800")
         for n in range(COUNT)
@@ -38,27 +38,27 @@ def test_the_lines_are_the_same(config, monkeypatch, run_rejects):
     random.Random(0).shuffle(found)
 
     with spilling() as spill:
-        in_order = rejects.sort_rejects(batches_of(found), spill)
-        file = rejects.write_rejects(config, in_order)
+        in_order = rejects_file.sort_rejects(batches_of(found), spill)
+        file = rejects_file.write_rejects(config, in_order)
 
     written = Path(file.path).read_bytes()
     assert file.entry == FileEntry.of(written)
     sources = [json.loads(line)["source"] for line in written.splitlines()]
     assert len(sources) == in_order.count == len(found)
     assert sources == sorted(sources, key=lambda source: int(source.removesuffix(".jpg")))
-    expected = sorted(line for line in rejects.lines_of(pack(found)))
+    expected = sorted(line for line in rejects_file.lines_of(pack(found)))
     assert written.decode() == "".join(f"{line}\n" for _, line in expected)
     assert (len(in_order.runs) > 10) == (run_rejects < COUNT)
 
 
 def test_none(config):
-    file = rejects.write_rejects(config, rejects.sort_rejects([], NOT_SPILLED))
+    file = rejects_file.write_rejects(config, rejects_file.sort_rejects([], NOT_SPILLED))
     assert Path(file.path).read_bytes() == b""
 
 
 def test_memory_is_that_of_a_run(config, monkeypatch):
     """Merging also needs a block of each run."""
-    monkeypatch.setattr(rejects, "_RUN_REJECTS", 500)
+    monkeypatch.setattr(rejects_file, "_RUN_REJECTS", 500)
     monkeypatch.setattr(buckets, "_BLOCK", 20)
     batches = [
         pack([Rejected(source=f"{n}/{part}.jpg", reason="r", detail="d" * 500) for n in range(250)])
@@ -66,7 +66,7 @@ def test_memory_is_that_of_a_run(config, monkeypatch):
     ]
     with spilling() as spill:
         tracemalloc.start()
-        file = rejects.write_rejects(config, rejects.sort_rejects(batches, spill))
+        file = rejects_file.write_rejects(config, rejects_file.sort_rejects(batches, spill))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert file.num_bytes > 5_000_000
@@ -80,8 +80,8 @@ def test_each_line_is_without_secrets_and_control_characters(config, monkeypatch
         for n in range(2001)
     ]
 
-    in_order = rejects.sort_rejects(batches_of(found, batch=500), NOT_SPILLED)
-    file = rejects.write_rejects(config, in_order)
+    in_order = rejects_file.sort_rejects(batches_of(found, batch=500), NOT_SPILLED)
+    file = rejects_file.write_rejects(config, in_order)
 
     written = Path(file.path).read_text().splitlines()
     assert [json.loads(line) for line in written] == [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from beam_pipeline.errors import RecordError
-from beam_pipeline.media.arrays import encode_array, inspect_array
+from beam_pipeline.media.numpy_files import encode_array, inspect_array
 
 
 def npy(array, version=None, **options):

@@ -25,10 +25,10 @@ from numpy.lib import format as npy_format
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
-from beam_pipeline.files.archive.backend import Index
+from beam_pipeline.files.archive.archive_backend import Index
 from beam_pipeline.files.archive.content import content_offset, whole
+from beam_pipeline.files.archive.member_paths import MemberLocation, top_of
 from beam_pipeline.files.archive.members import MAX_NPZ_INDEX_BYTES, zip_members
-from beam_pipeline.files.archive.paths import MemberLocation, top_of
 from beam_pipeline.files.hashed import IN_MEMORY, hashed
 from beam_pipeline.records import Array, FileRef
 from tfrecord_dataset.format.inflation import check_inflation

@@ -13,20 +13,20 @@ import numpy as np
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files.archive import content
-from beam_pipeline.files.archive.members import (
-    LOCAL_HEADER_BYTES,
-    MAX_NPZ_INDEX_BYTES,
-    read_members,
-    safe_name,
-    zip_members,
-)
-from beam_pipeline.files.archive.paths import (
+from beam_pipeline.files.archive.member_paths import (
     DAMAGED,
     UNSAFE,
     Inside,
     MemberLocation,
     inside,
     placed,
+)
+from beam_pipeline.files.archive.members import (
+    LOCAL_HEADER_BYTES,
+    MAX_NPZ_INDEX_BYTES,
+    read_members,
+    safe_name,
+    zip_members,
 )
 from beam_pipeline.files.backend import Backend, bytes_to_read
 from tfrecord_dataset.store.listing import (
