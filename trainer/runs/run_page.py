@@ -33,7 +33,6 @@ from trainer.tasks import Task, boosted_trees
 from trainer.tasks.baselines import Baseline
 from trainer.tasks.figures import Accumulator, Example, Overlay, intervals, lowest_recalls
 from trainer.tasks.inputs.image import check_images
-from trainer.tasks.reading import evaluation_batches
 from trainer.training.evaluation import evaluator
 from trainer.training.loop import TrainingPlan
 
@@ -70,17 +69,14 @@ class RunPage:
     def _evaluate(self) -> Callable[..., Row]:
         prepared, plan, split = self._prepared, self._plan, self._prepared.validation_split
         assert split is not None
-        batches = functools.partial(
-            evaluation_batches,
+        return evaluator(
             plan.task,
+            plan.model,
+            plan.strategy,
             prepared.dataset,
             split,
-            batch_size=plan.batch_size,
-            cache=prepared.caches[1],
-        )
-        num_records = prepared.dataset.num_records(split)
-        return evaluator(
-            plan.task, plan.model, plan.strategy, batches, plan.batch_size, num_records
+            plan.batch_size,
+            prepared.caches[1],
         )
 
     def validate(

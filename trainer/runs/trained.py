@@ -34,7 +34,7 @@ from trainer.tasks import Task, boosted_trees, models
 from trainer.tasks.figures import intervals, lowest_recalls
 from trainer.tasks.inputs import keras_inputs
 from trainer.tasks.own_functions import find_function
-from trainer.tasks.reading import check_memory_of_batch, evaluation_batches
+from trainer.tasks.reading import check_memory_of_batch
 from trainer.tasks.task_json import check_same_records
 from trainer.training.evaluation import evaluator
 from trainer.training.strategy import check_global_batch, create_strategy
@@ -230,13 +230,10 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     check_memory_of_batch(task, global_batch)
     dataset, split_name = of_run(dataset, run.config, config.split)
     dataset = with_targets(dataset, task, {split_name: "--split"}, progress)
-    batches = functools.partial(
-        evaluation_batches, task, dataset, split_name, batch_size=global_batch
-    )
     num_records = dataset.num_records(split_name)
     flag = "" if config.split else " (--split)"
     progress.say(f"evaluating {run.file} on the {num_records:,} records of {split_name!r}{flag}")
-    evaluate_split = evaluator(task, model, strategy, batches, global_batch, num_records)
+    evaluate_split = evaluator(task, model, strategy, dataset, split_name, global_batch)
     accumulators, baseline = task.goal.accumulators(), task.goal.baseline()
     result = evaluate_split(accumulators=[*accumulators, baseline])
     say = progress.say if baseline.is_beaten_by(result) else progress.warn

@@ -10,9 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.dataset import Dataset
 from trainer.errors import DatasetDamagedError
+from trainer.image_cache import ImageCache
 from trainer.input_pipeline import with_mask
 from trainer.tasks.figures import Accumulator
+from trainer.tasks.reading import evaluation_batches
 from trainer.tasks.task import Task
 from trainer.training.hooks import EVALUATION, overrides
 from trainer.training.layers import equaliser
@@ -24,31 +27,31 @@ def evaluator(
     task: Task,
     model: keras.Model,
     strategy: tf.distribute.Strategy,
-    batches: Callable[..., tf.data.Dataset],
+    dataset: Dataset,
+    split: str,
     batch_size: int,
-    num_records: int,
+    cache: ImageCache | str = "none",
 ) -> Callable[..., dict[str, float]]:
-    """Make a function that evaluates the current state of `model` on `batches`.
+    """Make a function that evaluates the current state of `model` on a split.
 
     The last batch is padded and masked so that each replica gets a part of it; there `Model.fit`
     and `Model.evaluate` fail or count the padding. Several workers share every batch.
 
     Args:
-        batches: Takes `worker` and `num_workers`, and returns one pass of (inputs, target) with
-            that worker's part of each global batch; all workers get as many.
         batch_size: Examples per global batch; a multiple of the number of replicas.
-        num_records: Total number of records over all workers.
+        cache: As for `Dataset.batches`.
 
     Returns:
         The function; it returns the means over all examples by name, "loss" first, and
-            raises DatasetDamagedError if their number is not `num_records`. Given a number of
+            raises DatasetDamagedError unless it read all records of the split. Given a number of
             batches, it evaluates only these; given accumulators, it fills them instead of new ones;
             given callbacks, it calls their hooks of batches.
     """
-    is_shared = has_other_workers(strategy)
+    is_shared, num_records = has_other_workers(strategy), dataset.num_records(split)
 
     def masked(worker: int = 0, num_workers: int = 1) -> tf.data.Dataset:
-        own = batches(worker=worker, num_workers=num_workers)
+        share = {"worker": worker, "num_workers": num_workers}
+        own = evaluation_batches(task, dataset, split, batch_size=batch_size, cache=cache, **share)
         return with_mask(own, batch_size // num_workers)
 
     whole = distributed(strategy, masked, batch_size)

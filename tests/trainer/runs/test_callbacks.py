@@ -79,8 +79,7 @@ def make_recorder(make_recorder, dataset, one_replica):
         options = {"steps_per_epoch": STEPS, "epochs": EPOCHS}
         _, recorder = make_recorder([0.0], callbacks=callbacks, **options)
         task, model = recorder.plan.task, recorder.plan.model
-        batches = functools.partial(evaluation_batches, task, dataset, "validation", batch_size=8)
-        evaluate = evaluator(task, model, one_replica, batches, 8, 13)
+        evaluate = evaluator(task, model, one_replica, dataset, "validation", 8)
         recorder.validate = functools.partial(evaluate, accumulators=())
         return recorder
 

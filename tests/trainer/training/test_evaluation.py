@@ -1,6 +1,6 @@
 """Evaluation counts every record once, with any last batch and number of replicas."""
 
-import functools
+import dataclasses
 
 import keras
 import numpy as np
@@ -48,13 +48,6 @@ def by_hand(dataset, task, model):
     return {"loss": np.mean(losses), "accuracy": np.mean(correct), "auc": np.mean(areas)}
 
 
-def validator(dataset, task, model, strategy, batch_size, num_records=13):
-    batches = functools.partial(
-        evaluation_batches, task, dataset, "validation", batch_size=batch_size
-    )
-    return evaluator(task, model, strategy, batches, batch_size, num_records)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "batch_size",
@@ -69,7 +62,7 @@ def validator(dataset, task, model, strategy, batch_size, num_records=13):
 def test_two_replicas_see_every_record_once(
     dataset, task, model, two_replicas, by_hand, batch_size
 ):
-    evaluate = validator(dataset, task, model, two_replicas, batch_size)
+    evaluate = evaluator(task, model, two_replicas, dataset, "validation", batch_size)
 
     found = evaluate()
     assert evaluate() == found
@@ -81,7 +74,9 @@ def test_two_replicas_see_every_record_once(
 
 @pytest.mark.slow
 def test_records_too_few_are_an_error(dataset, task, model, two_replicas):
-    evaluate = validator(dataset, task, model, two_replicas, 8, num_records=14)
+    stated = dataclasses.replace(dataset.split("validation"), num_records=14)
+    wrong = dataclasses.replace(dataset, splits={"validation": stated})
+    evaluate = evaluator(task, model, two_replicas, wrong, "validation", 8)
 
     with pytest.raises(DatasetDamagedError, match="read 13 records, but the split has 14"):
         evaluate()
