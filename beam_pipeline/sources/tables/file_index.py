@@ -1,24 +1,37 @@
 """Resolve the names of media files in tables and annotations to files."""
 
+import bisect
 import functools
 import itertools
 import logging
+import mmap
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO
+
+import numpy as np
 
 from beam_pipeline.files import storage
 from beam_pipeline.records import composed
 from beam_pipeline.sources.paths import joined, media_kind, stem, without_upload_prefix
-from beam_pipeline.sources.tables.stored_paths import StoredPaths
 from beam_pipeline.sources.tree import NOTHING, Ignored
+from tfrecord_dataset.durable import naming_full_disk
 from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 # Files of one name that are compared if none of them is in the folder that is named.
 _MOST_ALIKE = 1000
 _LOG = logging.getLogger(__name__)
-# What the numbers of `StoredPaths` have room for; a store lists them with 10^5 requests.
+# What the numbers of `_Paths` have room for; a store lists them with 10^5 requests.
 _MOST_FILES = 100_000_000
 _DRIVE = re.compile(r"[A-Za-z]:(?=/)")
+_PLACE_BITS = 36
+_BUFFER_BYTES = 1 << 20
+_PAIR = struct.Struct("=QQ")
+_END = b"\0"
 
 
 class FileIndex:
@@ -35,7 +48,7 @@ class FileIndex:
     """
 
     def __init__(self, keys: Iterable[str]) -> None:
-        self._paths = StoredPaths(keys)
+        self._paths = _Paths(keys)
 
     @classmethod
     def of(cls, root: str, ignored: Ignored = NOTHING) -> "FileIndex":
@@ -137,3 +150,80 @@ def _num_shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _splits_of(key: str) -> set[str | None]:
     return set(map(split_in_name, key.split("/")[:-1]))
+
+
+class _Paths:
+    """Paths by their name without suffix and by their last folder and name.
+
+    A path takes its text and two numbers of 64 bits: 28 bits are of the hash of a name, 36 are the
+    place of the path in the text of all paths. The sorted numbers are searched, and the paths that
+    they lead to are compared. Both are in files without names, whose pages the system keeps in
+    memory while there is room.
+
+    Attributes:
+        number: Number of paths.
+        folders: Names of the folders in them.
+        is_one_folder: Whether all of them are in one folder.
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self.number = 0
+        self.folders: set[str] = set()
+        with (
+            naming_full_disk(tempfile.gettempdir()),
+            tempfile.TemporaryFile(buffering=_BUFFER_BYTES) as text,
+            tempfile.TemporaryFile(buffering=_BUFFER_BYTES) as numbers,
+        ):
+            self.is_one_folder = self._add(keys, text, numbers)
+            self._text, sorted_numbers = _mapped(text), _mapped(numbers)
+        np.frombuffer(sorted_numbers, np.uint64).sort()
+        self._numbers = memoryview(sorted_numbers).cast("Q")
+
+    def _add(self, keys: Iterable[str], text: IO[bytes], numbers: IO[bytes]) -> bool:
+        """Add paths; return whether all of them are in one folder."""
+        homes = list[str]()  # of consecutive paths, at most two
+        place = 0
+        for self.number, key in enumerate(keys, 1):
+            home, _, base = key.rpartition("/")
+            if home not in homes[-1:]:
+                homes = [*homes, home][-2:]
+                self.folders.update(home.split("/"))
+            names = stem(composed(base)), _tail(home, base)
+            numbers.write(_PAIR.pack(*(_hash(name) << _PLACE_BITS | place for name in names)))
+            place += text.write(key.encode(errors="surrogatepass") + _END)
+        return len(homes) == 1
+
+    def with_stem(self, name: str) -> Iterator[str]:
+        """Yield the paths of files with a name without suffix."""
+        return self._found(name, lambda key: stem(composed(key)) == name)
+
+    def with_tail(self, tail: str) -> Iterator[str]:
+        """Yield the paths that end with a folder and a name: "cat/1.jpg"."""
+        return self._found(tail, lambda key: _tail(*key.rpartition("/")[::2]) == tail)
+
+    def _found(self, name: str, fits: Callable[[str], bool]) -> Iterator[str]:
+        wanted = _hash(name)
+        at = bisect.bisect_left(self._numbers, wanted << _PLACE_BITS)
+        before = -1
+        while at < len(self._numbers) and self._numbers[at] >> _PLACE_BITS == wanted:
+            place = self._numbers[at] & (1 << _PLACE_BITS) - 1
+            text = self._text[place : self._text.find(_END, place)]
+            key = text.decode(errors="surrogatepass")
+            if place != before and fits(key):
+                yield key
+            at, before = at + 1, place
+
+
+def _mapped(file: IO[bytes]) -> mmap.mmap | bytearray:
+    """Return the bytes of a file, which stay when it is closed."""
+    file.flush()
+    size = os.fstat(file.fileno()).st_size
+    return mmap.mmap(file.fileno(), size) if size else bytearray()
+
+
+def _tail(home: str, base: str) -> str:
+    return f"{home.rpartition('/')[2]}/{composed(base)}"
+
+
+def _hash(name: str) -> int:
+    return zlib.crc32(name.encode(errors="surrogatepass")) >> 4

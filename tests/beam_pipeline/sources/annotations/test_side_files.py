@@ -8,7 +8,7 @@ import pytest
 from eager_runner import yielded
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.records import Record, composed
+from beam_pipeline.records import Record
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.sources.annotations import json_side_files, side_files
 from beam_pipeline.sources.annotations.json_side_files import parse_labelme
@@ -22,6 +22,7 @@ from beam_pipeline.sources.annotations.yolo import (
     read_config,
     yolo_files,
 )
+from beam_pipeline.sources.paths import folder
 from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
 
@@ -103,16 +104,17 @@ def test_the_image_in_a_file_of_labelme_is_not_parsed(monkeypatch):
 def test_thousands_of_images_of_one_name_are_not_compared_with_each_annotation(monkeypatch):
     calls = Counter()
 
-    def counted(path):
-        calls[path] += 1
-        return composed(path)
+    def counted(folders, others):
+        calls["/".join(folders)] += 1
+        return num_shared(folders, others)
 
+    num_shared = file_index._num_shared
     monkeypatch.setattr(file_index, "_MOST_ALIKE", 5)
-    monkeypatch.setattr(file_index, "composed", counted)
+    monkeypatch.setattr(file_index, "_num_shared", counted)
     images = [(f"{n}/pictures/x/image.jpg", "", "") for n in range(9)]
     annotations = [("", f"{n}/xml/y/{n}.xml", "image.jpg") for n in range(9)]
     assert {*pair([*images, *annotations], VOC_FILES)} == {*images, *annotations}
-    assert max(calls[image] for image, _, _ in images) < 4
+    assert max(calls[folder(image)] for image, _, _ in images) < 4
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from cases.reading import records_of
 
-from beam_pipeline.sources.tables import file_index, stored_paths
+from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import Ignored
 
@@ -36,9 +36,7 @@ KEYS = (
         pytest.param("", "", None, id="nothing"),
     ],
 )
-@pytest.mark.parametrize("bytes_in_memory", [1 << 20, 1])
-def test_find(name, split, expected, bytes_in_memory, monkeypatch):
-    monkeypatch.setattr(stored_paths, "_BYTES_IN_MEMORY", bytes_in_memory)
+def test_find(name, split, expected):
     assert FileIndex(KEYS).find(name, split) == expected
 
 
