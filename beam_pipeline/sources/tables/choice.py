@@ -32,7 +32,8 @@ _ASIDE = frozenset({"age", "sex"})
 # Minimum rows per class, on average.
 _ROWS_OF_A_CLASS = 2
 _FILES = ("image", "audio", "array")
-_ALL_BOXES = ("box", "boxes", "corners", "run lengths")
+_BOX_A_ROW = ("box", "corners", "run lengths")
+_ALL_BOXES = (*_BOX_A_ROW, "boxes")
 OF_BOXES = (*_ALL_BOXES, "size", "labels of boxes")
 
 
@@ -99,14 +100,20 @@ class Choice:
         return self.sample.column(name)
 
     def is_free(self, name: str) -> bool:
-        """Return whether a column holds neither lists, objects nor main or further files."""
-        is_file = any(name in self.found.get(role, ()) for role in (*_FILES, "files"))
+        """Return whether a column is neither declared nor of files, and has no lists or objects."""
+        roles = (*_FILES, "files", "declared")
+        is_file = any(name in self.found.get(role, ()) for role in roles)
         return not is_file and not self.column(name).is_nested
 
     @property
     def taken(self) -> set[str]:
         """The columns that have a role."""
         return {*itertools.chain(*self.found.values())}
+
+    @property
+    def corners(self) -> tuple[str, ...]:
+        """The columns of a box or mask per row; () if there are none."""
+        return next(filter(None, map(self.found.get, _BOX_A_ROW)), ())
 
     @property
     def media(self) -> tuple[Media, ...]:

@@ -146,124 +146,150 @@ def _roles_of(choice: Choice) -> Roles:
             another feature, or all files of a column are outside the input.
     """
     options = choice.options
-    roles = _declared(choice) if options.schema else _proposed(choice)
-    sample = choice.sample
-    sample.check_inside(each.column for each in roles.media)
-    is_held = roles.key in sample.declarations and bool(sample.declarations[roles.key].media)
-    if is_held and roles.boxes.corners:
-        corners = ",".join(roles.boxes.corners)
-        raise ConfigError(
-            f"cannot group the boxes of {corners} by image, since {roles.key!r} holds the images: "
-            f"put the boxes of one into its row, or pass --ignore-columns {shlex.quote(corners)}"
-        )
-    roles = dataclasses.replace(
-        roles,
-        key="" if is_held else roles.key,
+    declared = _settle(choice)
+    sample, caption, split = choice.sample, choice.one("captions"), choice.one("split")
+    numbers = (numbers_beside(choice, caption) if caption else None) or frozenset()
+    ignored = _ignored(choice)
+    taken = choice.taken | ignored | numbers
+    left = {name: column for name, column in sample.columns.items() if name not in taken}
+    boxes = _boxes(choice, [name for name, column in left.items() if column.form == "list"])
+    labels = () if options.schema or boxes.corners else _labels(choice)
+    is_guess = not (options.label_column or options.classes)
+    key = choice.key or _declared_key(declared, choice)
+    has_index = any(table.file.by_index for table in sample.tables)
+    roles = Roles(
+        key="" if _are_held(key, sample) else key,
+        media=choice.media,
+        labels=labels,
+        separator=_separator(choice) if labels else "",
         classes=tuple(options.classes),
+        split=split,
+        split_folders=not (split or has_index) and sample.are_in_split_folders(key),
+        boxes=boxes,
+        captions=caption,
+        numbers=numbers,
+        forms={
+            name: column.form
+            for name, column in left.items()
+            if column.form != "object" and name not in boxes.per_box
+        },
+        declared=declared,
+        ignored=ignored,
         missing_number=options.missing_number,
         decimal_comma=options.decimal_comma,
-    )
-    return _with_forms(roles, sample)
-
-
-def _proposed(choice: Choice) -> Roles:
-    """Decide roles by options, names and values."""
-    options = choice.options
-    choice.settle()
-    choice.check()
-    choice.join_classes()
-    sample, caption = choice.sample, choice.one("captions")
-    roles = Roles(
-        key=choice.key,
-        media=choice.media,
-        split=choice.one("split"),
-        boxes=_boxes(choice),
-        ignored=frozenset(options.ignore_columns),
         optional=choice.one("number to predict"),
-        captions=caption,
-        numbers=(numbers_beside(choice, caption) if caption else None) or frozenset(),
+        doubtful=choice.one("label") if labels and is_guess else "",
     )
-    roles = _with_labels(roles, choice)
-    if not options.box_format and (stated := _box_format(roles.boxes, sample)):
-        roles = _with_boxes(roles, format=stated)
-    if roles.boxes.corners and sample.found:  # image ids are not attributes of boxes
-        roles = dataclasses.replace(roles, ignored=roles.ignored | names_in_template(sample))
     _check_clashes(choice.usable, roles)
+    sample.check_inside(media.column for media in roles.media)
+    if boxes.corners and key != roles.key:
+        corners = ",".join(boxes.corners)
+        raise ConfigError(
+            f"cannot group the boxes of {corners} by image, since {key!r} holds the images: "
+            f"put the boxes of one into its row, or pass --ignore-columns {shlex.quote(corners)}"
+        )
     return roles
 
 
-def _with_labels(roles: Roles, choice: Choice) -> Roles:
-    """Add the columns of classes of the record or of its boxes."""
-    options, names = choice.options, choice.found.get("label", ())
-    if roles.boxes.corners:
-        if len(names) > 1:
-            raise ConfigError(
-                f"--label-column {options.label_column!r} names several columns, but a box has "
-                "one class; name its column"
-            )
-        return _with_boxes(roles, labels="".join(names))
-    label = choice.one("label")
+def _settle(choice: Choice) -> tuple[tuple[Feature, str], ...]:
+    """Settle roles, with a schema those that it declares; return the columns of its features."""
+    schema = choice.options.schema
+    declared = tuple(
+        (feature, _declared_column(feature, choice))
+        for feature in schema
+        if feature.kind != "boxes"
+    )
+    if not schema:
+        choice.settle()
+    else:
+        choice.found["declared"] = tuple(column for _, column in declared)
+        has_boxes = len(declared) < len(schema)
+        if has_boxes:
+            choice.found["image"] = ()  # one of the files
+        choice.settle("split", *(OF_BOXES if has_boxes else ()))
+        if choice.corners:
+            choice.settle("label")
+    choice.check()
+    choice.join_classes()
+    return declared
+
+
+def _ignored(choice: Choice) -> frozenset[str]:
+    """Return the columns to leave out: by option, or not declared in the schema."""
+    options, sample = choice.options, choice.sample
+    ignored = frozenset(options.ignore_columns)
+    if options.schema:
+        attributes = {name for feature in options.schema for name in feature.attributes}
+        left = (name for name in choice.usable if name not in choice.taken)
+        return ignored.union(name for name in left if attribute_name(name) not in attributes)
+    # Image ids are not attributes of boxes.
+    return ignored | names_in_template(sample) if choice.corners and sample.found else ignored
+
+
+def _are_held(key: str, sample: Sample) -> bool:
+    """Return whether a table holds the main files of its records."""
+    return key in sample.declarations and bool(sample.declarations[key].media)
+
+
+def _labels(choice: Choice) -> tuple[tuple[str, str], ...]:
+    """Return (feature, column) of the record's classes."""
+    names, label = choice.found.get("label", ()), choice.one("label")
     column = choice.column(label)
     if column.is_numeric and column.are_no_classes and len(column.texts) > _MANY_AMOUNTS:
         raise ConfigError(
             f"label_column (--label-column) {label!r} has amounts such as {column.texts[0]}; leave "
             "it out, or name a column of classes (`train --target` learns amounts)"
         )
+    return tuple((name if names[1:] else "label", name) for name in names)
+
+
+def _separator(choice: Choice) -> str:
+    """Return what separates the classes in a text of the label; "" if it is one class."""
+    label, stated = choice.one("label"), choice.options.label_separator
+    column = choice.column(label)
     if label and label == choice.sample.tables[0].cells.label:
-        separator = OF_COLUMNS
-    elif options.label_separator:
-        separator = options.label_separator.removeprefix(NO_LABEL)
-    else:
-        has_lists = column.is_list or column.is_nested
-        separator = "" if has_lists else _separator_of(label, column.texts)
-    labels = tuple((name if names[1:] else "label", name) for name in names)
-    return dataclasses.replace(roles, labels=labels, separator=separator)
+        return OF_COLUMNS
+    if stated:
+        return stated.removeprefix(NO_LABEL)
+    return "" if column.is_list or column.is_nested else _separator_of(label, column.texts)
 
 
-def _boxes(choice: Choice) -> BoxColumns:
-    """Return the columns of boxes that were found."""
-    found, stated = choice.found, choice.options.box_format
-    size, boxes, runs = found.get("size", ()), choice.one("boxes"), found.get("run lengths", ())
-    corners = found.get("box") or found.get("corners") or runs
-    by_names = _FORMATS.get(",".join(map(lowered, found.get("corners", ()))), "")
-    by_default = "xyxy" if found.get("box") else by_names
+def _boxes(choice: Choice, lists: Sequence[str]) -> BoxColumns:
+    """Return the columns of boxes; `lists` are columns of lists without another role.
+
+    Raises:
+        ConfigError: The columns, or those that the schema declares, are not of boxes.
+    """
+    found, options, corners = choice.found, choice.options, choice.corners
+    size, labels = found.get("size", ()), found.get("label" if corners else "labels of boxes", ())
+    boxes = choice.one("boxes")
+    if labels[1:]:
+        raise ConfigError(
+            f"--label-column {options.label_column!r} names several columns, but a box has one "
+            "class; name its column"
+        )
+    declared = [feature.name for feature in options.schema if feature.kind == "boxes"]
+    if declared and (declared != ["boxes"] or not (corners or boxes)):
+        raise ConfigError(
+            f"--schema declares the boxes {declared[-1]!r}, but a table has one feature of "
+            f"boxes, 'boxes', of columns such as {', '.join(known.CORNERS[0][0])}; "
+            f"{there_are('boxes', choice.usable)}"
+        )
+    if lists and corners:
+        raise ConfigError(
+            f"column {min(lists)!r} holds lists, but an attribute of one box is a number or text; "
+            f"pass --ignore-columns {shlex.quote(min(lists))}"
+        )
+    per_box = (name for name in lists if boxes and _are_per_box(boxes, name, choice.sample))
     return BoxColumns(
         size=(size[0], size[1]) if size else None,
         corners=corners,
-        has_runs=bool(runs),
+        has_runs="run lengths" in found,
         lists=boxes,
-        labels=choice.one("labels of boxes"),
-        format="xywh" if runs else stated or by_default,
+        labels="".join(labels),
+        per_box=frozenset(per_box),
+        format=_box_format(choice),
     )
-
-
-def _declared(choice: Choice) -> Roles:
-    """Find the column of every declared feature; leave out all others."""
-    options, usable = choice.options, choice.usable
-    declared = tuple(
-        (feature, _declared_column(feature, choice))
-        for feature in options.schema
-        if feature.kind != "boxes"
-    )
-    boxes = [feature for feature in options.schema if feature.kind == "boxes"]
-    choice.found["files"] = tuple(column for _, column in declared)
-    if boxes:
-        choice.found["image"] = ()  # one of the files
-    choice.settle("split", *(OF_BOXES if boxes else ()))
-    choice.check()
-    roles = Roles(
-        key=_declared_key(declared, choice),
-        split=choice.one("split"),
-        boxes=_declared_boxes(boxes, choice) if boxes else BoxColumns(),
-        declared=declared,
-    )
-    attributes = {name for feature in boxes for name in feature.attributes}
-    left_out = (
-        name
-        for name in usable
-        if name not in roles.taken and attribute_name(name) not in attributes
-    )
-    return dataclasses.replace(roles, ignored=frozenset(left_out).union(options.ignore_columns))
 
 
 def _declared_column(feature: Feature, choice: Choice) -> str:
@@ -285,22 +311,6 @@ def _declared_column(feature: Feature, choice: Choice) -> str:
     return column
 
 
-def _declared_boxes(boxes: Sequence[Feature], choice: Choice) -> BoxColumns:
-    columns = _boxes(choice)
-    if boxes[1:] or boxes[0].name != "boxes" or not columns:
-        raise ConfigError(
-            f"--schema declares the boxes {boxes[-1].name!r}, but a table has one feature of "
-            f"boxes, 'boxes', of columns such as {', '.join(known.CORNERS[0][0])}; "
-            f"{there_are('boxes', choice.usable)}"
-        )
-    if columns.corners:
-        stated = checked("label", choice.options.label_column, choice.usable)
-        free = {key: name for key, name in choice.by_name.items() if choice.is_free(name)}
-        label = stated or first(known.LABELS.of_tables, free)
-        columns = dataclasses.replace(columns, labels=label)
-    return columns
-
-
 def _declared_key(declared: Sequence[tuple[Feature, str]], choice: Choice) -> str:
     """Return the column of the main image, audio or array, if it holds paths."""
     main = {
@@ -309,10 +319,6 @@ def _declared_key(declared: Sequence[tuple[Feature, str]], choice: Choice) -> st
         if feature.name == feature.kind or feature.name == choice.column(column).media == "array"
     }
     return next((main[name] for name in ("image", "audio", "array") if name in main), "")
-
-
-def _with_boxes(roles: Roles, **changes: object) -> Roles:
-    return dataclasses.replace(roles, boxes=dataclasses.replace(roles.boxes, **changes))  # type: ignore[arg-type]
 
 
 def _open_label(roles: Roles, sample: Sample, options: TableOptions) -> Problem | None:
@@ -344,33 +350,6 @@ def _check_clashes(usable: Iterable[str], roles: Roles) -> None:
                 f"column {name!r} has the name of the feature {feature!r}, which comes from "
                 f"{features[feature]!r}; rename one, or pass --ignore-columns {shlex.quote(name)}"
             )
-
-
-def _with_forms(roles: Roles, sample: Sample) -> Roles:
-    """Decide which columns of JSON hold lists, and which lists belong to the list of boxes."""
-    columns = {name: column for name, column in sample.columns.items() if name not in roles.taken}
-    lists = [name for name, column in columns.items() if column.form == "list"]
-    boxes = roles.boxes
-    if lists and boxes.corners:
-        raise ConfigError(
-            f"column {min(lists)!r} holds lists, but an attribute of one box is a number or text; "
-            f"pass --ignore-columns {shlex.quote(min(lists))}"
-        )
-    per_box = frozenset(
-        name
-        for name in (lists if boxes.lists else ())
-        if all(
-            _are_per_box(*both)
-            for both in zip(sample.values(boxes.lists), sample.values(name), strict=True)
-            if isinstance(both[1], list)
-        )
-    )
-    forms = {
-        name: column.form
-        for name, column in columns.items()
-        if column.form != "object" and name not in per_box
-    }
-    return dataclasses.replace(_with_boxes(roles, per_box=per_box), forms=forms)
 
 
 def _understood(roles: Roles, sample: Sample) -> Iterator[tuple[str, str]]:
@@ -432,21 +411,25 @@ def _separator_of(name: str, values: Sequence[str]) -> str:
     return ""
 
 
-def _box_format(columns: BoxColumns, sample: Sample) -> str:
-    """Return the format of boxes if names of columns do not state it, else "".
+def _box_format(choice: Choice) -> str:
+    """Return the format of boxes by option, names or values; "" if lists of JSON state it.
 
     Open Images has fractions. Lists of four numbers are corners, unless most cannot be: the third
     number is not above the first, or the fourth not above the second.
     """
-    if len(columns.corners) == 4 and {"imageid", "labelname"} <= set(map(lowered, sample.names)):
-        return "rel_xyxy"
-    if len(columns.corners) != 1 or columns.has_runs:
-        return ""
-    boxes = (_numbers(value) for value in sample.column(columns.corners[0]).values)
+    sample, corners = choice.sample, choice.corners
+    if "run lengths" in choice.found:
+        return "xywh"
+    if choice.options.box_format or not corners:
+        return choice.options.box_format
+    if len(corners) == 4:
+        is_open_images = {"imageid", "labelname"} <= set(map(lowered, sample.names))
+        return "rel_xyxy" if is_open_images else _FORMATS[",".join(map(lowered, corners))]
+    boxes = (_numbers(value) for value in sample.column(corners[0]).values)
     fours = [box for box in boxes if len(box) == 4]
     no_corners = sum(box[2] <= box[0] or box[3] <= box[1] for box in fours)
     no_sides = any(box[2] <= 0 or box[3] <= 0 for box in fours)
-    return "xywh" if no_corners * 2 > len(fours) and not no_sides else ""
+    return "xywh" if no_corners * 2 > len(fours) and not no_sides else "xyxy"
 
 
 def _numbers(value: Any) -> list[float]:
@@ -455,8 +438,13 @@ def _numbers(value: Any) -> list[float]:
     return []
 
 
-def _are_per_box(boxes: Any, values: Sequence[Any]) -> bool:
-    """Return whether `values` may be a list with one value per box in `boxes`."""
+def _are_per_box(boxes: str, name: str, sample: Sample) -> bool:
+    """Return whether the lists of a column have a value per box in the lists of `boxes`."""
+    rows = zip(sample.values(boxes), sample.values(name), strict=True)
+    return all(_is_per_box(*row) for row in rows if isinstance(row[1], list))
+
+
+def _is_per_box(boxes: Any, values: Sequence[Any]) -> bool:
     return (
         isinstance(boxes, list)
         and len(values) == len(boxes)

@@ -167,16 +167,9 @@ class ReadTables(TableOptions, beam.PTransform, abc.ABC):
         plan = self.claimed or self.plan()
         if plan.problem:
             raise ProblemError(plan.problem)
-        tables, roles = plan.tables, plan.roles
-        # The files' folders state the splits if nothing else does.
-        is_open = not roles.split and not any(table.file.by_index for table in tables)
-        roles = dataclasses.replace(
-            roles,
-            split_folders=is_open and plan.sample.are_in_split_folders(roles.key),
-            doubtful="" if self.label_column or self.classes else roles.label,
-        )
-        consumed = Consumed(paths=tuple(table.file.path for table in tables))
-        return ReadRows(tables, roles, self.scratch, [*plan.rejected, *plan.classes, consumed])
+        consumed = Consumed(paths=tuple(table.file.path for table in plan.tables))
+        others = [*plan.rejected, *plan.classes, consumed]
+        return ReadRows(plan.tables, plan.roles, self.scratch, others)
 
 
 def _splits_of(names: Sequence[str]) -> dict[str, str | None]:
