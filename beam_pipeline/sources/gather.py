@@ -7,7 +7,7 @@ import dataclasses
 import heapq
 import itertools
 import operator
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,7 +17,7 @@ from beam_pipeline.records import Consumed, Element, Rejected
 from beam_pipeline.running.buckets import Buckets, gather, sorted_runs
 from beam_pipeline.running.buckets import Entry as Entry
 from beam_pipeline.running.pickling import unpack
-from beam_pipeline.running.spill import spilling
+from beam_pipeline.running.spill import Spill, spilling
 
 # One worker holds a whole bucket, in several times as much memory.
 _BUCKET_BYTES = 8 << 20
@@ -57,6 +57,17 @@ def gathered(
         ordered = heapq.merge(*runs, key=_PLACE)
         for key, group in itertools.groupby(ordered, key=operator.itemgetter(0)):
             yield key, map(operator.itemgetter(2), group)
+
+
+def bucketed(
+    entries: Iterable[Entry], num_bytes: int, spill: Spill, at_least: int = 1
+) -> Iterator[list[bytes]]:
+    """Yield the batches of each bucket of one worker's entries, of about `num_bytes` in all."""
+    buckets = Buckets.of(num_bytes, _BUCKET_BYTES, at_least=at_least, at_most=_MAX_BUCKETS)
+    batches: defaultdict[int, list[bytes]] = defaultdict(list)
+    for bucket, batch in in_batches(entries, buckets):
+        batches[bucket].append(spill.put(batch))
+    return (list(spill.all(of_bucket)) for of_bucket in batches.values())
 
 
 @dataclasses.dataclass

@@ -8,11 +8,13 @@ import pytest
 from beam_pipeline.records import Rejected
 from beam_pipeline.running import buckets
 from beam_pipeline.running.buckets import Buckets
+from beam_pipeline.running.spill import spilling
 from beam_pipeline.sources import gather
 from beam_pipeline.sources.gather import (
     Entry,
     Gather,
     ReadInBatches,
+    bucketed,
     entries_of,
     gathered,
     in_batches,
@@ -97,3 +99,15 @@ def test_values_that_are_together_count_each():
     entries = [Entry("rows", (n,), n, num_values=2) for n in range(9)]
     batches = [batch for _, batch in in_batches(entries, Buckets(1))]
     assert [(key, [*values]) for key, values in gathered(batches, 5)] == [("rows", [0, 1, 2])]
+
+
+@pytest.mark.parametrize(("num_bytes", "at_least", "number"), [(9, 1, 1), (9, 5, 5), (64, 5, 8)])
+def test_one_worker_divides_its_entries_into_buckets(monkeypatch, num_bytes, at_least, number):
+    monkeypatch.setattr(gather, "_BUCKET_BYTES", 9)
+    monkeypatch.setattr(buckets, "MAX_WAITING", 10)
+    entries = (Entry(f"k{n % 70}", (-n,), n) for n in range(1000))
+    with spilling() as spill:
+        found = [*bucketed(entries, num_bytes, spill, at_least)]
+    assert len(found) == number
+    grouped = {key: [*values] for batches in found for key, values in gathered(batches)}
+    assert grouped == {f"k{n}": [*range(n, 1000, 70)][::-1] for n in range(70)}

@@ -63,16 +63,14 @@ class CocoFile(AnnotationFile):
     Attributes:
         shows: BOXES, CLASSES (of whole images), CAPTIONS or PANOPTIC; UNKNOWN until its
             annotations are read.
-        captions: The file with captions for its images, which is read along; "" for none.
-        captions_of: For a captions file that is read along with another file, the other file.
+        captions: The file with captions for its images, which is read along.
         box_format: The format of its boxes.
         keeps_ids: Whether records keep the ids of its images: no other file of its split, whose
             ids could clash.
     """
 
     shows: str = UNKNOWN
-    captions: str = ""
-    captions_of: str = ""
+    captions: "CocoFile | None" = None
     box_format: str = "xywh"
     keeps_ids: bool = True
 
@@ -84,13 +82,12 @@ def claim_coco(tree: Tree, config: BuildConfig) -> Claim | None:
     if not reads:
         return _claim_of_videos(tree, found)
     files = coco_files(tree.input, reads, config)
-    what = ", ".join(map(_described, (file for file in files if not file.captions_of)))
     return Claim(
         layout="coco",
         rank=Rank.ANNOTATIONS,
         path=tree.input,
         reads=tuple(reads),
-        understood=(("files", what),),
+        understood=(("files", ", ".join(map(_described, files))),),
         plan=files,
     )
 
@@ -133,7 +130,7 @@ def _image_set(relative: str) -> str:
 
 
 def _described(file: CocoFile) -> str:
-    with_captions = f" with {file.captions}" if file.captions else ""
+    with_captions = f" with {file.captions.relative}" if file.captions else ""
     return file.relative + (f" ({file.split})" if file.split else "") + with_captions
 
 
@@ -176,7 +173,7 @@ def is_coco(path: str) -> bool:
 
 
 def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[CocoFile]:
-    """The files of a claim; captions follow the box files of the same images."""
+    """The files of a claim, each with the captions of its images if they are read along."""
     files = [
         replace(
             CocoFile.of(root, relative, config, image_set=_image_set(relative)),
@@ -188,9 +185,7 @@ def coco_files(path: str, reads: Sequence[str], config: BuildConfig) -> list[Coc
     own = [file for file in files if file.shows != CAPTIONS] or files
     captions = {_image_set(file.relative): file for file in files if file not in own}
     keeps_ids = len({file.split for file in own}) == len(own)
-    found = []
-    for file in own:
-        of = captions.get(_image_set(file.relative))
-        found.append(replace(file, captions=of.relative if of else "", keeps_ids=keeps_ids))
-        found += [replace(of, captions_of=file.relative)] if of else []
-    return found
+    return [
+        replace(file, captions=captions.get(_image_set(file.relative)), keeps_ids=keeps_ids)
+        for file in own
+    ]

@@ -1,7 +1,7 @@
 """COCO's facts about an image, and the record made of them.
 
-A part has the facts about an image in one item of a file. Facts of the whole file (categories,
-whether the JSON is complete) are known at its end.
+A part has the facts about an image in one item of a file. Facts of the whole file are known at its
+end.
 """
 
 import dataclasses
@@ -182,20 +182,12 @@ class FileFacts:
             yield DeclaredClasses(feature=self.shows, names=names)
 
 
-def elements_of(
-    key: str, parts: Sequence[Part], facts: Mapping[str, FileFacts]
-) -> Iterator[Element]:
+def elements_of(image_id: str, parts: Sequence[Part], facts: FileFacts) -> Iterator[Element]:
     """Yield the record of an image id in one file, or the reason for its rejection.
 
-    Args:
-        key: "<file>\\0<image id>".
-        parts: What its file and its captions file say of it, in their order.
-        facts: File-level facts, by file name.
+    `parts` is what the file and its captions file say of the image, in their order.
     """
-    file, _, image_id = key.partition("\0")
-    own = facts[file]
-    if own.is_damaged:
-        return
+    file = facts.file.relative
     stated = [part for part in parts if isinstance(part, ImageItem)]
     images = [part for part in stated if part.file == file]
     said = [part for part in parts if isinstance(part, Said)]
@@ -208,7 +200,7 @@ def elements_of(
         yield from (Rejected.of(each, fault) for each in sources)
         return
     for each in said:
-        if own.shows != PANOPTIC and not isinstance(each.value, str):
+        if facts.shows != PANOPTIC and not isinstance(each.value, str):
             fault = malformed(f"has no caption, but {str(each.value)[:200]}")
             yield Rejected.of(each.source, fault)
     source, image = f"{file}: image {image_id}", images[0]
@@ -221,11 +213,11 @@ def elements_of(
             raise image.fault
         for item in stated:
             _check_named(item, image)
-        features, notes = _features(image, rows, said, own)
+        features, notes = _features(image, rows, said, facts)
         yield Record(
             key=image.key,
             features=features,
-            split=own.file.split,
+            split=facts.file.split,
             source=source,
             source_id=image.source_id,
             notes=notes,

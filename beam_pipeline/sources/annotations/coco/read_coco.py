@@ -1,21 +1,19 @@
-"""Stream COCO's files once, each item parsed once, and join what they say of each image."""
+"""Stream COCO's files once, each item parsed once, and group the items by image."""
 
 import dataclasses
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, ClassVar, NamedTuple
 
 import apache_beam as beam
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.records import Element, Rejected
-from beam_pipeline.running.buckets import Buckets
-from beam_pipeline.running.gathering import Share, least_buckets
-from beam_pipeline.running.pickling import pack
-from beam_pipeline.running.spill import Spill, spill_of
+from beam_pipeline.running.gathering import Balance, Share, least_buckets
+from beam_pipeline.running.spill import spill_of, spilling
 from beam_pipeline.sources.annotations.coco.coco_files import (
     BOXES,
     CAPTIONS,
@@ -39,15 +37,11 @@ from beam_pipeline.sources.annotations.coco.coco_records import (
 )
 from beam_pipeline.sources.annotations.item_files import Images
 from beam_pipeline.sources.annotations.shapes import as_object, stated_size
-from beam_pipeline.sources.gather import Entry, gathered, in_batches
+from beam_pipeline.sources.gather import Entry, bucketed, gathered
 from beam_pipeline.sources.json_items import walk
 from beam_pipeline.sources.layout import Layout
 from beam_pipeline.sources.rejects import malformed
 
-# One worker holds a bucket, which takes several times this size in memory.
-_BUCKET_BYTES = 8 << 20
-_MAX_BUCKETS = 1024
-_OF_FILES = ""  # the key of facts and elements of whole files
 # Items whose parts wait for others of their images, and about the size of one.
 _AT_ONCE = 1 << 15
 _PART_BYTES = 1 << 10
@@ -79,43 +73,46 @@ class ReadCoco(beam.PTransform):
     yields_buckets: ClassVar[bool] = True
 
     def expand(self, pipeline: beam.pvalue.PBegin) -> beam.PCollection:
-        num_bytes = sum(size or 0 for size in storage.sizes(file.path for file in self.files))
-        buckets = Buckets.of(
-            num_bytes, _BUCKET_BYTES, at_least=least_buckets(pipeline), at_most=_MAX_BUCKETS
-        )
-        spill = spill_of(pipeline)
+        at_least, folder = least_buckets(pipeline), spill_of(pipeline).folder
         return (
             pipeline
             | "Files" >> Share(self.files)  # CocoFile
-            | "ReadFiles" >> beam.FlatMap(read_file, buckets, spill)  # (bucket, bytes)
-            | "GroupImages" >> beam.GroupByKey()
-            | "JoinImages" >> beam.FlatMap(join_bucket, spill)  # Element
+            | "ReadFiles" >> beam.FlatMap(read_file, at_least, folder)  # ImageBatch | Element
+            | "Balance" >> Balance()
+            | "JoinImages" >> beam.FlatMap(join_images)  # Element
         )
 
 
-def read_file(file: CocoFile, buckets: Buckets, spill: Spill) -> Iterator[tuple[int, bytes]]:
-    """Yield the parts of a file's images, each in the bucket of its image; its facts in all."""
-    reader = Reader(file)
-    for bucket, batch in in_batches(reader.entries(), buckets):
-        yield bucket, spill.put(batch)
-    facts = Entry(_OF_FILES, (file.relative, 0), reader.facts)
-    once = [Entry(_OF_FILES, (file.relative, 1), each) for each in reader.elements]
-    yield from ((bucket, spill.put(pack([facts]))) for bucket in range(1, buckets.number))
-    yield 0, spill.put(pack([facts, *once]))
+class ImageBatch(NamedTuple):
+    """Some of a file's images: packed parts, and facts of the file."""
+
+    parts: list[bytes]
+    facts: FileFacts
 
 
-def join_bucket(group: tuple[int, Iterable[bytes]], spill: Spill) -> Iterator[Element]:
-    """Yield the elements of the images in one bucket."""
-    facts: dict[str, FileFacts] = {}
-    for key, values in gathered(spill.all(group[1])):
-        if key != _OF_FILES:
-            yield from elements_of(key, [*itertools.chain.from_iterable(values)], facts)
-            continue
-        for value in values:
-            if isinstance(value, FileFacts):
-                facts[value.file.relative] = value
-            else:
-                yield value
+def read_file(
+    file: CocoFile, at_least: int = 1, folder: str = ""
+) -> Iterator[ImageBatch | Element]:
+    """Yield a file's images in `at_least` batches, which wait in `folder`, and other elements."""
+    readers = [Reader(each) for each in (file, file.captions) if each]
+    parts = itertools.chain.from_iterable(reader.parts() for reader in readers)
+    num_bytes = sum(size or 0 for size in storage.sizes(reader.file.path for reader in readers))
+    facts = readers[0].facts
+    with spilling(folder) as spill:
+        for batches in bucketed(parts, num_bytes, spill, at_least):
+            if not facts.is_damaged:
+                yield ImageBatch(batches, facts)
+    for reader in readers:
+        yield from reader.elements
+
+
+def join_images(read: ImageBatch | Element) -> Iterator[Element]:
+    """Yield the elements of images; pass others through."""
+    if not isinstance(read, ImageBatch):
+        yield read
+        return
+    for image_id, values in gathered(read.parts):
+        yield from elements_of(image_id, [*itertools.chain.from_iterable(values)], read.facts)
 
 
 LAYOUT = Layout(
@@ -133,18 +130,18 @@ class Reader:
     def __init__(self, file: CocoFile) -> None:
         self.facts = FileFacts(file=file, shows=file.shows)
         self.elements: list[Element] = []
-        self._file = file
+        self.file = file
         self._images = Images(file)
         self._times = Counter[int]()  # by hash: millions of names would fill the memory
         self._numbers = Counter[str]()  # of items, by member
         self._parts = defaultdict[str, list[Part]](list)
         self._parsers = {"images": self._image, "annotations": self._annotation}
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield the parts of images by "<file>\\0<image id>", those of many items at once."""
+    def parts(self) -> Iterator[Entry]:
+        """Yield the parts of images by image id, those of many items at once."""
         place = 0
         try:
-            for place, item in enumerate(walk(self._file.path), start=1):
+            for place, item in enumerate(walk(self.file.path), start=1):
                 self._add(*item)
                 if not place % _AT_ONCE:
                     yield from self._taken(place)
@@ -152,13 +149,13 @@ class Reader:
             self.facts.end(self._numbers["images"])
         except RecordError as error:
             self.facts.is_damaged = True
-            self.elements = [Rejected.of(self._file.relative, error)]
+            self.elements = [Rejected.of(self.file.relative, error)]
         self.elements += self.facts.declared()
 
     def _taken(self, place: int) -> Iterator[Entry]:
         parts, self._parts = self._parts, defaultdict(list)
         for key, some in parts.items():
-            yield Entry(key, (self._file.relative, place), some, _PART_BYTES * len(some))
+            yield Entry(key, (self.file.relative, place), some, _PART_BYTES * len(some))
 
     def _add(self, member: str, name: str, value: Any) -> None:
         """Add an item of a list, or note why it has no image."""
@@ -166,19 +163,18 @@ class Reader:
             self.facts.add_category(value)
         if not (parse := self._parsers.get(member)):
             return
-        number, file = self._numbers[member], self._file
+        number = self._numbers[member]
         self._numbers[member] += 1
         try:
             image_id, part = parse(number, value)
         except RecordError as error:
-            source = f"{file.relative}: {member[:-1]} number {number}"
+            source = f"{self.file.relative}: {member[:-1]} number {number}"
             self.elements.append(Rejected.of(source, error))
         else:
-            of = file.captions_of or file.relative
-            self._parts[f"{of}\0{plain_id(image_id)}"].append(part)
+            self._parts[str(plain_id(image_id))].append(part)
 
     def _image(self, number: int, image: Any) -> tuple[Any, Part]:
-        stated, file = as_object(image), self._file
+        stated, file = as_object(image), self.file
         image_id, name = stated.get("id"), _file_name(stated)
         if not isinstance(image_id, int | float | str) or image_id == "":
             raise _unnamed(image)
@@ -188,8 +184,7 @@ class Reader:
         try:
             if not name:
                 raise _unnamed(image)
-            if not file.captions_of:
-                key, path = self._images.locate(name)
+            key, path = self._images.locate(name)
             lists = {each: _ids(stated, each) for each in ID_LISTS if each in stated}
             self.facts.id_lists |= lists.keys()
         except RecordError as error:
@@ -219,7 +214,7 @@ class Reader:
             raise malformed(f"has no image_id: {str(annotation)[:200]}")
         if self.facts.shows == UNKNOWN:
             self.facts.shows = _shown(annotation)
-        file, shows = self._file.relative, self.facts.shows
+        file, shows = self.file.relative, self.facts.shows
         if shows == CAPTIONS:
             source = f"{file}: annotation {annotation.get('id')}"
             return image_id, Said(source, annotation.get("caption"))

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from cases.reading import elements_of as elements_in
 from cases.reading import records_of
 
-from beam_pipeline.records import Rejected
+from beam_pipeline.records import Record, Rejected
 from beam_pipeline.sources.annotations.coco import read_coco
 from beam_pipeline.sources.annotations.coco.coco_files import BOXES, CLASSES, CocoFile, is_coco
 from beam_pipeline.sources.annotations.coco.coco_records import FileFacts, ImageItem, elements_of
@@ -82,6 +83,22 @@ def test_annotations_of_an_image_meet_in_the_order_of_their_file(
         assert [bool(mask) for mask in boxes.masks] == [at == 2 for at in own]
 
 
+def test_images_keep_their_boxes_if_the_file_of_their_captions_is_truncated(make_tree):
+    images = [{"id": 1, "file_name": "1.jpg", "width": 9, "height": 9}]
+    boxes = {"images": images, "annotations": [CAT | {"image_id": 1}], "categories": []}
+    boxes["categories"].append({"id": 1, "name": "cat"})
+    tree = {
+        "annotations/instances_val.json": json.dumps(boxes),
+        "annotations/captions_val.json": json.dumps({"images": images, "annotations": []})[:-1],
+        "val/1.jpg": "",
+    }
+    elements = elements_in(make_tree(tree))
+    [record] = [each for each in elements if isinstance(each, Record)]
+    [reject] = [each for each in elements if isinstance(each, Rejected)]
+    assert list(record.features["boxes"].boxes) == [(1, 2, 3, 4)]
+    assert reject.source == "annotations/captions_val.json"
+
+
 @pytest.mark.parametrize(
     ("number", "items", "detail"),
     [
@@ -96,8 +113,8 @@ def test_what_an_image_cannot_have(monkeypatch, number, items, detail):
     monkeypatch.setattr("beam_pipeline.kinds.boxes.MAX_BOXES", 10)
     file = CocoFile(path="/in/a.json", relative="a.json", split=None, root="/in", folders=("/in",))
     shows = BOXES if not items or "bbox" in items[0] else CLASSES
-    facts = {"a.json": FileFacts(file=file, shows=shows, names={1: "cat"})}
-    found = elements_of("a.json\0" + "1", [PICTURE] * number + [*map(row_of, items)], facts)
+    facts = FileFacts(file=file, shows=shows, names={1: "cat"})
+    found = elements_of("1", [PICTURE] * number + [*map(row_of, items)], facts)
     rejects = [element for element in found if isinstance(element, Rejected)]
     assert len(rejects) == number
     assert all(detail in reject.detail for reject in rejects)
