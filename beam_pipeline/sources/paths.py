@@ -103,11 +103,22 @@ def shared_name(path: str) -> str:
     return composed(stem(path))
 
 
-def place_of(path: str, home: str = "") -> str:
-    """Return a file's folder without `home`, in lower case, joined to its name without suffix."""
+def parallel_folders(path: str, home: str, others: Iterable[str]) -> list[str]:
+    """Return a file's folder with each of `others` in place of `home`; [] if it has no `home`."""
     around = split_at(path, home)
-    parts = "/".join(filter(None, around)) if around else folder(path)
-    return f"{parts.lower()}/{shared_name(path)}"
+    if around is None:
+        return []
+    return ["/".join(filter(None, (around[0], other, around[1]))) for other in others]
+
+
+def is_in(path: str, home: str) -> bool:
+    """Whether one of the file's folders is called `home`, in any case."""
+    return split_at(path, home) is not None
+
+
+def place_of(path: str) -> str:
+    """Return a file's folder in lower case, joined to its name without suffix."""
+    return f"{folder(path).lower()}/{shared_name(path)}"
 
 
 def without_upload_prefix(path: str) -> str:

@@ -27,10 +27,9 @@ from beam_pipeline.sources.folders.structure import FolderRoles, Structure, stru
 from beam_pipeline.sources.layout import Claim, Layout, Rank, reading
 from beam_pipeline.sources.paths import (
     folder,
+    is_in,
     media_kind,
     place_of,
-    shared_name,
-    split_at,
     stem,
     suffix,
 )
@@ -109,16 +108,11 @@ def _parse_transcript(data: bytes, annotation: str) -> Parsed:
 
 
 def _is_in_text_folder(path: str) -> bool:
-    return may_hold_data(path) and split_at(path, "txt") is not None
-
-
-def _name_without_microphone(path: str) -> str:
-    return _MICROPHONE.sub("", shared_name(path))
+    return may_hold_data(path) and is_in(path, "txt")
 
 
 def _key_without_microphone(audio: str) -> str:
-    home = next((home for home in _AUDIO_HOMES if split_at(audio, home)), "")
-    return _MICROPHONE.sub("", place_of(audio, home))
+    return _MICROPHONE.sub("", place_of(audio))
 
 
 _TEXT = Pairing(
@@ -132,7 +126,7 @@ _TRANSCRIPT = dataclasses.replace(_TEXT, parse=_parse_transcript, media="audio")
 _CAPTIONS = (TextFiles(pairing=_TEXT, no_text=_NO_WORDS),)
 # LibriTTS: a.wav and a.normalized.txt, in folders named after splits.
 _NORMALIZED = TextFiles(
-    pairing=dataclasses.replace(_TRANSCRIPT, mark="normalized", split_of_folder=split_in_folders),
+    pairing=dataclasses.replace(_TRANSCRIPT, suffix="normalized.txt", split_of=split_in_folders),
     has_own_name=True,
 )
 # VCTK: txt/p1/a.txt, wav48/p1/a_mic1.flac.
@@ -140,8 +134,8 @@ _IN_FOLDERS = TextFiles(
     pairing=dataclasses.replace(
         _TRANSCRIPT,
         home="txt",
+        image_homes=_AUDIO_HOMES,
         is_annotation=_is_in_text_folder,
-        shared_name=_name_without_microphone,
         image_key=_key_without_microphone,
         is_shared=True,
     ),
@@ -163,7 +157,7 @@ def texts_beside(tree: Tree, texts: TextFiles) -> dict[str, int]:
         return {}
     pairs = pairs_in(tree, files)
     paired = [text for _, text, _ in pairs if text]
-    first = [path for path in sorted(paired) if not split_at(path, "labels")][:_FILES_LOOKED_INTO]
+    first = [path for path in sorted(paired) if not is_in(path, "labels")][:_FILES_LOOKED_INTO]
     if len(paired) * 2 < len(pairs) or all(texts.no_text.match(tree.head(path)) for path in first):
         return {}
     return tree.counted(sorted({*paired}))
@@ -175,7 +169,8 @@ def _with_marks(tree: Tree, formats: Sequence[TextFiles]) -> Iterator[TextFiles]
     texts = [each for each in formats if each.pairing.suffix == _TEXT.suffix][-1]
     marks = Counter(suffix(stem(path)) for path in tree.files_with(_TEXT.suffix))
     if mark := max(marks, key=lambda each: marks[each], default=""):
-        yield dataclasses.replace(texts, pairing=dataclasses.replace(texts.pairing, mark=mark))
+        marked = dataclasses.replace(texts.pairing, suffix=f"{mark}.{_TEXT.suffix}")
+        yield dataclasses.replace(texts, pairing=marked)
 
 
 def claim_of_texts(
@@ -193,8 +188,8 @@ def claim_of_texts(
     # Numbered folders are parts of a larger one: 00000/, 00001/.
     are_classes = any(home and not stem(home).isdigit() for home in counts)
     pairing = files.pairing
-    ending = ".".join(filter(None, (pairing.mark, pairing.suffix)))
-    understood = [(layout, tree.describe_counts(counts, f".{ending} file"))] if counts else []
+    noun = f".{pairing.suffix} file"
+    understood = [(layout, tree.describe_counts(counts, noun))] if counts else []
     structure = _class_folders(tree) if layout == "captions" else Structure()
     if structure.folders:
         pairing = dataclasses.replace(
@@ -208,7 +203,7 @@ def claim_of_texts(
         rank=Rank.NAMED_TABLE if files.has_own_name or not are_classes else Rank.TABLE,
         path=tree.root,
         understood=tuple(understood),
-        side_suffixes=frozenset({pairing.suffix}),
+        side_suffixes=frozenset({pairing.suffix.rpartition(".")[2]}),
         plan=ReadSideFiles.of(tree, pairing),
     )
 

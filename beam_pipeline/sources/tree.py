@@ -313,8 +313,10 @@ class Tree:
         return by_suffix
 
     def files_with(self, suffix: str) -> Sequence[str]:
-        """Filter `files` by suffix, as returned by `paths.suffix`; sorted."""
-        return self._by_suffix.get(suffix, ())
+        """Filter `files` by suffix in lower case, such as "txt" or "gt.txt"; sorted."""
+        inner, _, last = suffix.rpartition(".")
+        paths = self._by_suffix.get(last, ())
+        return [path for path in paths if path.lower().endswith(f".{suffix}")] if inner else paths
 
     def counted(
         self, paths: Iterable[str], begins: re.Pattern[bytes] | JsonSign | None = None

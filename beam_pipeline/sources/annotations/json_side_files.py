@@ -5,6 +5,7 @@ https://docs.supervisely.com/data-organization/00_ann_format_navi.
 """
 
 import base64
+import functools
 import posixpath
 import re
 import zlib
@@ -25,17 +26,14 @@ from beam_pipeline.sources.annotations.shapes import (
     parse_json,
     stated_size,
 )
-from beam_pipeline.sources.annotations.side_files import MAX_BYTES, Pairing, side_file_layout
-from beam_pipeline.sources.json_items import JsonSign
-from beam_pipeline.sources.paths import (
-    folder,
-    has_image_suffix,
-    joined,
-    place_of,
-    shared_name,
-    split_at,
-    stem,
+from beam_pipeline.sources.annotations.side_files import (
+    MAX_BYTES,
+    Pairing,
+    StatedImage,
+    side_file_layout,
 )
+from beam_pipeline.sources.json_items import JsonSign
+from beam_pipeline.sources.paths import folder, is_in, joined, parallel_folders, place_of
 from beam_pipeline.sources.rejects import malformed
 
 _SHAPES = JsonSign("{shapes[")
@@ -49,8 +47,7 @@ def _keys_of_labelme(annotation: str, name: str) -> list[str]:
     home, base = folder(annotation), name.rpartition("/")[2]
     places = [posixpath.normpath(joined(home, name)), joined(home, base)]
     for each in ("labels", "annotations"):
-        if around := split_at(annotation, each):
-            places.append("/".join(filter(None, (around[0], "images", around[1], base))))
+        places += (f"{home}/{base}" for home in parallel_folders(annotation, each, ["images"]))
     return list(map(place_of, places))
 
 
@@ -141,8 +138,7 @@ LABELME = side_file_layout(
         parse=parse_labelme,
         max_bytes=8 * MAX_BYTES,  # with imageData
         image_keys=_keys_of_labelme,
-        naming="imagePath",
-        named_image=_named_by_labelme,
+        stated=StatedImage("imagePath", _named_by_labelme),
     ),
     _SHAPES,
     ["points"],
@@ -153,13 +149,9 @@ _MOST_BYTES = 1 << 26  # of a mask's PNG
 _GEOMETRY = JsonSign("{objects[{(geometryType|classTitle)", "{size{(height|width)")
 
 
-def _shared_name(path: str) -> str:
-    name = shared_name(path)
-    return stem(name) if has_image_suffix(name) else name
-
-
 def _keys_of_supervisely(annotation: str, name: str) -> list[str]:
-    return [place_of(annotation.removesuffix(".json"), "ann")]
+    named = name.removesuffix(".json")
+    return [place_of(f"{home}/{named}") for home in parallel_folders(annotation, "ann", ["img"])]
 
 
 def parse_supervisely(data: bytes, annotation: str, points: str = OBJECTS) -> Parsed:
@@ -207,8 +199,7 @@ SUPERVISELY = side_file_layout(
         noun="JSON file",
         parse=parse_supervisely,
         home="ann",
-        image_home="img",
-        shared_name=_shared_name,
+        is_annotation=functools.partial(is_in, home="ann"),
         image_keys=_keys_of_supervisely,
     ),
     _GEOMETRY,

@@ -40,7 +40,7 @@ from beam_pipeline.sources.annotations.shapes import (
     sized,
 )
 from beam_pipeline.sources.annotations.side_files import Pairing, side_file_layout, split_in_folders
-from beam_pipeline.sources.paths import name_of, parent
+from beam_pipeline.sources.paths import is_in, name_of, parent
 from beam_pipeline.sources.rejects import malformed
 from tfrecord_dataset.delimited import bare_lines
 
@@ -51,7 +51,14 @@ Add = Callable[[Shapes, Sequence[str]], None]
 def label_files(add: Add, home: str, image_home: str, separator: str | None = None) -> Pairing:
     """Pair text files with a line per object and fields separated by spaces or `separator`."""
     parse = functools.partial(_parse, add=add, separator=separator)
-    return Pairing(suffix="txt", noun="label file", parse=parse, home=home, image_home=image_home)
+    return Pairing(
+        suffix="txt",
+        noun="label file",
+        parse=parse,
+        home=home,
+        image_homes=(image_home,),
+        is_annotation=functools.partial(is_in, home=home),
+    )
 
 
 def _parse(data: bytes, annotation: str, add: Add, separator: str | None) -> Parsed:
@@ -124,7 +131,7 @@ VISDRONE = side_file_layout(
     "annotations/*.txt of VisDrone and images/",
     dataclasses.replace(
         label_files(_add_visdrone, "annotations", "images", ","),
-        split_of_folder=split_in_folders,
+        split_of=split_in_folders,
     ),
     _VISDRONE_LINE,
 )

@@ -10,7 +10,7 @@ import glob
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import apache_beam as beam
 
@@ -18,7 +18,15 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.problems import files_to_ignore
-from beam_pipeline.records import Consumed, DeclaredClasses, Element, FileRef, Record, Rejected
+from beam_pipeline.records import (
+    Consumed,
+    DeclaredClasses,
+    Element,
+    FileRef,
+    Record,
+    Rejected,
+    composed,
+)
 from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import pack, unpack
@@ -32,11 +40,11 @@ from beam_pipeline.sources.paths import (
     joined,
     media_kind,
     name_of,
+    parallel_folders,
     place_of,
     shared_name,
     split_at,
     stem,
-    suffix,
     upload_notes,
     without_upload_prefix,
 )
@@ -60,8 +68,7 @@ class TreeFacts:
     Attributes:
         is_at_home: Whether only files below `home` are annotations.
         folders: Image folders with annotations.
-        in_splits: Whether every annotation (or image, if images need none) is in a split's
-            folder.
+        in_splits: Whether `Pairing.split_of` says something of every file.
         has_lists: Whether lists define the splits.
         number: Estimated number of files.
     """
@@ -92,6 +99,18 @@ def in_annotated_folder(image: str, known: TreeFacts) -> bool:
     return folder(image) in known.folders
 
 
+class StatedImage(NamedTuple):
+    """How annotations state their images, which may be in any folder.
+
+    Attributes:
+        member: The part of an annotation with the image's name, for messages: "<filename>".
+        name: Return that name; "" if there is none.
+    """
+
+    member: str
+    name: Callable[[bytes], str]
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
     """How annotation files are found, paired with images and parsed.
@@ -100,30 +119,27 @@ class Pairing:
     lower case. They must be picklable: functions of a module, or partial ones.
 
     Attributes:
-        suffix: Suffix of annotations; "" for any.
-        mark: What follows their image's name and a dot: "gt" of a.gt.txt; "" for nothing.
+        suffix: What follows their image's name and a dot: "xml", "gt.txt"; "" for any.
         noun: Noun for an annotation in messages: "XML file".
         parse: Parse the content and the path of an annotation into the features of its image
             except the image itself, and notes; raise RecordError if it is invalid.
         media: Kind of the annotated files, "image" or "audio"; below, "image" means either.
         home: Folder of annotations.
-        image_home: Folder of images, parallel to `home`; "" for none.
+        image_homes: Folders of images, parallel to `home`; "" for the folder above it.
         max_bytes: Size limit of an annotation; 0 if `parse` needs only its path.
         is_annotation: Whether a file with the suffix may be an annotation.
         is_media: Whether a file of the kind may have an annotation.
-        shared_name: The name that an image and its annotation share, the key for their bucket.
-        image_key: Key by which annotations find an image; by default its place below `image_home`.
+        image_key: Key by which annotations find an image: folders, then the name that all its
+            annotations share; by default its path.
         image_keys: Possible keys of an annotation's image, by the annotation's path and its own or
-            stated name, likeliest first; by default its place below `home`.
-        naming: Part of an annotation that names its image in any folder; "" for none.
-        named_image: Name of the image stated in an annotation; "" for none.
+            stated name, likeliest first; by default its own name in one of `image_homes`, or next
+            to it if it is not below `home`.
+        stated: The image that an annotation states; None if annotations state none.
         is_shared: Whether an annotation applies to all images with its name.
-        is_needed: Whether images without annotation are rejected.
-        expects: Whether an image without annotation should have one or is part of the dataset, if
-            there is no `split_of_image`.
-        split_of_folder: The split whose folder contains a file; None for none.
-        split_of_image: The split of each image of the dataset, or why an image is not part of it;
-            replaces the splits of folders.
+        is_background: Whether an image without annotation is part of the dataset; None if each
+            image needs one.
+        split_of: The split of an annotation (of an image if images need none), or why the image is
+            not part of the dataset; None for none.
         set_folders: Folders in ImageSets/ with lists of splits, likeliest first.
         unlabelled: Folder of unannotated images that test lists name.
         declared: Classes declared for all files.
@@ -132,62 +148,53 @@ class Pairing:
     suffix: str
     noun: str
     parse: Callable[[bytes, str], Parsed]
-    mark: str = ""
     media: str = "image"
     home: str = ""
-    image_home: str = ""
+    image_homes: tuple[str, ...] = ("",)
     max_bytes: int = MAX_BYTES
     is_annotation: Callable[[str], bool] = any_name
     is_media: Callable[[str], bool] = any_name
-    shared_name: Callable[[str], str] = shared_name
     image_key: Callable[[str], str] | None = None
     image_keys: Callable[[str, str], Iterable[str]] | None = None
-    naming: str = ""
-    named_image: Callable[[bytes], str] | None = None
+    stated: StatedImage | None = None
     is_shared: bool = False
-    is_needed: bool = True
-    expects: Callable[[str, TreeFacts], bool] = in_annotated_folder
-    split_of_folder: Callable[[str], str | None] = split_of_folders
-    split_of_image: Callable[[str], str | Rejected] | None = None
+    is_background: Callable[[str, TreeFacts], bool] | None = None
+    split_of: Callable[[str], str | Rejected | None] = split_of_folders
     set_folders: tuple[str, ...] = ()
     unlabelled: str = ""
     declared: tuple[DeclaredClasses, ...] = ()
 
     def annotates(self, path: str) -> bool:
         """Whether a file may be an annotation, judged by its name."""
-        is_marked = self.mark in ("", suffix(stem(path)))
-        return self.suffix in ("", suffix(path)) and is_marked and self.is_annotation(path)
+        has_suffix = not self.suffix or path.lower().endswith(f".{self.suffix}")
+        return has_suffix and self.is_annotation(path)
 
     def has_media(self, path: str) -> bool:
         """Whether a file may have an annotation, judged by its name."""
-        is_one = media_kind(path) == self.media and self.is_media(path)
-        return is_one and (not self.image_home or split_at(path, self.image_home) is not None)
+        return media_kind(path) == self.media and self.is_media(path)
 
     def key(self, image: str) -> str:
         """Key by which annotations find an image."""
-        return self.image_key(image) if self.image_key else place_of(image, self.image_home)
-
-    def name(self, image: str, annotation: str) -> str:
-        """The name that an image and its annotation share, of one of the two."""
-        return self.shared_name(image or (stem(annotation) if self.mark else annotation))
+        return self.image_key(image) if self.image_key else place_of(image)
 
     def keys(self, annotation: str, name: str) -> Iterable[str]:
         """Possible keys of an annotation's image, by its own or stated name; likeliest first."""
         if self.image_keys:
             return self.image_keys(annotation, name)
-        place = place_of(annotation, self.home)
-        return [place.removesuffix(f".{self.mark}") if self.mark else place]
+        homes = parallel_folders(annotation, self.home, self.image_homes) or [folder(annotation)]
+        own = annotation.rpartition("/")[2][: -1 - len(self.suffix)]
+        return [f"{home.lower()}/{composed(own)}" for home in homes]
 
-    def is_expected(self, image: str, known: TreeFacts) -> bool:
-        """Whether an image without annotation should have one or is part of the dataset."""
-        return self.split_of_image is not None or self.expects(image, known)
+    def bucket(self, image: str, annotation: str) -> str:
+        """Key for the bucket of an image and its annotation, of one of the two."""
+        name = annotation.rpartition("/")[2]
+        key = self.key(image) if image else next(iter(self.keys(annotation, name)))
+        return bucket_name(key.rpartition("/")[2])
 
     def split(self, pair: Pair, known: TreeFacts) -> str | Rejected | None:
-        """The split of an image; None if nothing states it."""
-        if self.split_of_image:
-            return self.split_of_image(pair[0])
-        path = pair[1] if self.is_needed else pair[0]
-        return self.split_of_folder(path) if known.in_splits else None
+        """The split of an image, or why it is left out; None if nothing states it."""
+        path = pair[0] if self.is_background else pair[1]
+        return self.split_of(path) if known.in_splits else None
 
 
 def bucket_name(name: str) -> str:
@@ -245,7 +252,7 @@ def pair_by_names(parts: Iterable[Pair], files: Pairing) -> Iterator[Pair]:
     parts = sorted(parts)
     images = [image for image, annotation, _ in parts if not annotation]
     by_key = _grouped(images, files.key)
-    every = (image for image, _, _ in parts if image and files.naming)
+    every = (image for image, _, _ in parts if image and files.stated)
     by_name = _grouped(every, _name_in_bucket)
     index_of = functools.cache(lambda name: FileIndex(by_name.get(name, ())))
     paired = set[str]()
@@ -286,7 +293,8 @@ def _find_images(
 
 def judged(parts: Iterable[Pair], files: Pairing, known: TreeFacts) -> Iterator[Pair | Rejected]:
     """Yield pairs of an image and its one annotation, and rejects for other files."""
-    named = f", and none, or several, have the one in its {files.naming}" if files.naming else ""
+    member = files.stated.member if files.stated else ""
+    named = f", and none, or several, have the one in its {member}" if member else ""
     missing = f"no {files.media} has the {files.noun}'s name{named}"
     contested: dict[str, Rejected] = {}
     by_image: dict[str, list[str]] = {}
@@ -303,9 +311,9 @@ def judged(parts: Iterable[Pair], files: Pairing, known: TreeFacts) -> Iterator[
             detail = f"{len(owners)} files describe {image}; merge them, or pass {leave_out.typed}"
             for each in owners:
                 contested[each] = Rejected(source=each, reason="two annotations", detail=detail)
-        elif owners[0] or (not files.is_needed and files.is_expected(image, known)):
+        elif owners[0] or (files.is_background and files.is_background(image, known)):
             yield image, owners[0], names[owners[0]]
-        elif files.is_expected(image, known):
+        elif not files.is_background and in_annotated_folder(image, known):
             detail = f"no {files.noun} describes the {files.media}"
             is_bad = not known.has_lists
             yield Rejected(source=image, reason="no annotation", detail=detail, bad=is_bad)
@@ -323,20 +331,18 @@ def tree_facts(tree: Tree, files: Pairing) -> tuple[TreeFacts, Sequence[str]]:
     paths = tree.files()
     annotations = sorted(filter(files.annotates, paths))
     proper = [path for path in annotations if split_at(path, files.home)]
-    annotations = proper or ([] if files.image_home else annotations)
+    annotations = proper or annotations
     pairs = pairs_in(tree, files, is_at_home=bool(proper))
     known = TreeFacts(
-        is_at_home=bool(proper) or bool(files.image_home),
+        is_at_home=bool(proper),
         folders=frozenset(folder(image) for image, annotation, _ in pairs if annotation),
         has_lists=bool(split_lists_of(tree, files)),
         number=len(paths) if tree.is_known else _MANY_FILES,
     )
     expected = annotations
-    if not files.is_needed:
-        expected = [
-            image for image, annotation, _ in pairs if annotation or files.is_expected(image, known)
-        ]
-    in_splits = bool(expected) and all(map(files.split_of_folder, expected))
+    if is_background := files.is_background:
+        expected = [image for image, owner, _ in pairs if owner or is_background(image, known)]
+    in_splits = all(map(files.split_of, expected))
     return dataclasses.replace(known, in_splits=in_splits), annotations
 
 
@@ -407,7 +413,7 @@ class ReadSideFiles(beam.PTransform):
             | "SendFiles" >> beam.FlatMap(send_files, files, known, buckets)  # (bucket, bytes)
             | "GroupNames" >> beam.GroupByKey()
         )
-        if files.naming:
+        if files.stated:
             grouped = (
                 grouped
                 | "FindNames" >> beam.FlatMap(send_by_image, files, self.root, buckets)
@@ -428,7 +434,7 @@ def send_files(
 ) -> Iterator[tuple[int, bytes]]:
     """Send the images and annotations of a batch of names to the buckets of their names."""
     parts = parts_of(paths_in(unpack(batch)), files, is_at_home=known.is_at_home)
-    names = ((bucket_name(files.name(*part[:2])), part) for part in parts)
+    names = ((files.bucket(*part[:2]), part) for part in parts)
     return buckets.send(names)
 
 
@@ -447,7 +453,7 @@ def _find_name(annotation: str, files: Pairing, root: str) -> tuple[str, Pair | 
     try:
         file = FileRef(path=below(root, annotation))
         data = storage.read_bytes(file, files.max_bytes)
-        named = files.named_image(data) if files.named_image else ""
+        named = files.stated.name(data) if files.stated else ""
     except RecordError as error:
         return "", Rejected.of(annotation, error)
     return bucket_name(shared_name(named or annotation)), ("", annotation, named)
@@ -539,6 +545,6 @@ def claim_of_pairs(
         path=tree.input,
         understood=((noun, what + (f", image sets {splits}" if splits else "")),),
         options={"split_list": lists} if lists else {},
-        side_suffixes=frozenset({source.files.suffix}),
+        side_suffixes=frozenset({source.files.suffix.rpartition(".")[2]}),
         plan=source,
     )

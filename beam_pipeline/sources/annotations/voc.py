@@ -21,7 +21,7 @@ from beam_pipeline.sources.annotations.shapes import (
     stated_size,
     turned_corners,
 )
-from beam_pipeline.sources.annotations.side_files import Pairing, side_file_layout
+from beam_pipeline.sources.annotations.side_files import Pairing, StatedImage, side_file_layout
 from beam_pipeline.sources.paths import folder, shared_name, split_at
 from beam_pipeline.sources.rejects import malformed
 
@@ -159,8 +159,7 @@ FILES = Pairing(
     parse=parse_voc,
     home="annotations",  # if there is one, only the files below it
     image_keys=_image_keys,
-    naming="<filename>",
-    named_image=_named_image,
+    stated=StatedImage("<filename>", _named_image),
     set_folders=("main", ""),
 )
 _SIGN = "Annotations/*.xml, or .xml files next to their images"

@@ -31,14 +31,16 @@ from beam_pipeline.sources.annotations.side_files import (
     Pairing,
     ReadSideFiles,
     TreeFacts,
+    claim_of_pairs,
     in_annotated_folder,
     tree_facts,
 )
-from beam_pipeline.sources.layout import Claim, Layout, Rank
+from beam_pipeline.sources.layout import Claim, Layout
 from beam_pipeline.sources.paths import (
     below,
     folder,
     has_image_suffix,
+    is_in,
     is_inside,
     joined,
     last_parts,
@@ -51,7 +53,7 @@ from beam_pipeline.sources.paths import (
 from beam_pipeline.sources.rejects import left_out, malformed, not_kept
 from beam_pipeline.sources.tree import Tree, head
 from tfrecord_dataset.delimited import bare_lines
-from tfrecord_dataset.format.split_names import is_split
+from tfrecord_dataset.format.split_names import is_split, split_of_folders
 from tfrecord_dataset.shown_text import counted
 from tfrecord_dataset.store.urls import unsigned
 
@@ -333,12 +335,12 @@ def yolo_files(root: str, config: YoloConfig) -> Pairing:
         parse=functools.partial(_parse, config=config),
         home=_HOME,
         is_annotation=_is_label_file,
-        image_key=functools.partial(_pair_key, home="images"),
-        image_keys=_image_keys,
+        image_homes=("images",),
         is_shared=True,
-        is_needed=False,
-        expects=_is_expected,
-        split_of_image=functools.partial(_split_of, root, config.splits) if has_folders else None,
+        is_background=functools.partial(_is_background, is_any=has_folders),
+        split_of=functools.partial(_split_of, root, config.splits)
+        if has_folders
+        else split_of_folders,
         declared=()
         if config.names is None
         else (DeclaredClasses(feature="boxes", names=config.names),),
@@ -348,17 +350,15 @@ def yolo_files(root: str, config: YoloConfig) -> Pairing:
 def _is_label_file(path: str) -> bool:
     name = path.rpartition("/")[2]
     is_other = name in _NAME_LISTS or name.lower().startswith(("readme", "license"))
-    return not is_other and (split_at(path, _HOME) is not None or not is_split(stem(name)))
+    return not is_other and (is_in(path, _HOME) or not is_split(stem(name)))
 
 
-def _is_expected(image: str, known: TreeFacts) -> bool:
-    if any(split_at(f"{home}/", "images") for home in known.folders):
-        return split_at(image, "images") is not None
+def _is_background(image: str, known: TreeFacts, *, is_any: bool) -> bool:
+    if is_any:
+        return True
+    if any(is_in(f"{home}/", "images") for home in known.folders):
+        return is_in(image, "images")
     return in_annotated_folder(image, known)
-
-
-def _image_keys(annotation: str, name: str) -> Sequence[str]:
-    return [_pair_key(annotation, _HOME if split_at(annotation, _HOME) else "images")]
 
 
 def _split_of(root: str, splits: Mapping[str, Sequence[str]], image: str) -> str | Rejected:
@@ -379,12 +379,6 @@ def _parse(data: bytes, annotation: str, config: YoloConfig) -> Parsed:
     boxes = parse_labels(storage.decoded(data, annotation), config)
     left = len(boxes.keypoints) if config.names_differ else 0
     return {"boxes": boxes}, not_kept(["keypoint names"] * left)
-
-
-def _pair_key(path: str, home: str) -> str:
-    around = split_at(path, home)
-    parts = (around[0], "images", around[1], stem(path)) if around else (folder(path), stem(path))
-    return composed("/".join(filter(None, parts)))
 
 
 # Lines.
@@ -497,16 +491,12 @@ def claim_yolo(tree: Tree, config: BuildConfig) -> Claim | None:
     is_whole = tree.is_folder and tree.is_known and all(inside(path) for _, path in described.paths)
     problem = Problem(code="no label files", facts={"path": tree.input})
     reads = filter(inside, (*described.sources, *(each.partition("=")[2] for each in lists)))
-    return Claim(
+    claim = claim_of_pairs("yolo", tree, _source(tree, described), f"{what}{names}{splits}")
+    return dataclasses.replace(
+        claim,
         problem=problem if is_whole and not counts else None,
-        layout="yolo",
-        rank=Rank.ANNOTATIONS,
-        path=tree.input,
         reads=tuple(path[len(tree.root) + 1 :] for path in reads),
-        side_suffixes=frozenset({_SUFFIX}),
-        understood=(("files", f"{what}{names}{splits}"),),
         options={"split_list": lists} if lists else {},
-        plan=_source(tree, described),
     )
 
 
@@ -520,7 +510,7 @@ def _source(tree: Tree, described: YoloConfig) -> ReadSideFiles:
     shared = itertools.takewhile(lambda names: len({*names}) == 1, levels)
     root = "/".join(names[0] for names in shared)
     folders = tuple(home[len(root) + 1 :] for home in homes)
-    known = TreeFacts(is_at_home=True)
+    known = TreeFacts(is_at_home=True, in_splits=not described.lists)
     return ReadSideFiles(root, yolo_files(root, described), known, tree.ignored, folders)
 
 

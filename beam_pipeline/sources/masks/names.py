@@ -81,9 +81,22 @@ def common_name(name: str) -> str:
     return _OF_IMAGE.sub("", _OF_DEPTH.sub("", unmarked(_OF_LABELS.sub("", name))))
 
 
-def name_of_image(path: str) -> str:
-    """Return the name that an image and all of its maps share."""
-    return _without_split(common_name(_name(path)), path)
+def image_key(image: str) -> str:
+    """Key of an image for its maps: their folders, its name, and the name that they all share."""
+    return _key(image, _OF_IMAGE.sub("", _name(image)))
+
+
+def image_keys(path: str) -> list[str]:
+    """Possible keys of a map's image, the map's own name first."""
+    name = _name(path)
+    bare = _without_split(unmarked(_OF_LABELS.sub("", name)), path)
+    likely = (_OF_IMAGE.sub("", name), _OF_IMAGE.sub("", bare), common_name(name))
+    return [_key(path, each) for each in dict.fromkeys(likely)]
+
+
+def _key(path: str, name: str) -> str:
+    shared = _without_split(common_name(_name(path)), path)
+    return f"{role_of(folder(path)).shared}/{name}/{shared}"
 
 
 def _name(path: str) -> str:
@@ -94,19 +107,6 @@ def _without_split(name: str, path: str) -> str:
     """Remove the split from a name: "21_training" in training/ is "21", as in DRIVE."""
     split = split_of_folders(path) or ""
     return name.removesuffix(f"_{split}") if split else name
-
-
-def image_key(image: str) -> str:
-    """Key of an image for its maps."""
-    return f"{role_of(folder(image)).shared}/{_OF_IMAGE.sub('', _name(image))}"
-
-
-def image_keys(path: str) -> list[str]:
-    """Possible keys of a map's image, the map's own name first."""
-    shared, name = role_of(folder(path)).shared, _name(path)
-    bare = _without_split(unmarked(_OF_LABELS.sub("", name)), path)
-    likely = (_OF_IMAGE.sub("", name), _OF_IMAGE.sub("", bare), common_name(name))
-    return [f"{shared}/{each}" for each in dict.fromkeys(likely)]
 
 
 def is_marked(path: str, shows: str) -> bool:

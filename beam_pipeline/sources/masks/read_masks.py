@@ -101,10 +101,9 @@ class Maps:
             max_bytes=0,
             is_annotation=self.annotates,
             is_media=self.is_media,
-            shared_name=names.name_of_image,
             image_key=names.image_key,
             image_keys=_image_keys,
-            split_of_folder=_split_of_folder,
+            split_of=_split_of,
             set_folders=("segmentation", "main", ""),
             declared=(declared,) if classes else (),
         )
@@ -127,7 +126,7 @@ def _image_keys(annotation: str, name: str) -> Sequence[str]:
     return names.image_keys(annotation)
 
 
-def _split_of_folder(path: str) -> str | None:
+def _split_of(path: str) -> str | None:
     return split_of_folders(f"{role_of(folder(path)).shared}/")
 
 
@@ -260,7 +259,7 @@ class _Images:
         return path in self._paired or any(map(self._is_there, names.image_keys(path)))
 
     def _is_there(self, key: str) -> bool:
-        shared, _, name = key.rpartition("/")
+        shared, name, _ = key.rsplit("/", 2)
         return any(
             storage.exists(self._tree.path(f"{home}/{name}{ending}"))
             for home, ending in self._homes[shared]
