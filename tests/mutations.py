@@ -24,7 +24,10 @@ from cosmic_ray.ast import ast_nodes, get_ast_from_path
 from cosmic_ray.mutating import mutate_code
 
 ROOT = Path(__file__).parent.parent
-QUICK = "not slow and not flink and not gpu and not readers and not docker and not dataflow"
+QUICK = (
+    "not slow and not nightly and not words and not flink and not gpu and not readers and not docker "
+    "and not dataflow and not runners"
+)
 # `|` occurs in annotations, whose mutations mean nothing; and every test notices a dataclass or a
 # fixture without its decorator.
 DULL = ("BitOr", "decorator", "no-op", "variable")
