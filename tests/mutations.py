@@ -25,8 +25,8 @@ from cosmic_ray.mutating import mutate_code
 
 ROOT = Path(__file__).parent.parent
 QUICK = (
-    "not slow and not nightly and not words and not flink and not gpu and not readers and not docker "
-    "and not dataflow and not runners"
+    "not slow and not nightly and not words and not flink and not gpu and not readers"
+    " and not docker and not dataflow and not runners"
 )
 # `|` occurs in annotations, whose mutations mean nothing; and every test notices a dataclass or a
 # fixture without its decorator.
