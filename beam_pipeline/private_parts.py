@@ -76,18 +76,6 @@ PRIVATE_PARTS = (
         "Dataflow's jobs cannot be followed",
     ),
     PrivatePart(
-        "apache_beam.utils.subprocess_server",
-        "JavaJarServer.path_to_beam_jar",
-        "URL of Beam's job server for Flink",
-        "the job server must be made with `make flink-jar`",
-    ),
-    PrivatePart(
-        "apache_beam.utils.subprocess_server",
-        "JavaJarServer.JAR_CACHE",
-        "folder of job servers that Beam has downloaded",
-        "a downloaded job server is looked up on the network again",
-    ),
-    PrivatePart(
         f"{_RUNNERS}.worker.sdk_worker_main",
         "main",
         "runs a worker process that a cluster asks for",

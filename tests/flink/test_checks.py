@@ -43,13 +43,8 @@ def prepare(address, output, *options):
         ),
         pytest.param(
             ["--flink_job_server_jar=/nowhere/server.jar"],
-            "/nowhere/server.jar does not exist; leave it out and run `make flink-jar FLINK=1.19`",
+            "there is no /nowhere/server.jar to send with the job; run `make flink-jar flink-home`",
             id="jar",
-        ),
-        pytest.param(
-            ["--job_server_java_launcher=no-java", "--flink_job_server_jar=server.jar"],
-            "needs Java, and there is no 'no-java'; install Java 17",
-            id="java",
         ),
     ],
 )
@@ -79,12 +74,11 @@ def test_what_the_cluster_says_is_filled_in(cluster, tmp_path):
     assert Path(chosen["flink_job_server_jar"]).stat().st_size < 1 << 16
 
 
-def test_workers_in_containers_need_the_job_server(cluster, tmp_path):
-    """They fetch files from it."""
+def test_workers_in_containers_need_beams_classes_in_the_jar_of_the_job(cluster, tmp_path):
+    """They fetch files that these find next to themselves."""
     chosen = prepare(
         cluster.address, tmp_path, "--environment_type=DOCKER", "--environment_config=a"
     )
-    assert not chosen["flink_submit_uber_jar"]
     assert chosen["flink_job_server_jar"].endswith("flink-job-server-1.19.jar")
 
 

@@ -71,9 +71,9 @@ def test_adopted_files_are_described_alike(cluster, tmp_path, digests):
     beam_pipeline.adopt(tmp_path / "here/t")
     adopt = [sys.executable, "-m", "beam_pipeline", "adopt", tmp_path / "there/t"]
     on_flink = ["--runner=FlinkRunner", f"--flink_master={cluster.address}"]
-    job_server = f"--flink_job_server_jar={CACHE}/flink-job-server-1.19.jar"
+    all_classes = f"--flink_job_server_jar={CACHE}/flink-job-server-1.19.jar"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([*adopt, *on_flink, job_server], check=True, env=environment)
+    subprocess.run([*adopt, *on_flink, all_classes], check=True, env=environment)
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
     for job in cluster.jobs()[:2]:
         assert sum(cluster.records_by_slot(job, "CallWithShards")) == 8

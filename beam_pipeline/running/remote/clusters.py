@@ -96,7 +96,7 @@ class PortableCluster(Cluster):
                 "job service"
             )
         elif runner == "spark" and not self._endpoint:
-            self._check_java("Spark")
+            self._check_java()
         self._check_endpoint()
         master = self._options.view_as(SparkRunnerOptions).spark_master_url
         is_here = runner != "spark" or master.startswith("local")
@@ -116,12 +116,12 @@ class PortableCluster(Cluster):
             remedy = "start the job server, or correct the address"
             preflight.check_reachable(self._endpoint, option, remedy)
 
-    def _check_java(self, runner: str) -> None:
-        """Raise ConfigError if Beam cannot start its job server for a runner."""
+    def _check_java(self) -> None:
+        """Raise ConfigError if Beam cannot start its job server for Spark."""
         java = self._options.view_as(JobServerOptions).job_server_java_launcher
         if not shutil.which(java):
             raise ConfigError(
-                f"Beam's job server for {runner} needs Java, and there is no {java!r}; install "
+                f"Beam's job server for Spark needs Java, and there is no {java!r}; install "
                 "Java 17, or pass --job_server_java_launcher"
             )
 

@@ -5,19 +5,13 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
 import requests.adapters
 import urllib3
-from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
-    JobServerOptions,
-    PipelineOptions,
-)
-from apache_beam.utils.subprocess_server import JavaJarServer
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import preflight
@@ -32,15 +26,13 @@ _RETRIES = urllib3.Retry(total=2, backoff_factor=1, status_forcelist=[_STARTS])
 _CACHE_MS = 5_000
 # Of docker/flink/split_jar.py, in the lib of a cluster.
 _BEAM_JAR = "beam.jar"
-# A job server does little, and only until the job has started: no second compiler.
-_SHORT_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 # The console script of `boot`.
 WORKER_COMMAND = "beam-tfrecords-worker"
 _STATES = {"FINISHED": JobState.DONE, "FAILED": JobState.FAILED, "CANCELED": JobState.CANCELLED}
 
 
 class FlinkCluster(PortableCluster):
-    """The cluster of `--flink_master`; without one, Flink inside Beam's job server."""
+    """The cluster of `--flink_master`, whose JobManager or job server translates the job."""
 
     def __init__(self, options: PipelineOptions):
         super().__init__(options)
@@ -55,6 +47,11 @@ class FlinkCluster(PortableCluster):
     def prepare(self, output: str, inputs: Sequence[str]) -> None:
         """Check the cluster, the jar, output and inputs; complete the options."""
         self._check_endpoint()
+        if not (self.rest or self._endpoint):
+            raise ConfigError(
+                "--runner=FlinkRunner needs --flink_master=HOST:8081, the REST interface of a "
+                "session cluster"
+            )
         if self.rest:
             preflight.check_reachable(
                 self.rest,
@@ -66,7 +63,8 @@ class FlinkCluster(PortableCluster):
                 self._choose_version()
                 self._choose_parallelism()
                 self._choose_environment()
-                self._choose_upload()
+                if not self._endpoint:
+                    self._choose_jar()
             except OSError as error:  # its JobManager has just started, or ended
                 raise UnavailableError(
                     f"Flink at {self.rest} does not answer ({error}); check its JobManager, then "
@@ -77,8 +75,6 @@ class FlinkCluster(PortableCluster):
         is_loopback = self._portable.environment_type == "LOOPBACK"
         are_seen = not self.rest or is_loopback or preflight.is_this_machine(_host(self.rest))
         preflight.check_paths(output, inputs, are_seen, f"Flink at {self.rest}")
-        if not self._endpoint and not self.is_polled:
-            self._choose_job_server()
 
     def find(self, job_name: str) -> SeenJob | None:
         """Return the newest job of this name; None if the cluster knows none."""
@@ -161,76 +157,37 @@ class FlinkCluster(PortableCluster):
             )
         self._check_environment()
 
-    def _choose_upload(self) -> None:
-        """Let the JobManager translate the job if it has Beam's classes, without a job server.
+    def _choose_jar(self) -> None:
+        """Choose the jar of the job, which the JobManager translates.
 
-        That would start Java for each job and upload its 160 MB. `DOCKER`'s workers fetch files
-        from it.
+        It has Beam's classes unless they are in Flink's `lib`. For `DOCKER` it always has them, as
+        they look for the files that workers fetch in their own jar.
+
+        Raises:
+            ConfigError: The cluster takes no jars, or there is none.
         """
-        jar = cache_folder() / f"flink-submit-{self._flink.flink_version}.jar"
-        is_given = self._endpoint or self._flink.flink_job_server_jar
-        if is_given or self._portable.environment_type == "DOCKER" or not jar.exists():
-            return
         if not self._get("/config").get("features", {}).get("web-submit"):
-            return
-        try:
-            classpath = self._get("/jobmanager/environment")["classpath"]
-        except requests.HTTPError:  # an older Flink
-            return
-        if _BEAM_JAR in map(os.path.basename, classpath):
-            self._flink.flink_submit_uber_jar = self.is_polled = True
-            self._flink.flink_job_server_jar = str(jar)
-
-    def _choose_job_server(self) -> None:
-        """Choose the job server's jar, and let it end with this process, even a killed one."""
-        server = self._options.view_as(JobServerOptions)
-        java = server.job_server_java_launcher
-        self._check_java("Flink")
-        self._flink.flink_job_server_jar = find_jar(
-            self._flink.flink_job_server_jar, self._flink.flink_version
-        )
-        if all(map(shutil.which, ("setsid", "setpriv"))):
-            server.job_server_java_launcher = "setsid"  # not interrupted by a terminal's Ctrl-C
-            server.job_server_jvm_properties = [
-                *("setpriv", "--pdeathsig", "TERM", java, *_SHORT_JVM),
-                *server.job_server_jvm_properties,
-            ]
+            raise ConfigError(
+                f"Flink at {self.rest} takes no jobs with a jar; set web.submit.enable: true "
+                "there, or pass --job_endpoint=HOST:PORT of a job server"
+            )
+        version, given = self._flink.flink_version, self._flink.flink_job_server_jar
+        classpath = self._get("/jobmanager/environment")["classpath"]
+        has_beam = _BEAM_JAR in map(os.path.basename, classpath)
+        is_small = has_beam and self._portable.environment_type != "DOCKER"
+        name = f"flink-{'submit' if is_small else 'job-server'}-{version}.jar"
+        jar = given or str(cache_folder() / name)
+        if not urlsplit(jar).scheme and not os.path.exists(jar):
+            raise ConfigError(
+                f"there is no {jar} to send with the job; run `make flink-jar flink-home "
+                f"FLINK={version}`, or pass --flink_job_server_jar, Beam's job server for Flink"
+            )
+        self._flink.flink_submit_uber_jar = self.is_polled = True
+        self._flink.flink_job_server_jar = jar
 
 
 def _host(url: str) -> str:
     return urlsplit(url).hostname or ""
-
-
-def find_jar(given: str | None, flink_version: str) -> str:
-    """Return the job server's jar, a path or a URL to download; ConfigError if there is none."""
-    command = f"make flink-jar FLINK={flink_version}"
-    if given:
-        if not urlsplit(given).scheme and not os.path.exists(given):
-            raise ConfigError(
-                f"--flink_job_server_jar={given} does not exist; leave it out and run `{command}`, "
-                "or correct the path"
-            )
-        return given
-    cached = cache_folder() / f"flink-job-server-{flink_version}.jar"
-    if cached.exists():
-        return str(cached)
-    target = f":runners:flink:{flink_version}:job-server:shadowJar"
-    url = str(JavaJarServer.path_to_beam_jar(target))
-    if Path(JavaJarServer.JAR_CACHE, url.rpartition("/")[2]).exists() or _is_available(url):
-        return url
-    raise ConfigError(
-        f"there is no job server at {cached} or {url}; run `{command}`, or pass "
-        "--flink_job_server_jar"
-    )
-
-
-def _is_available(url: str) -> bool:
-    if os.path.exists(url):  # Beam's own build
-        return True
-    try:
-        return requests.head(url, timeout=_REST_S, allow_redirects=True).ok
-    except OSError:
-        return False
 
 
 def _worker_command() -> str:

@@ -9,7 +9,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, SetupOptions
 
 from beam_pipeline.errors import ConfigError, UnavailableError
-from beam_pipeline.running.remote import dataflow, flink, preflight
+from beam_pipeline.running.remote import dataflow, preflight
 from beam_pipeline.running.remote.launch import cluster_of
 
 
@@ -95,22 +95,11 @@ def test_a_bucket_that_is_not_there(bucket):
         preflight.check_store("s3://no-such-bucket-to-check/out", "--output")
 
 
-@pytest.mark.parametrize("given", [None, "/nowhere/server.jar"])
-def test_a_missing_jar_is_named_with_its_remedy(tmp_path, monkeypatch, given):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(flink, "_is_available", lambda url: False)
-    with pytest.raises(ConfigError, match=r"`make flink-jar FLINK=1\.19`"):
-        flink.find_jar(given, "1.19")
-    jar = tmp_path / "beam-tfrecords/flink-job-server-1.19.jar"
-    jar.parent.mkdir()
-    jar.touch()
-    assert flink.find_jar(None, "1.19") == str(jar)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--runner=PortableRunner"], "--runner=PortableRunner needs --job_endpoint=HOST:PORT"),
+        (["--runner=FlinkRunner"], "--runner=FlinkRunner needs --flink_master=HOST:8081"),
         (["--runner=SparkRunner", "--job_endpoint=x"], "--job_endpoint=x is not an address"),
         (
             ["--runner=SparkRunner", "--job_server_java_launcher=/no/java"],
