@@ -62,7 +62,7 @@ def gathered(
 def bucketed(
     entries: Iterable[Entry], num_bytes: int, spill: Spill, at_least: int = 1
 ) -> Iterator[list[bytes]]:
-    """Yield the batches of each bucket of one worker's entries, of about `num_bytes` in all."""
+    """Divide one worker's entries, about `num_bytes`, into buckets; yield the batches of each."""
     buckets = Buckets.of(num_bytes, _BUCKET_BYTES, at_least=at_least, at_most=_MAX_BUCKETS)
     batches: defaultdict[int, list[bytes]] = defaultdict(list)
     for bucket, batch in in_batches(entries, buckets):

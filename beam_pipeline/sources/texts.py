@@ -15,7 +15,7 @@ import apache_beam as beam
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
-from beam_pipeline.records import Consumed, FileRef, Value
+from beam_pipeline.records import Consumed, Value
 from beam_pipeline.sources.annotations.shapes import Parsed
 from beam_pipeline.sources.annotations.side_files import (
     Pairing,
@@ -217,12 +217,10 @@ class ChapterTable(Table):
     ending: str
 
     def rows(self, scratch: Scratch | None = None) -> Iterator[Batch]:
-        data = storage.read_bytes(FileRef(path=self.file.path), _MAX_BYTES)
+        content = storage.read_text(self.file.path, _MAX_BYTES)
         columns: dict[str, list[str]] = {"audio": [], "transcript": []}
         lines, bad = [], []
-        for number, line in enumerate(
-            bare_lines(storage.decoded(data, self.file.relative)), start=1
-        ):
+        for number, line in enumerate(bare_lines(content), start=1):
             name, _, text = line.strip().partition(" ")
             if text.strip():
                 columns["audio"].append(f"{name}.{self.ending}")

@@ -68,7 +68,7 @@ class TreeFacts:
     Attributes:
         is_at_home: Whether only files below `home` are annotations.
         folders: Image folders with annotations.
-        in_splits: Whether `Pairing.split_of` says something of every file.
+        in_splits: Whether `Pairing.split_of` finds a split for every annotation (or image).
         has_lists: Whether lists define the splits.
         number: Estimated number of files.
     """

@@ -276,8 +276,7 @@ def _table(tree: Tree) -> tuple[str, Classes | None]:
     classes_by_file: dict[str, Classes] = {}
     for path in sorted(filter(is_table, tree.files()), key=lambda each: (each.count("/"), each)):
         with contextlib.suppress(RecordError):  # too large or not text; reported as not read
-            data = storage.read_bytes(FileRef(path=tree.path(path)), _MOST_BYTES)
-            if classes := read_table(storage.decoded(data, path), path):
+            if classes := read_table(storage.read_text(tree.path(path), _MOST_BYTES), path):
                 classes_by_file[path] = classes
     if not classes_by_file:
         return "", None

@@ -93,7 +93,10 @@ class ImageBatch(NamedTuple):
 def read_file(
     file: CocoFile, at_least: int = 1, folder: str = ""
 ) -> Iterator[ImageBatch | Element]:
-    """Yield a file's images in `at_least` batches, which wait in `folder`, and other elements."""
+    """Yield a file's images in batches, `at_least` so many, and its rejects and classes.
+
+    Batches wait in a temporary file in `folder`, as the file's last item may be of its first image.
+    """
     readers = [Reader(each) for each in (file, file.captions) if each]
     parts = itertools.chain.from_iterable(reader.parts() for reader in readers)
     num_bytes = sum(size or 0 for size in storage.sizes(reader.file.path for reader in readers))
