@@ -14,13 +14,12 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 import os
 import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tfrecord_dataset import regular_files
@@ -241,38 +240,12 @@ _END_BYTES = len(_OPEN_END) + 64
 
 
 def to_text(value: Mapping[str, Any]) -> str:
-    """Serialize JSON in the format of a dataset's files."""
-    return printable(indented(value, 2)) + "\n"
-
-
-def indented(value: Any, indent: int, *, ensure_ascii: bool = False) -> str:
-    """Return the text of `json.dumps`, which takes three times as long: it passes each part of the
-    text through a generator per level.
+    """Serialize JSON in the format of a dataset's files.
 
     Raises:
         ValueError: A number is not finite.
     """
-    encode = (
-        json.encoder.encode_basestring_ascii if ensure_ascii else json.encoder.encode_basestring
-    )
-    return _indented(value, encode, " " * indent, "\n")
-
-
-def _indented(value: Any, encode: Callable[[str], str], indent: str, line: str) -> str:
-    if isinstance(value, str):
-        return encode(value)
-    if not value or not isinstance(value, dict | list | tuple):
-        is_plain = type(value) is int or (type(value) is float and math.isfinite(value))
-        return repr(value) if is_plain else json.dumps(value, allow_nan=False)
-    below = line + indent
-    if isinstance(value, dict):
-        members = [
-            f"{encode(name)}: {_indented(each, encode, indent, below)}"
-            for name, each in value.items()
-        ]
-        return f"{{{below}{f',{below}'.join(members)}{line}}}"
-    items = [_indented(each, encode, indent, below) for each in value]
-    return f"[{below}{f',{below}'.join(items)}{line}]"
+    return printable(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def sealed(value: Mapping[str, Any]) -> str:

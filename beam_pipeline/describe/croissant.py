@@ -3,6 +3,7 @@
 Its readers do not support TFRecord (mlcroissant 1.1): they read the rows of the Parquet index.
 """
 
+import json
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +14,6 @@ from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe.index import arrow_schema, rows_file
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.metadata import FileEntry, ShardEntry
-from tfrecord_dataset.json_file import indented
 
 FILE = "croissant.json"
 
@@ -95,7 +95,7 @@ def croissant(
             for split in shards
         ],
     }
-    return indented(facts, 1) + "\n"
+    return json.dumps(facts, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def is_ours(text: bytes) -> bool:

@@ -18,7 +18,6 @@ from tfrecord_dataset.delimited import bare_lines
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.feature_keys import SIDES, list_specs
 from tfrecord_dataset.format.metadata import ShardEntry
-from tfrecord_dataset.json_file import indented
 
 # All fields that this project writes; TFDS adds the location of its code and its citation.
 _BUILD_FIELDS = frozenset({"name", "version", "fileFormat", "splits", "supervisedKeys"})
@@ -170,7 +169,7 @@ def class_names(schema: Iterable[Feature]) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    return indented(value, 2, ensure_ascii=True) + "\n"
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

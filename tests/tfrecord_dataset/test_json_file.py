@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tfrecord_dataset.json_file import (
     JsonError,
     check_seal,
-    indented,
     parse_object,
     read_object,
     sealed,
+    to_text,
     typed,
 )
 
@@ -136,20 +136,10 @@ def test_whatever_is_stated_is_taken_or_named(stated):
     assert typed(parse_object(json.dumps(dataclasses.asdict(made))), Shape) == made
 
 
-_FINITE = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(st.lists(_JSON.filter(lambda value: "inf" not in repr(value)) | _FINITE), st.booleans())
-def test_texts_are_those_of_json(value, ensure_ascii):
-    indent = 2 - ensure_ascii
-    expected = json.dumps(value, indent=indent, ensure_ascii=ensure_ascii)
-    assert indented(value, indent, ensure_ascii=ensure_ascii) == expected
-
-
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
 def test_numbers_that_json_lacks_are_not_written(number):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        indented({"mean": [number]}, 2)
+        to_text({"mean": [number]})
 
 
 VALUE = {"name": "Zellen ä", "splits": {"train": [1, 2]}}
