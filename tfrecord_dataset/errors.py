@@ -85,9 +85,6 @@ class RecordError(BeamTFRecordsError):
         self.reason = reason
         self.detail = detail
 
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        return (RecordError, (self.reason, self.detail))
-
 
 def nearest(name: str, choices: Iterable[str]) -> str:
     """Return the choice with the most similar spelling, or "" if none is similar."""

@@ -9,7 +9,7 @@ from typing import Any
 from trainer.errors import ConfigError
 
 
-def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
+def find_function(path: str) -> Callable[..., Any]:
     """Import the function `package.module:function`, perhaps from the working directory.
 
     Raises:
@@ -17,14 +17,14 @@ def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
     """
     module_name, colon, name = path.partition(":")
     if not (module_name and colon and name):
-        raise ConfigError(f"{option} {path} cannot be read; give package.module:function")
+        raise ConfigError(f"--model-fn {path} cannot be read; give package.module:function")
     directory = os.getcwd()
     sys.path.insert(0, directory)
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise ConfigError(
-            f"{option} {path}: {error}; run where {module_name} can be imported"
+            f"--model-fn {path}: {error}; run where {module_name} can be imported"
         ) from error
     finally:
         sys.path.remove(directory)
@@ -32,7 +32,7 @@ def find_function(path: str, option: str = "--model-fn") -> Callable[..., Any]:
     if not callable(function):
         names = [each for each, value in vars(module).items() if callable(value)]
         raise ConfigError(
-            f"{option} {path}: {module_name} has no function {name!r}; it has "
+            f"--model-fn {path}: {module_name} has no function {name!r}; it has "
             f"{', '.join(sorted(names)) or 'none'}"
         )
     return function  # type: ignore[no-any-return]

@@ -24,16 +24,6 @@ from trainer.tensors import finite
 _SQUARED_UNTIL = 0.5  # deviations of the target
 
 
-def squared_error(target: Any, outputs: Any) -> Any:
-    """Squared error, averaged over the columns: [b]."""
-    return tf.reduce_mean(tf.square(target - outputs), axis=-1)
-
-
-def absolute_error(target: Any, outputs: Any) -> Any:
-    """Absolute error, averaged over the columns: [b]."""
-    return tf.reduce_mean(tf.abs(target - outputs), axis=-1)
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NumberTarget(Target):
     """One number or vector per record; models return it in its own unit."""
@@ -41,7 +31,7 @@ class NumberTarget(Target):
     kind: ClassVar[str] = "numbers"
     learns: ClassVar[str] = REGRESSION
     metrics: ClassVar[Mapping[str, PerExample]] = MappingProxyType(
-        {"mse": squared_error, "mae": absolute_error}
+        {"mse": keras.losses.mean_squared_error, "mae": keras.losses.mean_absolute_error}
     )
     best_by: ClassVar[str] = "mae"
     may_be_nan: ClassVar[bool] = True
