@@ -14,8 +14,8 @@ from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline import errors
 from beam_pipeline.assign.assign_shards import Assigned, AssignShards
+from beam_pipeline.assign.dataset_plan import Plan, Preview
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.plan import Plan, Preview
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.build_arguments import BuildArguments
 from beam_pipeline.config import BuildConfig

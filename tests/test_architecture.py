@@ -204,6 +204,12 @@ def test_each_public_class_has_a_name_of_its_own():
     assert [name for name, number in names.items() if number > 1] == ["Dataset"]
 
 
+@pytest.mark.parametrize("package", ["tfrecord_dataset", "beam_pipeline", "trainer"])
+def test_each_module_of_a_package_has_a_file_name_of_its_own(package):
+    names = Counter(path.name for path in (ROOT / package).rglob("[!_]*.py"))
+    assert [name for name, number in names.items() if number > 1] == []
+
+
 # Classes of values, and kinds of features; only kinds/ may choose between several of them.
 VALUES = {
     *("Image", "Map", "Audio", "Array", "RawFile", "ClassLabel", "ClassLabels", "Objects"),

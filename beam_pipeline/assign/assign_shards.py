@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from apache_beam.typehints.decorators import no_annotations
 
 from beam_pipeline.assign import columns, likeness
+from beam_pipeline.assign.dataset_plan import Plan, make_plan
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.likeness import NOTHING_JOINED, Joined, split_at, with_splits
 from beam_pipeline.assign.placement import Int64s, SplitChooser, Strata, stratified
-from beam_pipeline.assign.plan import Plan, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.batch import most_bytes
 from beam_pipeline.config import BuildConfig

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from beam_pipeline.assign.plan import Preview
+from beam_pipeline.assign.dataset_plan import Preview
 from beam_pipeline.cli.summary import Warned
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.difference import Difference

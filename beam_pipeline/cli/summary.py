@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_pipeline import kinds
-from beam_pipeline.assign.plan import Preview
+from beam_pipeline.assign.dataset_plan import Preview
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import Dataset, statistics_of
 from beam_pipeline.describe.metadata import facts_of_records, main_classes, statistics_by_split

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from beam_pipeline.assign.plan import declared_classes
+from beam_pipeline.assign.dataset_plan import declared_classes
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig, default_name
 from beam_pipeline.dataset.opening import Dataset, check_readable, is_dataset

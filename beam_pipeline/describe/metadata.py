@@ -12,7 +12,12 @@ from typing import Any
 import apache_beam
 
 from beam_pipeline import kinds
-from beam_pipeline.assign.plan import Plan, missing_numbers, rounded_numbers, several_sample_rates
+from beam_pipeline.assign.dataset_plan import (
+    Plan,
+    missing_numbers,
+    rounded_numbers,
+    several_sample_rates,
+)
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.kinds.moments import Moments

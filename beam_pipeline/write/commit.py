@@ -16,7 +16,7 @@ from typing import Any
 import apache_beam as beam
 
 from beam_pipeline.assign.assign_shards import Assigned
-from beam_pipeline.assign.plan import Plan
+from beam_pipeline.assign.dataset_plan import Plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.dataset.opening import check_readable

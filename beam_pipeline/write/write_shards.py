@@ -37,8 +37,8 @@ from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from beam_pipeline import tfrecord
 from beam_pipeline.assign import columns
 from beam_pipeline.assign.assign_shards import Keys, tables_by_key
+from beam_pipeline.assign.dataset_plan import Plan
 from beam_pipeline.assign.placement import Int64s
-from beam_pipeline.assign.plan import Plan
 from beam_pipeline.batch import Examples, from_stream, most_bytes
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.describe import index

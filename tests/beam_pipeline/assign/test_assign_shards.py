@@ -12,9 +12,9 @@ from inspecting import Inspected, examples_of, packed, rows_of, table_of
 import beam_pipeline
 from beam_pipeline.assign import assign_shards, columns
 from beam_pipeline.assign.assign_shards import DivideTables, equal_keys
+from beam_pipeline.assign.dataset_plan import make_plan
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.plan import make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.batch import Examples
 from beam_pipeline.config import BuildConfig

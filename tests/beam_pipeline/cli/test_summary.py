@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from inspecting import Inspected, packed
 
+from beam_pipeline.assign.dataset_plan import Preview, make_plan
 from beam_pipeline.assign.duplicates import settle
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.plan import Preview, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.cli import summary
 from beam_pipeline.config import BuildConfig

@@ -13,8 +13,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import beam_pipeline
 from beam_pipeline import BuildConfig
+from beam_pipeline.assign.dataset_plan import Plan
 from beam_pipeline.assign.placement import SplitPlan
-from beam_pipeline.assign.plan import Plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.describe.shard_info import ShardInfo, TemporaryFile
 from beam_pipeline.errors import (

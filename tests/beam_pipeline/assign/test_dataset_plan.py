@@ -8,8 +8,8 @@ import pytest
 from inspecting import Inspected, examples_of, packed, table_of
 
 from beam_pipeline.assign.assign_shards import merged_statistics
+from beam_pipeline.assign.dataset_plan import declared_classes, make_plan
 from beam_pipeline.assign.packing import Packer
-from beam_pipeline.assign.plan import declared_classes, make_plan
 from beam_pipeline.assign.statistics import Statistics
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import ConfigError, DataError, MostlyBadError
