@@ -9,10 +9,8 @@ import dataclasses
 import functools
 import gzip
 import io
-import itertools
 import os
 import struct
-import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -35,8 +33,6 @@ from tfrecord_dataset.store.pinned_files import Files, ReadRange
 
 _BLOCK_BYTES = 1 << 20
 _LENGTH = struct.Struct("<Q")
-# Number of iterations in parallel.
-_BEGUN = 4
 
 
 def windows(
@@ -99,44 +95,6 @@ def _frames(content: bytes) -> tuple[Any, int]:
         position += length + FRAME_BYTES
         bounds.append(position)
     return np.array(bounds), HEADER_BYTES
-
-
-class Streams:
-    """Records of all files in windows, in file order.
-
-    The window after the last one read continues that iteration, so parallel or unfinished
-    iterations cost nothing; any other window reads its file from the start.
-    """
-
-    def __init__(self, files: Files, compression: str) -> None:
-        self._files = files
-        self._compression = compression
-        self._lock = threading.Lock()
-        self._begun: dict[int, Iterator[tuple[int, list[bytes]]]] = {}  # by next window
-
-    def window(self, number: int) -> tuple[int, list[bytes]]:
-        """Return the number of a window's first record, and its records; none after the last.
-
-        Raises:
-            DatasetDamagedError, DatasetChangedError, BeamTFRecordsError: As in `windows`.
-        """
-        with self._lock:
-            begun = self._begun.pop(number, None)
-        if begun is None:
-            begun = itertools.islice(self._all(), number, None)
-        first = next(begun, (0, []))
-        with self._lock:
-            self._begun[number + 1] = begun
-            while len(self._begun) > _BEGUN:
-                del self._begun[next(iter(self._begun))]
-        return first
-
-    def _all(self) -> Iterator[tuple[int, list[bytes]]]:
-        first = 0
-        for number in range(len(self._files.names)):
-            for window in windows(self._files, number, self._compression):
-                yield first, window
-                first += len(window)
 
 
 def unpacked(files: Files, number: int) -> Iterator[bytes]:

@@ -8,15 +8,16 @@ yields their records in order. Python's lock is held once per window, not per re
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from tfrecord_dataset.records import shard_files
 from tfrecord_dataset.records.index import RecordIndex
 from tfrecord_dataset.records.reader import RecordReader
-from tfrecord_dataset.records.shard_files import ShardFiles, Streams
+from tfrecord_dataset.records.shard_files import ShardFiles
 from trainer.errors import ConfigError
 from trainer.image_cache import KeptImages
 from trainer.order import Order, WorkerShare, group_size, num_groups, window_size
@@ -444,30 +445,28 @@ def _windows(
 
 def _streamed(shards: ShardFiles) -> tf.data.Dataset:
     """Read gzip files once from the start: `tf.string` [n], int64 [n, 2]."""
-    streams = Streams(shards.files, shards.compression)
 
-    def read(number: Any) -> tuple[Any, Any]:
-        first, window = streams.window(int(number))
-        records = np.empty(len(window), object)
-        records[:] = window
-        keys = np.zeros((len(window), 2), np.int64)
-        keys[:, 1] = first + np.arange(len(window))
-        return records, keys
+    def read() -> Iterator[tuple[Any, Any]]:
+        first = 0
+        for number in range(len(shards)):
+            for records in shard_files.windows(shards.files, number, shards.compression):
+                keys = np.zeros((len(records), 2), np.int64)
+                keys[:, 1] = first + np.arange(len(records))
+                yield np.array(records, object), keys
+                first += len(records)
 
-    windows = _read_ahead(read, tf.data.Dataset.range(_FOREVER))
-    return windows.take_while(lambda records, _: tf.size(records) > 0)
+    spec = tf.TensorSpec([None], tf.string), tf.TensorSpec([None, 2], tf.int64)
+    return tf.data.Dataset.from_generator(read, output_signature=spec).prefetch(1)
 
 
-def _read_ahead(
-    read: Callable[..., Any], numbers: tf.data.Dataset, *before: Any
-) -> tf.data.Dataset:
-    """Map numbers by `read`, with their keys: `tf.string` [n], int64 [n, 2]."""
+def _read_ahead(read: Callable[..., Any], counts: tf.data.Dataset, start: Any) -> tf.data.Dataset:
+    """Map the numbers of reads by `read`, with their keys: `tf.string` [n], int64 [n, 2]."""
 
-    def window(number: Any) -> tuple[Any, Any]:
+    def window(count: Any) -> tuple[Any, Any]:
         # Not stateful: a deterministic run would read windows one by one instead of ahead.
         records, keys = tf.numpy_function(
-            read, [*before, number], [tf.string, tf.int64], stateful=False
+            read, [start, count], [tf.string, tf.int64], stateful=False
         )
         return tf.ensure_shape(records, [None]), tf.ensure_shape(keys, [None, 2])
 
-    return numbers.map(window, num_parallel_calls=1, deterministic=True)  # in the background
+    return counts.map(window, num_parallel_calls=1, deterministic=True)  # in the background

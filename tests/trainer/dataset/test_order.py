@@ -41,6 +41,17 @@ def test_files_in_turn_are_read_in_ranges_at_once(colors, monkeypatch):
     assert found == [*range(0, 50, 3), *range(1, 50, 3), *range(2, 50, 3)]
 
 
+def test_iterations_over_gzip_are_independent(tmp_path, write_records):
+    for name in ("a", "b"):
+        write_records(tmp_path / f"{name}.tfrecord", [{"number": ord(name)}] * 3, "GZIP")
+    batches = trainer.open(tmp_path / "*.tfrecord").batches(batch_size=2)
+    first, second = iter(batches), iter(batches)
+    next(first)
+
+    assert numbers(second) == [97] * 3 + [98] * 3
+    assert numbers(first) == [97] + [98] * 3
+
+
 def test_shuffled_order_is_decided_by_the_seed(dataset):
     first, again, other = (shuffled(dataset, seed=seed, repeat=2) for seed in (1, 1, 2))
 
