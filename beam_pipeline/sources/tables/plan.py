@@ -265,8 +265,8 @@ def _boxes(choice: Choice, lists: Sequence[str]) -> BoxColumns:
     boxes = choice.one("boxes")
     if labels[1:]:
         raise ConfigError(
-            f"--label-column {options.label_column!r} names several columns, but a box has one "
-            "class; name its column"
+            f"a box has one class, not one of each of the columns {', '.join(labels)}; pass "
+            f"--label-column {shlex.quote(labels[0])}, or the name of another one"
         )
     declared = [feature.name for feature in options.schema if feature.kind == "boxes"]
     if declared and (declared != ["boxes"] or not (corners or boxes)):
