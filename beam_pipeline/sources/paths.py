@@ -6,12 +6,13 @@ this machine into a dataset, or request any address.
 
 import functools
 import hashlib
+import itertools
 import posixpath
 import re
 import shlex
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.files import storage
@@ -103,12 +104,20 @@ def shared_name(path: str) -> str:
     return composed(stem(path))
 
 
-def parallel_folders(path: str, home: str, others: Iterable[str]) -> list[str]:
-    """Return a file's folder with each of `others` in place of `home`; [] if it has no `home`."""
+def parallel_folders(path: str, home: str, others: Sequence[str]) -> Iterator[str]:
+    """Yield a file's folder with each of `others` in place of `home`, first where `home` is.
+
+    Yields the folder itself if it has no such part.
+    """
     around = split_at(path, home)
     if around is None:
-        return []
-    return ["/".join(filter(None, (around[0], other, around[1]))) for other in others]
+        yield folder(path)
+        return
+    for other in others:
+        yield "/".join(filter(None, (around[0], other, around[1])))
+    names = [*filter(None, "/".join(around).split("/"))]
+    for at, other in itertools.product(range(len(names) + 1), others):
+        yield "/".join(filter(None, (*names[:at], other, *names[at:])))
 
 
 def is_in(path: str, home: str) -> bool:

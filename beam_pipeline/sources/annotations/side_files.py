@@ -125,7 +125,8 @@ class Pairing:
             except the image itself, and notes; raise RecordError if it is invalid.
         media: Kind of the annotated files, "image" or "audio"; below, "image" means either.
         home: Folder of annotations.
-        image_homes: Folders of images, parallel to `home`; "" for the folder above it.
+        image_homes: Folders of images, parallel to `home`, likeliest first; "" for the folder above
+            it.
         max_bytes: Size limit of an annotation; 0 if `parse` needs only its path.
         is_annotation: Whether a file with the suffix may be an annotation.
         is_media: Whether a file of the kind may have an annotation.
@@ -181,9 +182,9 @@ class Pairing:
         """Possible keys of an annotation's image, by its own or stated name; likeliest first."""
         if self.image_keys:
             return self.image_keys(annotation, name)
-        homes = parallel_folders(annotation, self.home, self.image_homes) or [folder(annotation)]
-        own = annotation.rpartition("/")[2][: -1 - len(self.suffix)]
-        return [f"{home.lower()}/{composed(own)}" for home in homes]
+        own = composed(annotation.rpartition("/")[2][: -1 - len(self.suffix)])
+        homes = parallel_folders(annotation, self.home, self.image_homes)
+        return (f"{home.lower()}/{own}" for home in homes)
 
     def bucket(self, image: str, annotation: str) -> str:
         """Key for the bucket of an image and its annotation, of one of the two."""
