@@ -89,6 +89,7 @@ LAYERS = {
     """,
     "trainer": """
         errors tensors startup order private_parts task_kinds
+        workers
         metrics model
         progress
         options raw_rows

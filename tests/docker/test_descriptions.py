@@ -17,7 +17,7 @@ from beam_pipeline.cli.options import command_parser
 from beam_pipeline.errors import ConfigError, DataError
 from tfrecord_dataset.errors import DatasetDamagedError
 from trainer import commands as trainer_main
-from trainer.training.strategy import Workers, read_workers
+from trainer.workers import Workers, read_workers
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"

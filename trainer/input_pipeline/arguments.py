@@ -12,6 +12,7 @@ from tfrecord_dataset.image_size import ImageSize
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.order import WorkerShare
+from trainer.workers import read_workers
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # int64
 
@@ -137,18 +138,9 @@ def check_equal_order(
         causes.append("deterministic=False")
     if not causes:
         return
-    num_workers = _workers_of_cluster() if share is None else share.num_workers
+    num_workers = read_workers().count if share is None else share.num_workers
     if num_workers > 1:
         raise ConfigError(
             f"{' and '.join(causes)} gives {num_workers} workers different orders, which repeat "
             "and lose records; pass deterministic=True and one seed to all, such as seed=0"
         )
-
-
-def _workers_of_cluster() -> int:
-    """Count the workers in TF_CONFIG; 1 without it."""
-    try:
-        cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec()
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"TF_CONFIG cannot be read: {error}; correct or unset it") from error
-    return sum(len(cluster.job_tasks(job)) for job in cluster.jobs if job in ("chief", "worker"))

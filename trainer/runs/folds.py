@@ -19,7 +19,7 @@ from trainer.runs.preparing import NOTHING_OWN, OwnParts
 from trainer.runs.trained import load_model
 from trainer.tasks.inputs import keras_inputs, single_or_dict
 from trainer.tasks.task_json import task_to_json
-from trainer.training.strategy import read_workers
+from trainer.workers import read_workers
 
 
 def train(

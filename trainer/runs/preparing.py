@@ -31,7 +31,8 @@ from trainer.tasks.table_columns import SampledColumn
 from trainer.tasks.task_json import check_same_records
 from trainer.training import layers, optimizers
 from trainer.training.loop import TrainingPlan
-from trainer.training.strategy import Workers, check_global_batch, create_strategy
+from trainer.training.strategy import check_global_batch, create_strategy
+from trainer.workers import Workers
 
 LossFn = Callable[[Any, Any], Any]
 OptimizerFn = Callable[[Any], keras.optimizers.Optimizer]

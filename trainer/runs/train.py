@@ -24,7 +24,7 @@ from trainer.training import loop
 from trainer.training.checkpoint import Checkpoints
 from trainer.training.loop import TrainingPlan
 from trainer.training.optimizers import averaged, change_of_cosine, inner_optimizer
-from trainer.training.strategy import read_workers
+from trainer.workers import read_workers
 
 
 def train(

@@ -1,8 +1,5 @@
 """Creates `tf.distribute` strategies from names of devices."""
 
-import dataclasses
-import json
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,35 +8,10 @@ import tensorflow as tf
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError
 from trainer.options import Devices
+from trainer.workers import ALONE, Workers
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Workers:
-    """The processes of a training, from TF_CONFIG, and whether this one writes the run."""
-
-    count: int = 1
-    is_chief: bool = True
-
-
-def read_workers() -> Workers:
-    """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`; raises ConfigError."""
-    text = os.environ.get("TF_CONFIG")
-    if not text:
-        return Workers()
-    try:
-        stated = json.loads(text)
-        cluster, task = stated["cluster"], stated["task"]
-        count = len(cluster.get("chief", ())) + len(cluster["worker"])
-        first = "chief" if cluster.get("chief") else "worker"
-        return Workers(count, (task["type"], int(task["index"])) == (first, 0))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f"TF_CONFIG {text!r} cannot be read ({error!r}); give it as "
-            '{"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": 0}}'
-        ) from error
-
-
-def create_strategy(devices: Devices, workers: Workers = Workers()) -> tf.distribute.Strategy:
+def create_strategy(devices: Devices, workers: Workers = ALONE) -> tf.distribute.Strategy:
     """Make a strategy with one replica per device, mirrored over all workers.
 
     Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.

@@ -11,7 +11,7 @@ from run_files import weights_of
 
 from trainer.errors import ConfigError
 from trainer.runs.directory import RunDirectory
-from trainer.training.strategy import Workers, read_workers
+from trainer.workers import Workers, read_workers
 
 
 @pytest.mark.parametrize(
