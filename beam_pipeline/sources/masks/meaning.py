@@ -192,6 +192,6 @@ def _are_colors(
     if not has_numbers:
         return colors <= {*table.colors, _BLACK} or bool(colors & {*table.colors})
     is_grey = all(len(set(color)) == 1 for color in colors)
-    if is_grey and max(numbers, default=0) < len(table.names):
+    if is_grey and _WHITE not in colors and max(numbers, default=0) < len(table.names):
         return False
     return colors <= set(table.colors)
