@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from beam_pipeline.kinds.wording import count_classes, first_names
 from beam_pipeline.problems import Problem, Reading
+from beam_pipeline.records import composed
 from beam_pipeline.sources.folders.levels import (
     by_depth,
     classes_by_split,
@@ -88,7 +89,8 @@ class Folders:
         """Return the readings of the only class folder: folders in it as classes, or one class."""
         roles, folders = self.structure.roles(), self.structure.folders
         others = sorted({place[:1] for place in folders if place} - {(name,)})
-        inner = self._without(others) if others and not roles.splits else None
+        below = () if others else self._by_patterns([f"{literal(name)}/{_FIRST}"], folders, ())
+        inner = self._without(others) if others and not roles.splits else next(iter(below), None)
         if not inner:
             return ()
         # Of an input with one folder, that folder is the class.
@@ -348,6 +350,7 @@ def _answered_by(folders: Folders, code: str, facts: Mapping[str, str]) -> Probl
 
 def _blanks(path: str, names: Set[str]) -> Problem | None:
     """Refuse folders whose class has no name, or the name of another folder's."""
+    names = set(map(composed, names))
     classes: dict[str, str] = {}
     for folder in sorted(name for name in names if name != class_name(name)):
         facts = {"path": path, "folder": folder, "quoted": shlex.quote(folder)}

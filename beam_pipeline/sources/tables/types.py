@@ -20,7 +20,7 @@ import numpy
 
 from beam_pipeline.errors import RecordError
 from beam_pipeline.kinds.numbers import FIRST_SKIPPED_BY_FLOAT64, Number, Rounding, rounding
-from beam_pipeline.records import Array, ClassLabel, ClassLabels, Value
+from beam_pipeline.records import Array, ClassLabel, ClassLabels, Value, composed
 from beam_pipeline.schema.conformance import check_number
 from beam_pipeline.sources.json_items import is_deep
 from beam_pipeline.sources.rejects import malformed
@@ -476,12 +476,15 @@ def listed_texts(value: list[Any]) -> tuple[str, ...]:
 
 
 def class_name(value: Any) -> str:
-    """Return the name of a value's class: 3, 3.0 and "3" are the class "3"; "" for none."""
+    """Return the name of a value's class: 3, 3.0 and "3" are the class "3"; "" for none.
+
+    Names that differ only in their Unicode form, as of macOS, are one class.
+    """
     if isinstance(value, float) and math.isnan(value):
         return ""
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
-    return "" if value is None else str(value).strip()
+    return "" if value is None else composed(str(value).strip())
 
 
 def named_class(name: str, classes: Sequence[str]) -> str:
