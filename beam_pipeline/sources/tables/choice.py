@@ -20,6 +20,7 @@ from beam_pipeline.sources.tables.roles import Media
 from beam_pipeline.sources.tables.sample import ColumnSample, Sample
 from beam_pipeline.sources.tables.types import OF_COLUMNS, mark_of
 from beam_pipeline.sources.tables.usual_columns import TableOptions, checked, lowered
+from tfrecord_dataset.format.split_names import is_split
 
 _MAX_SPACES = 2  # in the name of a class, on average
 _MANY_NUMBERS = 20
@@ -201,6 +202,24 @@ def _only_file_of(kind: str) -> Callable[[Choice], Sequence[str]]:
     return names
 
 
+def _only_of_splits(choice: Choice) -> Sequence[str]:
+    """Return the only column of names of splits, train among them, unless the tables have splits."""
+    if any(table.file.split for table in choice.sample.tables):
+        return ()
+    names = [
+        name
+        for name in choice.usable
+        if (texts := choice.column(name).texts)
+        and all(map(is_split, texts))
+        and any(text.lower().startswith("train") for text in texts)
+    ]
+    return names if len(names) == 1 else ()
+
+
+def _is_no_label(choice: Choice, name: str) -> bool:
+    return lowered(name) not in known.LABELS.of_tables and name not in choice.options.labels
+
+
 def _is_any(choice: Choice, name: str) -> bool:
     return True
 
@@ -309,6 +328,7 @@ RULES = (
     Rule("audio", _only_file_of("audio"), _is_any, "the only audio"),
     Rule("files", _other_files, _is_any, "all other files"),
     Rule("split", known.SPLIT, _is_free, "texts; asked for numbers"),
+    Rule("split", _only_of_splits, _is_no_label, "names of splits"),
     Rule(
         "box",
         known.BOXES,
