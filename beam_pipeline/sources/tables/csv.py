@@ -82,6 +82,14 @@ def header_of(first: RowBatch, path: str, num_rows: int = 1) -> list[str]:
     return names
 
 
+def _aligned(header: list[str], below: Sequence[Sequence[str]]) -> list[str]:
+    """Add or leave out empty names at the end, so that there is one for each field of the rows."""
+    widths = {len(row) for row in below if row}
+    if widths == {len(header) + 1} and not any(row[-1].strip() for row in below if row):
+        return [*header, ""]
+    return header[: max(widths)] if widths and not any(header[max(widths) :]) else header
+
+
 def data_in(names: Sequence[str], below: Sequence[Sequence[str]]) -> str:
     """Return a cell of the first row `names` that cannot name a column; "" if all can."""
     below = [row for row in below if [*map(str.strip, row)] != [*names]]
@@ -274,10 +282,16 @@ class ReadCsv(ReadTables):
             )
         num_above = 0 if header else self.header_rows
         dialect = dataclasses.replace(dialect, has_header=not header, encoding=self.encoding)
-        header = header or header_of(rows, file.path, num_above)
-        if any(UNREADABLE in name for name in header):
+        first = lines[dialect.num_before : dialect.num_before + num_above]
+        if any(UNREADABLE in line for line in first):
             facts = {"path": file.path, "encoding": self.encoding}
             raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
+        if not header:
+            stated = header_of(rows, file.path, num_above)
+            header = _aligned(stated, rows.fields[num_above:])
+            if len(header) != len(stated):  # its rows would be faulty
+                dialect = dataclasses.replace(dialect, num_before=rows.lines[num_above] - 1)
+                num_above = 0
         counts = Counter(filter(None, header))
         if twice := [name for name, count in counts.items() if count > 1]:
             raise ConfigError(f"{file.path} has the column {twice[0]!r} twice; rename one")
