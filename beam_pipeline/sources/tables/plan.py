@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from beam_pipeline.errors import ConfigError, RecordError
-from beam_pipeline.problems import Problem
+from beam_pipeline.problems import Problem, ignoring
 from beam_pipeline.records import DeclaredClasses, Rejected
 from beam_pipeline.sources.tables import usual_columns as known
 from beam_pipeline.sources.tables.choice import (
@@ -474,13 +474,25 @@ def _check_headers(sample: Sample, options: TableOptions, roles: Roles) -> None:
         *(roles.optional, roles.split, roles.label, ""),
     }
     headers = {table: frozenset(header) for table, header in sample.headers.items()}
-    for name in dict.fromkeys(itertools.chain(*sample.headers.values())):
-        without = [table for table, header in headers.items() if name not in header]
-        if without and name not in may_lack and lowered(name) not in known.LABELS.of_tables:
-            raise ConfigError(
-                f"column {name!r} is not in {without[0]}, but in other tables; pass --label-column "
-                f"{shlex.quote(name)} if it is the label, else --ignore-columns {shlex.quote(name)}"
-            )
+    lacked = {
+        name: without[0]
+        for name in dict.fromkeys(itertools.chain(*sample.headers.values()))
+        if (without := [table for table, header in headers.items() if name not in header])
+        and name not in may_lack
+        and lowered(name) not in known.LABELS.of_tables
+    }
+    if not lacked:
+        return
+    (first, table), *others = lacked.items()
+    what = f"columns {_shown(lacked)} are" if others else f"column {first!r} is"
+    has_label = roles.label_columns or roles.optional
+    label = "" if has_label else f"--label-column {shlex.quote(first)} if it is the label, else "
+    ignored = shlex.quote(",".join([*options.ignore_columns, *lacked]))
+    left_out = f", or {ignoring(table)} to leave that table out" if others else ""
+    raise ConfigError(
+        f"{what} not in {table}, but in other tables; pass {label}--ignore-columns {ignored}"
+        f"{left_out}"
+    )
 
 
 def _classes_of_forms(sample: Sample, roles: Roles) -> Iterator[DeclaredClasses]:

@@ -140,6 +140,8 @@ class _Tables:
         of_splits = splits_of_tables([*map(name_of, plans)])
         if len(of_splits) > 1:
             return [name for name in plans if name_of(name) in of_splits]
+        if plans and _are_one(tree, [*plans]):
+            return [*plans]
         labelled = [
             name for name, plan in plans.items() if plan and (plan.roles.has_target or plan.problem)
         ]
@@ -160,13 +162,15 @@ class _Tables:
     def _plan_of(self, name: str) -> TablePlan | None:
         """Plan a table; None if it cannot be read.
 
-        Ignores the user's schema, which may lack the column of files.
+        Ignores the user's schema, which may lack the column of files, and columns that it lacks.
         """
         if name not in self.plans:
             self.plans[name] = None
-            with contextlib.suppress(ConfigError, DataError):
-                config = dataclasses.replace(self.config, schema=())
-                self.plans[name] = self._source([name], config).plan()
+            config = dataclasses.replace(self.config, schema=())
+            for each in (config, dataclasses.replace(config, label_column="", ignore_columns=())):
+                with contextlib.suppress(ConfigError, DataError):
+                    self.plans[name] = self._source([name], each).plan()
+                    break
         return self.plans[name]
 
     def _source(self, names: Sequence[str], config: BuildConfig) -> ReadTables:
@@ -192,7 +196,9 @@ class _Tables:
             return dataclasses.replace(claim, problem=_which_tables(tree, names))
         if self.config.layout == AUTO and (problem := _without_folders(claim, names)):
             return dataclasses.replace(claim, problem=problem)
-        plan = None if names[1:] or self.config.schema else self.plans.get(names[0])
+        config = self.config
+        is_other = names[1:] or config.schema or config.label_column or config.ignore_columns
+        plan = None if is_other else self.plans.get(names[0])
         return with_plan(claim, self._source(names, self.config), plan)
 
 
