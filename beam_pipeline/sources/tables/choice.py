@@ -203,7 +203,7 @@ def _only_file_of(kind: str) -> Callable[[Choice], Sequence[str]]:
 
 
 def _only_of_splits(choice: Choice) -> Sequence[str]:
-    """Return the only column of names of splits, train among them, unless the tables have splits."""
+    """Return the only column of names of splits, with train; () if the tables have splits."""
     if any(table.file.split for table in choice.sample.tables):
         return ()
     names = [
