@@ -285,7 +285,11 @@ class ReadCsv(ReadTables):
         first = lines[dialect.num_before : dialect.num_before + num_above]
         if any(UNREADABLE in line for line in first):
             facts = {"path": file.path, "encoding": self.encoding}
-            raise ProblemError(Problem(code="header not decoded", facts=facts, option="encoding"))
+            raise ProblemError(
+                Problem(
+                    code="header not decoded", facts=facts, option="encoding", choices=("cp1252",)
+                )
+            )
         if not header:
             stated = header_of(rows, file.path, num_above)
             header = _aligned(stated, rows.fields[num_above:])
