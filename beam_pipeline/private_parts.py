@@ -76,6 +76,12 @@ PRIVATE_PARTS = (
         "Dataflow's jobs cannot be followed",
     ),
     PrivatePart(
+        "apache_beam.utils.subprocess_server",
+        "JavaJarServer.path_to_beam_jar",
+        "URL of Beam's job server for Flink, which the job sends",
+        "the job server must be made with `make flink-jar`",
+    ),
+    PrivatePart(
         f"{_RUNNERS}.worker.sdk_worker_main",
         "main",
         "runs a worker process that a cluster asks for",

@@ -43,8 +43,7 @@ def prepare(address, output, *options):
         ),
         pytest.param(
             ["--flink_job_server_jar=/nowhere/server.jar"],
-            "there is no /nowhere/server.jar to send with the job; run `make flink-jar flink-home "
-            "FLINK=1.19`, or pass",
+            "FLINK=1.19`, or pass --flink_job_server_jar",
             id="jar",
         ),
     ],

@@ -12,6 +12,7 @@ import requests
 import requests.adapters
 import urllib3
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
+from apache_beam.utils.subprocess_server import JavaJarServer
 
 from beam_pipeline.errors import ConfigError, UnavailableError
 from beam_pipeline.running.remote import preflight
@@ -161,7 +162,8 @@ class FlinkCluster(PortableCluster):
         """Choose the jar of the job, which the JobManager translates.
 
         It has Beam's classes unless they are in Flink's `lib`. For `DOCKER` it always has them, as
-        they look for the files that workers fetch in their own jar.
+        they look for the files that workers fetch in their own jar. One that was not made is
+        downloaded from Maven.
 
         Raises:
             ConfigError: The cluster takes no jars, or there is none.
@@ -171,17 +173,23 @@ class FlinkCluster(PortableCluster):
                 f"Flink at {self.rest} takes no jobs with a jar; set web.submit.enable: true "
                 "there, or pass --job_endpoint=HOST:PORT of a job server"
             )
-        version, given = self._flink.flink_version, self._flink.flink_job_server_jar
+        version = self._flink.flink_version
         classpath = self._get("/jobmanager/environment")["classpath"]
         has_beam = _BEAM_JAR in map(os.path.basename, classpath)
         is_small = has_beam and self._portable.environment_type != "DOCKER"
-        name = f"flink-{'submit' if is_small else 'job-server'}-{version}.jar"
-        jar = given or str(cache_folder() / name)
-        if not urlsplit(jar).scheme and not os.path.exists(jar):
+        kinds = ("submit", "job-server") if is_small else ("job-server",)
+        made = (cache_folder() / f"flink-{kind}-{version}.jar" for kind in kinds)
+        jar = self._flink.flink_job_server_jar or next(
+            (str(jar) for jar in made if jar.exists()), ""
+        )
+        target = f":runners:flink:{version}:job-server:shadowJar"
+        try:
+            jar = JavaJarServer.local_jar(jar or JavaJarServer.path_to_beam_jar(target))
+        except (ValueError, RuntimeError, OSError) as error:
             raise ConfigError(
-                f"there is no {jar} to send with the job; run `make flink-jar flink-home "
+                f"there is no jar to send with the job ({error}); run `make flink-jar "
                 f"FLINK={version}`, or pass --flink_job_server_jar, Beam's job server for Flink"
-            )
+            ) from error
         self._flink.flink_submit_uber_jar = self.is_polled = True
         self._flink.flink_job_server_jar = jar
 
