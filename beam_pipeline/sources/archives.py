@@ -19,7 +19,6 @@ from beam_pipeline.problems import rename
 from beam_pipeline.records import Element, FileRef, Record, file_of
 from beam_pipeline.sources.paths import folder, is_submission, stem, suffix, uncompressed
 from beam_pipeline.sources.unpacking import in_packed_tar, is_packed_tar, with_ranges
-from tfrecord_dataset.format.split_names import is_split
 from tfrecord_dataset.store.urls import is_web, unsigned
 
 # Number of members that distinguish a tar of a tree from a WebDataset.
@@ -89,11 +88,9 @@ def _top(path: str, layout: str, scratch: str) -> str:
 
 def refuse_archives(root: str, files: Sequence[str]) -> None:
     """Raise ConfigError if unclaimed files contain archives other than WebDatasets."""
-    if with_files := [
-        path
-        for path in files
-        if suffix(path) == "zip" or is_packed_tar(path) or names_tree_of_split(path)
-    ]:
+    tars = (storage.join(root, path) for path in files if suffix(path) == "tar")
+    archives = ("zip", "tar") if any(map(is_tree, itertools.islice(tars, 1))) else ("zip",)
+    if with_files := [path for path in files if suffix(path) in archives or is_packed_tar(path)]:
         named = ", ".join(with_files[:3]) + (", …" if with_files[3:] else "")
         one = min(with_files, key=lambda path: (is_submission(path), "train" not in path.lower()))
         if outer := inside(root):
@@ -114,11 +111,6 @@ def _unpack(archive: str) -> str:
     return f"unpack it once: python -m {module} -e {source} {shlex.quote(stem(archive))}"
 
 
-def names_tree_of_split(path: str) -> bool:
-    """Whether a tar is named after a split, as tars of trees and small WebDatasets are."""
-    return suffix(path) == "tar" and is_split(stem(path))
-
-
 def _is_archive(path: str) -> bool:
     return not storage.is_directory(path) and storage.exists(path)
 
@@ -135,7 +127,7 @@ def is_tree(path: str) -> bool:
                     return False
                 if not name.startswith((".", "__")):
                     records.add(record)
-                    folders.add(place)
+                    folders |= {place} - {".."}  # outside of the archive
                     has_table |= suffix(uncompressed(name)) in _TABLES
     except RecordError:  # its reader reports it
         return False

@@ -1,7 +1,8 @@
 """Whether the levels of class folders agree.
 
 They do if all files are equally deep below their split, each split has only classes of the largest
-one, no level repeats the names above it, and the first folders do not contain words for splits.
+one, no level repeats the names above it, the first folders do not contain words for splits, and the
+second ones are not named after them.
 """
 
 from collections import defaultdict
@@ -9,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from beam_pipeline.kinds.wording import brief, first_names
 from beam_pipeline.sources.folders.structure import FolderRoles, Place, is_no_class
-from tfrecord_dataset.format.split_names import split_in_name
+from tfrecord_dataset.format.split_names import is_split, split_in_name
 
 _SHOWN = 3
 
@@ -28,15 +29,17 @@ def levels(folders: Collection[Place], roles: FolderRoles) -> Mapping[Place, Pla
     """Return the names below a split that may be classes, by folder; leave out what is rejected.
 
     These are files next to class folders, and folders of files named after their kind, such as
-    masks/. Below a class, such a name does not count.
+    masks/. Below a class, such a name does not count, nor in a split without classes.
     """
     start = len(roles.splits[:1])
-    with_classes = {folder[:start] for folder in folders if len(folder) > start}
+    classes = [folder for folder in folders if len(folder) > start]
+    with_classes = {folder[:start] for folder in classes if not is_no_class(folder[start])}
     found = {}
     for folder in folders:
         below = folder[start:]
-        is_loose = not below and (len(folder) < start or folder in with_classes)
-        if not is_loose and not (len(below) == 1 and is_no_class(below[0])):
+        if len(below) == 1 and is_no_class(below[0]):
+            below = ()
+        if len(folder) >= start and (below or folder[:start] not in with_classes):
             inner = (name for name in below[1:] if not is_no_class(name))
             found[folder] = (*below[:1], *inner)
     return found
@@ -69,6 +72,9 @@ def _disagreements(folders: Collection[Place], roles: FolderRoles) -> Iterator[s
     if pair := splits_apart(classes_by_split(folders, roles)):
         shown = (f"{split}: {first_names(sorted(each)[:_SHOWN])}" for split, each in pair)
         yield f"splits differ in their classes ({'; '.join(shown)})"
+    inner = sorted({"/".join(each[:2]) for each in names.values() if is_split("".join(each[1:2]))})
+    if not roles.splits and len({name.rpartition("/")[2] for name in inner}) > 1:
+        yield f"folders below the first ones are named after splits ({first_names(inner)})"
     tops = sorted({folder[0] for folder in folders if folder})
     words = {*map(split_in_name, tops)}
     if not roles.splits and len(tops) > 1 and (None not in words or len(words - {None}) > 1):

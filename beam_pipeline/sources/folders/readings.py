@@ -36,6 +36,7 @@ _MOST = 3
 _MOST_UNUSED = 1
 _SPLIT, _ANY = "{split}/", "{_}/"
 _FIRST, _LAST, _NO_CLASS = "{label}/**/{_}", "**/{label}/{_}", "**/{_}"
+_SPLIT_BELOW = "{label}/{split}/**/{_}"
 _IF_ANY = "{label?}/**/{_}"
 _BETWEEN = ("_", "-", ".", " ")
 
@@ -114,7 +115,9 @@ class Folders:
         groups = by_depth(names)
         top = _SPLIT if roles.splits else _top_with_split(names)
         below = (
-            [_SPLIT + _FIRST, _SPLIT + _LAST, _ANY + _FIRST] if roles.splits else [_LAST, _FIRST]
+            [_SPLIT + _FIRST, _SPLIT + _LAST, _ANY + _FIRST]
+            if roles.splits
+            else [_SPLIT_BELOW, _LAST, _FIRST]
         )
         unused = [place for place in self.structure.folders if place not in names]
         ignored = tuple(self._ignoring(place) for place in unused if roles.place(place))
@@ -171,6 +174,8 @@ class Folders:
             if len(others) <= _MOST:
                 yield others
             return
+        if roles.splits and 0 in groups:  # splits without class folders
+            yield sorted({place[:1] for place in groups[0]})
         for group in groups.values():
             if root := _root_of(group, groups):
                 yield [root]

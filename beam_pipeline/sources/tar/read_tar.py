@@ -15,7 +15,7 @@ from beam_pipeline.files import storage
 from beam_pipeline.files.archive.members import read_members
 from beam_pipeline.records import Consumed, Rejected
 from beam_pipeline.running.gathering import Merge, Share
-from beam_pipeline.sources.archives import is_tree, names_tree_of_split
+from beam_pipeline.sources.archives import is_tree
 from beam_pipeline.sources.gather import Entry, Gather, ReadInBatches, entries_of
 from beam_pipeline.sources.layout import Claim, claim_of_files, source_layout
 from beam_pipeline.sources.paths import suffix
@@ -135,8 +135,8 @@ def claim_tars(tree: Tree, config: BuildConfig) -> Claim | None:
     if config.layout == "tar" or not tree.is_folder:
         return claim_of_files("tar", tree, [*filter(is_tar, tree.files())])
     tars = tree.files_with("tar")
-    if tars and all(map(names_tree_of_split, tars)) and is_tree(tree.path(tars[0])):
-        return None  # one tree per split, whose folders may be classes
+    if tars and is_tree(tree.path(tars[0])):
+        return None  # its folders may be classes
     return claim_of_files("tar", tree, tars)
 
 
