@@ -85,9 +85,14 @@ def open_given(
 
 def train_split(dataset: Dataset, name: str | None) -> str:
     """Return the name of the split to train on."""
-    if name is None and "train" in dataset.splits:
-        return "train"
-    return dataset.split(name).name
+    return dataset.split(name or _usual_split(dataset, "train", "training")).name
+
+
+def _usual_split(dataset: Dataset, *names: str) -> str | None:
+    """Return the split that has the first of these names, in any case; None if there is none."""
+    in_any_case = {split.lower(): split for split in dataset.splits}
+    found = (name if name in dataset.splits else in_any_case.get(name) for name in names)
+    return next(filter(None, found), None)
 
 
 def hold_out(
@@ -98,7 +103,7 @@ def hold_out(
     Raises:
         ConfigError: A split of that name exists, or all records are in one group.
     """
-    share, usual = config.validation_share, {*_VALIDATION_NAMES} & dataset.splits.keys()
+    share, usual = config.validation_share, _usual_split(dataset, *_VALIDATION_NAMES)
     if config.folds:
         share = 1 / config.folds
     elif share is None:
@@ -153,7 +158,7 @@ def validation_split(dataset: Dataset, config: TrainConfig) -> str | None:
         return dataset.split(name).name
     if _HELD_OUT in dataset.parts:
         return _HELD_OUT
-    return next((usual for usual in _VALIDATION_NAMES if usual in dataset.splits), None)
+    return _usual_split(dataset, *_VALIDATION_NAMES)
 
 
 def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset, str]:
@@ -168,8 +173,8 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
     """
     share, train = run.options.validation_share, run.data.get("train split", "")
     can_be_drawn = share and train in dataset.splits and _HELD_OUT not in dataset.splits
-    if name is None and "test" in dataset.splits:
-        name = "test"
+    if name is None and (test := _usual_split(dataset, "test")):
+        name = test
     elif name is None and can_be_drawn and describe_data(dataset, train) == run.data:
         name = _HELD_OUT
     if share and can_be_drawn and name == _HELD_OUT:

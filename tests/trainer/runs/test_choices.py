@@ -193,6 +193,29 @@ def test_several_splits_without_a_test_need_a_choice(table):
     assert choices.of_run(dataset, run, "val")[1] == "val"
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["TEST", "TRAIN"], ("TRAIN", None, "TEST")),
+        (["Test", "Training", "Valid"], ("Training", "Valid", "Test")),
+        (["Train", "test", "train", "Val", "val"], ("train", "val", "test")),
+    ],
+)
+def test_usual_splits_are_found_in_any_case(table, names, expected):
+    dataset = trainer.open(table)
+    split = dataset.splits["test"]
+    splits = {name: dataclasses.replace(split, name=name) for name in names}
+    dataset = dataclasses.replace(dataset, splits=splits)
+    options = TrainConfig(data=str(table), output="run")
+    run = RunConfig(options=options, data={}, window=1, class_weights=(), own={})
+    chosen = (
+        choices.train_split(dataset, None),
+        choices.validation_split(dataset, options),
+        choices.of_run(dataset, run, None)[1],
+    )
+    assert chosen == expected
+
+
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_same_share(start, table, tmp_path):
     run, share = tmp_path / "run", ("--validation-share", 0.25)
