@@ -130,6 +130,8 @@ def test_every_case_is_read_alike_from_an_archive(tmp_path, how):
             continue
         of_files = read(text, str(root), f"{root}.scratch")
         of_archive = read(text, f"{packed(root, how)}:", f"{root}.scratch")
+        if isinstance(of_archive, str) and "unpack it once" in of_archive:
+            continue  # there is an archive in the archive
         if in_any_order(of_archive) != in_any_order(of_files):
             differ.append(name)
     assert differ == []
