@@ -65,6 +65,8 @@ SENTENCES: Mapping[str, str] = {
     "by the layout {layout}",
     "unread files": "{number} that may hold data, such as {first}, would not be read, more than "
     "the {records} that are",
+    "masks of images": "{path}: files such as {first} are named like other images and a mask, so "
+    "that {folders} may be no class",
     "twin images": "{path}: {pairs} differ only in their suffix, .{one} and .{other}",
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from beam_pipeline.problems import Problem, files_to_ignore
 from beam_pipeline.sources.layout import Claim
-from beam_pipeline.sources.masks.twins import twins_problem
+from beam_pipeline.sources.masks.twins import masks_problem, twins_problem
 from beam_pipeline.sources.paths import name_of, stem, suffix
 from beam_pipeline.sources.tree import Tree
 from beam_pipeline.sources.unread import may_hold_data
@@ -17,7 +17,7 @@ _NOUNS = {"image": "images", "audio": "recordings", "array": "arrays"}
 
 def open_question(tree: Tree, claim: Claim) -> Problem | None:
     """Return the question that files next to those of a claim raise; None if there is none."""
-    if claim.layout == "folders" and (problem := twins_problem(tree)):
+    if claim.layout == "folders" and (problem := twins_problem(tree) or masks_problem(tree)):
         return problem
     return _side_files_problem(tree, claim)
 
