@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 
 from beam_pipeline.config import BuildConfig
+from beam_pipeline.dataset.opening import is_dataset
 from beam_pipeline.describe.shard_info import TemporaryFile
 from beam_pipeline.errors import (
     BeamTFRecordsError,
@@ -149,12 +150,15 @@ def has_finished_parts(config: BuildConfig) -> bool:
 def drop_unfinished(config: BuildConfig, claim: str = "") -> None:
     """Delete what a failed build leaves, except the finished parts that the next one uses.
 
-    Deletes nothing if another build has taken the folder since `claim` (`exclusive`). Ignores
-    failures to delete: the build's own error is more useful.
+    Deletes nothing if another build has taken the folder since `claim` (`exclusive`), and its own
+    receipts, too, if another has finished the dataset. Ignores failures to delete: the build's own
+    error is more useful.
     """
     with contextlib.suppress(OSError, ConfigError):
         if not lost(config, claim):
             _drop_unfinished(config)
+        elif is_dataset(config.dataset_dir):
+            storage.delete([working_dir(config)])
 
 
 def _drop_unfinished(config: BuildConfig) -> None:
