@@ -28,6 +28,9 @@ _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK
 
 _UNFINISHED = re.compile(r"(.+)\.[0-9a-f]{32}\.partial")
 
+# A read of so many bytes is compared with the size of the file, as Python allocates them first.
+_LARGE_READ_BYTES = 16 << 20
+
 
 class Local(Backend):
     """Files of the operating system."""
@@ -138,7 +141,13 @@ LOCAL = Local()
 class _Reader(io.FileIO):
     """A file with retried reads; a failed read leaves the position unchanged."""
 
-    read = retry(io.FileIO.read)
+    @retry
+    def read(self, size: int | None = -1, /) -> bytes | Any:
+        """Read at most `size` bytes; a damaged file may ask for more than the memory holds."""
+        if size is not None and size > _LARGE_READ_BYTES:
+            size = max(0, min(size, os.fstat(self.fileno()).st_size - self.tell()))
+        return super().read(size)
+
     readall = retry(io.FileIO.readall)
     readinto = retry(io.FileIO.readinto)
 

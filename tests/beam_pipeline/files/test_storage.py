@@ -192,6 +192,15 @@ def test_no_file_is_read_whole_beyond_a_gibibyte(tmp_path):
         storage.read_text(str(tmp_path / "x"))
 
 
+def test_a_read_takes_no_more_memory_than_the_file(tmp_path):
+    """Damaged headers state lengths of terabytes."""
+    (tmp_path / "x").write_bytes(b"abc")
+    with storage.opened(str(tmp_path / "x")) as handle:
+        assert handle.read(1) == b"a"
+        assert handle.read(1 << 44) == b"bc"
+        assert handle.read(1 << 44) == b""
+
+
 def test_no_file_has_a_nul_in_its_name(tmp_path):
     path = f"{tmp_path}/a\0b"
     for read in (
