@@ -16,6 +16,7 @@ Source of the format: numpy.lib.format.
 import dataclasses
 import io
 import math
+import sys
 from collections.abc import Iterable
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -242,6 +243,14 @@ def raw_values(data: bytes, dtype: np.dtype[Any], offset: int = 0) -> npt.NDArra
     values = np.frombuffer(data, dtype, offset=offset)
     if dtype.kind == "b" and values.size and values.view(np.uint8).max() > 1:
         raise RecordError(DAMAGED, "bools that are neither 0 nor 1")
+    return values
+
+
+def texts_or_numbers(data: bytes, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """View the values in `data`, [n]; raise RecordError for text beyond Unicode."""
+    values = np.frombuffer(data, dtype)
+    if dtype.kind == "U" and values.size and values.view(np.uint32).max() > sys.maxunicode:
+        raise RecordError(DAMAGED, "text with numbers that are no Unicode characters")
     return values
 
 

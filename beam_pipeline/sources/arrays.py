@@ -141,7 +141,7 @@ def _cells(column: ArrayColumn, start: int, stop: int) -> list[Value]:
         files = (FileRef(path=path, offset=at, length=size) for at in range(begin, end, size))
         return [Array(dtype=name, shape=shape, file=file) for file in files]
     data = storage.read_bytes(FileRef(path=path, offset=begin, length=end - begin))
-    values = np.frombuffer(data, dtype).reshape(stop - start, *shape)
+    values = numpy_files.texts_or_numbers(data, np.dtype(dtype)).reshape(stop - start, *shape)
     if shape:
         return [Array(dtype=name, shape=shape, data=each.tobytes()) for each in values]
     if kind == "S":

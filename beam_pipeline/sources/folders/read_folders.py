@@ -7,14 +7,13 @@ import io
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
-import numpy as np
 from apache_beam.pvalue import AsSingleton
 
 from beam_pipeline.config import BuildConfig
 from beam_pipeline.errors import RecordError
 from beam_pipeline.files import storage
 from beam_pipeline.kinds.wording import first_names
-from beam_pipeline.media.numpy_files import array_files, array_header
+from beam_pipeline.media.numpy_files import array_files, array_header, texts_or_numbers
 from beam_pipeline.problems import Problem, ProblemError
 from beam_pipeline.records import (
     Array,
@@ -114,7 +113,8 @@ def _value_of_array(path: str, name: str) -> Value:
     if not header.num_bytes:
         return ""
     part = FileRef(path=path, offset=header.offset, length=header.num_bytes)
-    value = np.frombuffer(storage.read_bytes(part, _MAX_VALUE_BYTES), header.dtype)[0].item()
+    stored = storage.read_bytes(part, _MAX_VALUE_BYTES)
+    value = texts_or_numbers(stored, header.dtype)[0].item()
     is_class = name.lower() in LABELS.of_rows and header.dtype.kind in "biuU"
     return ClassLabel(class_name(value)) if is_class else value
 

@@ -54,6 +54,18 @@ def found(root, ignored=()):
     return find_tables(find_files(root, is_array), ignored)
 
 
+def test_a_text_beyond_unicode_costs_its_file(read):
+    """NumPy makes texts of it that Python cannot encode."""
+    texts = np.array([sys.maxunicode] * 6, np.uint32)
+    files = {
+        "a.npz": {"x": X, "name": texts.view("U1")},
+        "b.npz": {"x": X, "name": (texts + 1).view("U1")},
+    }
+    records, rejects = read(files)
+    assert {record.features["name"] for record in records.values()} == {chr(sys.maxunicode)}
+    assert (rejects["b.npz"].reason, rejects["b.npz"].bad) == ("damaged array", True)
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_a_damaged_member_costs_its_file(read, write, save):
     root = write({"a.npz": {"x": X, "y": Y}})
