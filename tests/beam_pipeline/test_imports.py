@@ -33,7 +33,7 @@ def test_no_module_of_it_loads_tensorflow():
 def test_worker_processes_load_neither_beam_nor_tensorflow():
     """Covers processes for builds, shards and long values."""
     names = [
-        *("running.parallel", "inspect.inspect_batch", "sources.tar.records"),
+        *("running.parallel", "inspect.inspect_batch", "sources.tar.member_records"),
         *("dataset.shard_inspection", "dataset.shards", "sources.tables.fit"),
     ]
     script = "import " + ", ".join(f"beam_pipeline.{name}" for name in names)

@@ -201,7 +201,7 @@ def training_part(dataset: Dataset, task: Task, run: RunConfig) -> tuple[Dataset
 
 
 def describe_data(dataset: Dataset, split: str) -> dict[str, Any]:
-    """Return the identity of a split, for `options.train.check_same`."""
+    """Return the identity of a split, for `train_options.check_same`."""
     chosen = dataset.split(split)
     index = dataset.index(split)
     digests = chosen.sha256 or [_digest(index, shard) for shard in range(len(chosen.files))]
