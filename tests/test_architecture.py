@@ -73,7 +73,7 @@ LAYERS = {
         paths rejects
         splits unpacking json_items
         archives tree
-        listing gather
+        listing gather file_index
         unread
         layout
         tables

@@ -16,13 +16,13 @@ from beam_pipeline.option_values import AUTO
 from beam_pipeline.problems import Problem, ProblemError, Reading, either
 from beam_pipeline.recipe import is_recipe
 from beam_pipeline.sources.archives import placed, reading_through_archives, refuse_archives
+from beam_pipeline.sources.file_index import FileIndex
 from beam_pipeline.sources.folders.read_folders import ReadClassFolders
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import input_folder, parent
 from beam_pipeline.sources.questions import open_question
 from beam_pipeline.sources.registry import OWN, layout_named, layouts
 from beam_pipeline.sources.splits import SplitList, WithSplits
-from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.table_layouts import texts_of_rows
 from beam_pipeline.sources.tree import Ignored, Tree, shown
 from beam_pipeline.sources.unpacking import in_packed_tar

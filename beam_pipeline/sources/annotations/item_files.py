@@ -29,6 +29,7 @@ from beam_pipeline.records import (
 )
 from beam_pipeline.running.gathering import Share
 from beam_pipeline.sources.annotations.shapes import OBJECTS, Shapes
+from beam_pipeline.sources.file_index import FileIndex
 from beam_pipeline.sources.json_items import JsonSign, items
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.paths import (
@@ -42,7 +43,6 @@ from beam_pipeline.sources.paths import (
     without_upload_prefix,
 )
 from beam_pipeline.sources.rejects import malformed
-from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile, Tree, shown
 from tfrecord_dataset.format.split_names import is_split, split_of_folders, split_of_name
 from tfrecord_dataset.store.urls import unsigned

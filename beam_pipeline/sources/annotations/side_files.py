@@ -31,6 +31,7 @@ from beam_pipeline.running.buckets import Buckets, gather
 from beam_pipeline.running.gathering import least_buckets
 from beam_pipeline.running.pickling import pack, unpack
 from beam_pipeline.sources.annotations.shapes import Parsed
+from beam_pipeline.sources.file_index import FileIndex
 from beam_pipeline.sources.json_items import JsonSign
 from beam_pipeline.sources.layout import Claim, Layout, Rank
 from beam_pipeline.sources.listing import ListNames, buckets_of_names
@@ -49,7 +50,6 @@ from beam_pipeline.sources.paths import (
     without_upload_prefix,
 )
 from beam_pipeline.sources.splits import lists_of_splits
-from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.fit import OF_FILE
 from beam_pipeline.sources.tree import NOTHING, Ignored, Tree
 from tfrecord_dataset.format.split_names import split_in_name, split_of_folders

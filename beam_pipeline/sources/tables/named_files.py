@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from beam_pipeline.errors import ConfigError
 from beam_pipeline.problems import ignoring
+from beam_pipeline.sources.file_index import FileIndex
 from beam_pipeline.sources.paths import folder, joined, media_kind, suffix
 from beam_pipeline.sources.tables import usual_columns as known
-from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.sample import Sample
 from beam_pipeline.sources.tables.table import Batch, Cells, Table
 from beam_pipeline.sources.tables.usual_columns import TableOptions, lowered, there_are

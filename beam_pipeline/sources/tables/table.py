@@ -15,8 +15,8 @@ from beam_pipeline.errors import RecordError, attempts
 from beam_pipeline.files import storage
 from beam_pipeline.records import FileRef
 from beam_pipeline.schema.conformance import check_number
+from beam_pipeline.sources.file_index import FileIndex
 from beam_pipeline.sources.paths import below
-from beam_pipeline.sources.tables.file_index import FileIndex
 from beam_pipeline.sources.tables.parts import WHOLE, Part, divided
 from beam_pipeline.sources.tables.types import class_name, classes_marked
 from beam_pipeline.sources.tree import NOTHING, Ignored, NamingFile

@@ -10,6 +10,7 @@ from eager_runner import yielded
 from beam_pipeline.errors import ConfigError, RecordError
 from beam_pipeline.records import Record
 from beam_pipeline.running.buckets import Buckets, gather
+from beam_pipeline.sources import file_index
 from beam_pipeline.sources.annotations import json_side_files, side_files
 from beam_pipeline.sources.annotations.json_side_files import parse_labelme
 from beam_pipeline.sources.annotations.line_files import KITTI_FILES
@@ -23,7 +24,6 @@ from beam_pipeline.sources.annotations.yolo import (
     yolo_files,
 )
 from beam_pipeline.sources.paths import folder
-from beam_pipeline.sources.tables import file_index
 from beam_pipeline.sources.tree import Tree
 
 COUNT, BUCKETS = 300, 6

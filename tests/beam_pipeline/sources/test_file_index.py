@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 from cases.reading import records_of
 
-from beam_pipeline.sources.tables import file_index
-from beam_pipeline.sources.tables.file_index import FileIndex
+from beam_pipeline.sources import file_index
+from beam_pipeline.sources.file_index import FileIndex
 from beam_pipeline.sources.tree import Ignored
 
 KEYS = (
