@@ -15,14 +15,14 @@ class Workers:
     is_chief: bool = True
 
 
-ALONE = Workers()
+ONE_PROCESS = Workers()
 
 
 def read_workers() -> Workers:
     """Parse TF_CONFIG: `{"cluster": {"worker": [...]}, "task": {...}}`; raises ConfigError."""
     text = os.environ.get("TF_CONFIG")
     if not text:
-        return ALONE
+        return ONE_PROCESS
     try:
         stated = json.loads(text)
         cluster, task = stated["cluster"], stated["task"]

@@ -250,7 +250,7 @@ def texts_or_numbers(data: bytes, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """View the values in `data`, [n]; raise RecordError for text beyond Unicode."""
     values = np.frombuffer(data, dtype)
     if dtype.kind == "U" and values.size and values.view(np.uint32).max() > sys.maxunicode:
-        raise RecordError(DAMAGED, "text with numbers that are no Unicode characters")
+        raise RecordError(DAMAGED, "text with numbers beyond Unicode")
     return values
 
 

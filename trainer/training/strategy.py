@@ -8,10 +8,10 @@ import tensorflow as tf
 from tfrecord_dataset.shown_text import counted
 from trainer.errors import ConfigError
 from trainer.options import Devices
-from trainer.workers import ALONE, Workers
+from trainer.workers import ONE_PROCESS, Workers
 
 
-def create_strategy(devices: Devices, workers: Workers = ALONE) -> tf.distribute.Strategy:
+def create_strategy(devices: Devices, workers: Workers = ONE_PROCESS) -> tf.distribute.Strategy:
     """Make a strategy with one replica per device, mirrored over all workers.
 
     Gradients are summed by NCCL between GPUs, and on one device between logical CPUs.

@@ -81,10 +81,22 @@ class Folders:
         kinds = [name for name, _ in sizes.most_common()]
         found: list[_Found] = []
         for kept in [*([name] for name in kinds[: _MOST - 1]), kinds]:
-            ignored = tuple(glob.escape(name) for name in sorted({*kinds}.difference(kept)))
-            text = (_SPLIT if roles.splits else "") + _NO_CLASS
-            found += self._by_patterns([text], self._kept(ignored), ignored)
+            found += self._all_but({*kinds}.difference(kept))
         return tuple(self._reading(*each) for each in _distinct(found))
+
+    def of_masks(self, homes: Iterable[str]) -> tuple[Reading, ...]:
+        """Return the readings without folders of masks, `homes`, and with all as classes."""
+        roles = self.structure.roles()
+        found = [*self._all_but(homes)]
+        places = {place: roles.place(place) for place in self.structure.folders}
+        classes = {place: each for place, each in places.items() if each}
+        return tuple(self._reading(*each) for each in [*found, (classes, {"layout": ("folders",)})])
+
+    def _all_but(self, names: Iterable[str]) -> Iterator[_Found]:
+        """Yield the reading without folders of these names, and without classes."""
+        ignored = tuple(map(glob.escape, sorted(names)))
+        text = (_SPLIT if self.structure.roles().splits else "") + _NO_CLASS
+        return self._by_patterns([text], self._kept(ignored), ignored)
 
     def of_one_class(self, name: str) -> tuple[Reading, ...]:
         """Return the readings of the only class folder: folders in it as classes, or one class."""

@@ -12,12 +12,11 @@ from beam_pipeline.media.header import DECODER_MAX_PIXELS
 from beam_pipeline.media.maps import MapSample, sample_map
 from beam_pipeline.problems import Problem, Reading
 from beam_pipeline.records import FileRef
-from beam_pipeline.sources.folders.pattern import literal
-from beam_pipeline.sources.folders.readings import effect
+from beam_pipeline.sources.folders.readings import Folders
 from beam_pipeline.sources.folders.structure import main_structure, structures
 from beam_pipeline.sources.masks.meaning import MOST_MAP_BYTES, is_map
 from beam_pipeline.sources.masks.names import CLASSES, is_marked, role_of, unmarked
-from beam_pipeline.sources.paths import folder, joined, name_of, shared_name
+from beam_pipeline.sources.paths import folder, name_of, shared_name
 from beam_pipeline.sources.tree import Tree
 from tfrecord_dataset.shown_text import counted
 
@@ -88,20 +87,11 @@ def masks_problem(tree: Tree) -> Problem | None:
     of_images = sorted(path for path in masks if unmarked(shared_name(path)) in names)
     if len(of_images) * 2 <= len(names) or not names:
         return None
-    homes = tuple(sorted({name_of(folder(path)) for path in of_images}))
+    homes = sorted({name_of(folder(path)) for path in of_images})
     structure = main_structure(structures(tree.names()))
-    splits, labels = structure.roles().splits, Counter[str | None]()
-    for place, number in structure.folders.items():
-        labels[(structure.roles().place(place) or (None, None))[1]] += number
-    lead = literal(joined(tree.ignored.base, "")) if splits else ""
-    pattern = lead + ("{split}/" if splits else "") + "**/{_}"
-    of_others = effect(tree.at_least, "image", {None: len(images) - len(of_images)}, splits)
-    readings = (
-        Reading({"ignore": homes, "path_pattern": (pattern,)}, of_others),
-        Reading({"layout": ("folders",)}, effect(tree.at_least, "image", labels, splits)),
-    )
+    folders = Folders(structure=structure, base=tree.ignored.base, at_least=tree.at_least)
     facts = {"path": tree.input, "folders": ", ".join(homes), "first": of_images[0]}
-    return Problem(code="masks of images", facts=facts, readings=readings)
+    return Problem(code="masks of images", facts=facts, readings=folders.of_masks(homes))
 
 
 def _is_mask(path: str) -> bool:
