@@ -20,7 +20,8 @@ SENTENCES: Mapping[str, str] = {
     "images/",
     "unknown layout": "{path} has no known layout: it holds {held}; write it as one of those in "
     "docs/from/index.md",
-    "single file": "{path} is a single file, which {reader}; give the folder that it is in",
+    "single file": "{path} is a single file, which {reader}; if it belongs to other files, give "
+    "the folder that they are in",
     "file of another layout": "{path} is a single file, which {reader}, but {other} does; leave "
     "out layout (--layout)",
     "layout does not fit": "{path} cannot be read as {layout}: it holds {held}; it needs {sign}",

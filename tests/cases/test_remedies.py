@@ -25,7 +25,7 @@ OPTIONS = all_options(BuildConfig)
 NOT_TYPED = {
     r"(; | )(fix|rename|remove|correct) ": "a file or folder of the input is changed",
     r"(; |, and )(put|write|unite|list) ": "a file of the input is written",
-    r"; (make|give|name) (them|a list|every|so many|one|two|the folder)": "a file is changed",
+    r"(; |, )(make|give|name) (them|a list|every|so many|one|two|the folder)": "a file is changed",
     r"; it (has|is|needs) ": "a file says what its format does not allow",
     r"; (fetch|save) it again": "a file is damaged",
     r"(is not YAML|is an alias|the same column|names no columns)": "a file is changed",

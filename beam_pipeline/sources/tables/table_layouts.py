@@ -73,8 +73,9 @@ class _Tables:
         tree, is_asked = self.tree, self.config.layout == self.name
         if not tree.is_folder:  # a pattern says that its files are one table
             matched = sorted(tree.files())
-            is_meant = all(self._fits(tree.path(name)) for name in matched)
-            return self._claim(matched if is_meant or (is_asked and tree.is_file) else [])
+            fits = [self._fits(tree.path(name)) for name in matched]
+            is_meant = all(fits) or (is_asked and not any(fits))
+            return self._claim(matched if is_meant else [])
         if metadata := self._metadata():
             return self._claim(metadata, Rank.NAMED_TABLE)
         tables, names = self._tables(), tree.files()
