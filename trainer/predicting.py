@@ -165,7 +165,7 @@ def _save(image: Any, file: Path) -> None:
 
 
 def _check_options(config: PredictConfig, task: Task) -> None:
-    """Raise ConfigError for an option that does not apply to the task."""
+    """Raise ConfigError for an option that does not apply to the task or the inputs."""
     unsuitable = {
         "--threshold": config.threshold is not None and task.goal.threshold is None,
         "--min-score": config.min_score is not None and task.goal.least_score is None,
@@ -175,9 +175,18 @@ def _check_options(config: PredictConfig, task: Task) -> None:
     }
     for option, is_wrong in unsuitable.items():
         if is_wrong:
-            raise ConfigError(f"{option} does not suit the model's task, {task.name}; leave it out")
+            classes = f" of {counted(len(task.classes), 'class')}" if task.classes else ""
+            raise ConfigError(
+                f"{option} does not suit the model's task, {task.name}{classes}; leave it out"
+            )
+    if config.output is not None and _same_file(config.output, config.inputs):
+        raise ConfigError(f"--output {config.output} is an input, too; name another file")
     if config.columns and config.format != "csv":
         raise ConfigError("--columns is for --format csv; leave it out")
+
+
+def _same_file(output: str, inputs: Sequence[str]) -> bool:
+    return os.path.realpath(output) in map(os.path.realpath, inputs)
 
 
 def _least_score(config: PredictConfig, run: Run, progress: Progress) -> float:

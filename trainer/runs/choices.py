@@ -175,7 +175,7 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
     can_be_drawn = share and train in dataset.splits and _HELD_OUT not in dataset.splits
     if name is None and (test := _usual_split(dataset, "test")):
         name = test
-    elif name is None and can_be_drawn and describe_data(dataset, train) == run.data:
+    elif name is None and can_be_drawn and is_data_of(dataset, run):
         name = _HELD_OUT
     if share and can_be_drawn and name == _HELD_OUT:
         dataset = _with_held_out(dataset, train, run.options)
@@ -188,11 +188,17 @@ def of_run(dataset: Dataset, run: RunConfig, name: str | None) -> tuple[Dataset,
     return dataset, dataset.split(name).name
 
 
+def is_data_of(dataset: Dataset, run: RunConfig) -> bool:
+    """Whether a run was trained on the dataset as it is now."""
+    train = run.data.get("train split", "")
+    return train in dataset.splits and describe_data(dataset, train) == run.data
+
+
 def training_part(dataset: Dataset, task: Task, run: RunConfig) -> tuple[Dataset, str] | None:
     """Return the dataset and the split of a run's training records; None for other data."""
-    train, share = run.data.get("train split", ""), run.options.validation_share
-    if train not in dataset.splits or describe_data(dataset, train) != run.data:
+    if not is_data_of(dataset, run):
         return None
+    train, share = run.data["train split"], run.options.validation_share
     if share and _HELD_OUT not in dataset.splits:
         dataset = _with_held_out(dataset, train, run.options)
     if task.goal.may_be_nan:

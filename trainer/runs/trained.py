@@ -27,7 +27,7 @@ from trainer.progress import Progress, as_text
 from trainer.raw_rows import RowOptions
 from trainer.report.history import Best, saved_place
 from trainer.report.page import html_of_predictions
-from trainer.runs.choices import of_run, open_given, training_part, with_targets
+from trainer.runs.choices import is_data_of, of_run, open_given, training_part, with_targets
 from trainer.runs.directory import Row, RunConfig, RunDirectory, damaged
 from trainer.runs.run_page import sections_of
 from trainer.tasks import Task, boosted_trees, models
@@ -200,6 +200,16 @@ def _data_of(run: Run) -> str:
     return path
 
 
+def _warn_if_changed(path: str, run: Run, dataset: Dataset, split: str, say: Progress) -> None:
+    """Warn if the dataset at the path of the training is another one by now."""
+    is_at_place = os.path.abspath(path) == os.path.abspath(run.config.options.data)
+    if is_at_place and not is_data_of(dataset, run.config):
+        say.warn(
+            f"{path} has changed since {run.path} was trained: records of {split!r} may be among "
+            "those it learned; name the dataset of the training (--data), or train again"
+        )
+
+
 def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str, Any]:
     """Compute a trained model's loss and metrics on one split; each record counts once.
 
@@ -229,6 +239,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     check_same_records(task, dataset.features, run.config.options)
     check_memory_of_batch(task, global_batch)
     dataset, split_name = of_run(dataset, run.config, config.split)
+    _warn_if_changed(config.data, run, dataset, split_name, progress)
     dataset = with_targets(dataset, task, {split_name: "--split"}, progress)
     num_records = dataset.num_records(split_name)
     flag = "" if config.split else " (--split)"

@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import marshal
+import shutil
 import zipfile
 
 import h5py
@@ -239,3 +240,33 @@ def test_a_model_of_another_task(saved):
     other = Task(name="t", inputs=TASK.inputs, goal=OneClass(name="label", classes=("a", "b")))
     with pytest.raises(ConfigError, match=r"returns \(None, 3\), but the task needs \(None, 2\)"):
         load_model(saved, other, "")
+
+
+@pytest.mark.parametrize("is_at_place", [True, False])
+def test_a_dataset_that_changed_since_the_training_is_a_warning(
+    run, table, start, tmp_path, is_at_place
+):
+    place = table if is_at_place else shutil.copytree(table, tmp_path / "copy")
+    assert "has changed" not in start("evaluate", "--data", place, "--run", run)[2]
+
+    config = run / "config.json"
+    config.write_text(config.read_text().replace('"ffffffff"', '"eeeeeeee"'))
+
+    code, _, said = start("evaluate", "--data", place, "--run", run)
+    assert code == 0
+    warning = f"warning: {table} has changed since {run} was trained: records of 'test' may be"
+    assert (warning in said) == is_at_place
+
+
+def test_an_input_of_predictions_is_not_overwritten(run, start, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a\n0.5\n")
+    (tmp_path / "link.csv").symlink_to(rows)
+
+    for output in (rows, tmp_path / "link.csv"):
+        code, _, said = start("predict", rows, "--run", run, "--output", output)
+        assert (code, said) == (
+            2,
+            f"error: --output {output} is an input, too; name another file\n",
+        )
+    assert rows.read_text() == "a\n0.5\n"
