@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -51,16 +52,13 @@ def tune(config: TuneConfig) -> dict[str, Any]:
     ladder = {stage: _rate(source, made, config.seconds) for stage, made in _stages(source)}
     for line in as_lines(ladder):
         progress.say(line)
-    stage, share, rest = find_bound(ladder)
+    stage, _, _ = bound = find_bound(ladder)
     remedy, size = _REMEDIES[stage], source.task.decoding.image_size
     if stage == "decode" and size is not None:
         views = source.task.augmentation.views
         side = max(size) if views is None or views.are_whole else round(_FOR_CROPS * max(size))
         remedy = f"store smaller images (build --image-max-side {side}); or {remedy}"
-    progress.say(
-        f"{stage} bounds: {share:.0%} of the time of a record; without it {rest:,.0f} records/s. "
-        f"Remedy: {remedy}"
-    )
+    progress.say(f"{bound_line(*bound)}. Remedy: {remedy}")
     return {
         "records_per_s": {stage: round(rate, 1) for stage, rate in ladder.items()},
         "bounds": stage,
@@ -82,6 +80,12 @@ def find_bound(ladder: Mapping[str, float]) -> tuple[str, float, float]:
     stage = max(seconds, key=seconds.__getitem__)
     rest = total - seconds[stage]
     return stage, seconds[stage] / total, 1 / rest if rest > 0 else float("inf")
+
+
+def bound_line(stage: str, share: float, rest: float) -> str:
+    """Describe what `find_bound` returns."""
+    without = f"; without it {rest:,.0f} records/s" if math.isfinite(rest) else ""
+    return f"{stage} bounds: {share:.0%} of the time of a record{without}"
 
 
 def as_lines(ladder: Mapping[str, float]) -> list[str]:
@@ -106,15 +110,14 @@ def _stages(source: TrainingInput) -> Iterator[tuple[str, tf.data.Dataset]]:
     task, size = source.task, source.config.global_batch
     features = select(source.dataset.features, task.training_features, source.dataset.path)
     records = _records(source)
-    yield "read", records.map(lambda record, _: tf.strings.length(record)).batch(size)
     spec = parsing.parse_specs(features)
     if parsing.reads_batches(features):
         parse = functools.partial(tf.io.parse_example, features=spec)
-        yield (
-            "parse",
-            records.map_batches(lambda batch: _little(parse(batch)), size, drop_remainder=True),
-        )
+        made = functools.partial(records.map_batches, size=size, drop_remainder=True)
+        yield "read", made(tf.strings.length)
+        yield "parse", made(lambda batch: _little(parse(batch)))
     else:
+        yield "read", records.map(lambda record, _: tf.strings.length(record)).batch(size)
         yield "parse", _mapped(source, lambda record, _: tf.io.parse_example(record, spec))
         plain = dataclasses.replace(task.decoding, seed=_SEED)
         yield "decode", _mapped(source, parsing.parser(features, plain, "a misfit"))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from trainer.tuner import as_lines, find_bound
+from trainer.tuner import as_lines, bound_line, find_bound
 
 LADDER = {"read": 10_000, "parse": 5_000, "decode": 500, "batch": 400}
 
@@ -27,6 +27,11 @@ def test_the_bound(ladder, stage, share, rate):
     assert found == stage
     assert of_time == pytest.approx(share, abs=0.005)
     assert rest == pytest.approx(rate, abs=1)
+
+
+def test_a_stage_that_takes_all_of_the_time_has_no_rate_without_it():
+    assert bound_line(*find_bound({"read": 100})) == "read bounds: 100% of the time of a record"
+    assert bound_line(*find_bound(LADDER)).endswith("; without it 1,429 records/s")
 
 
 def test_lines():
