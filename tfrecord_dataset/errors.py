@@ -39,10 +39,8 @@ class UnknownNameError(ConfigError):
     def __init__(self, what: str, name: str, choices: Iterable[str], where: str = "") -> None:
         known = list(choices)
         place = f" in {where}" if where else ""
-        super().__init__(
-            f"unknown {what} {name!r}{place}{did_you_mean(name, known)}; "
-            f"choose from: {', '.join(known) or 'none'}"
-        )
+        remedy = f"choose from: {', '.join(known)}" if known else "there is none, so leave it out"
+        super().__init__(f"unknown {what} {name!r}{place}{did_you_mean(name, known)}; {remedy}")
 
 
 def raise_together(errors: Sequence[ConfigError]) -> None:

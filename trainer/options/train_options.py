@@ -16,6 +16,7 @@ from trainer.options import DeviceNames, InputConfig, OwnModel, RunOption
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "none")
 USUAL_LEARNING_RATE = 1e-3
+_DIGITS = 16  # of a hash in messages
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -356,8 +357,9 @@ def check_same(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> N
         if isinstance(value, Mapping) and isinstance(old, Mapping):
             check_same(value, old, run)
         elif value != old:
+            now_is, was = (str(each or "")[:_DIGITS] for each in (value, old))
             raise RunExistsError(
-                f"{name} is {value or 'not given'}, but the run in {run} has {old or 'none'}; "
+                f"{name} is {now_is or 'not given'}, but the run in {run} has {was or 'none'}; "
                 "continue it with the same data and parts (those of Python by trainer.train), or "
                 "replace it with --overwrite"
             )

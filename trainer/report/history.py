@@ -121,7 +121,8 @@ def verdict(
     place = saved_place(history, best)
     row, last = history[place], history[-1]
     name = shown_metric(row, best.metric)
-    value, at = number_text(value_of(row, name)), f"epoch {row['epoch']:.0f} of {epochs}"
+    value, num_epochs = number_text(value_of(row, name)), max(epochs, round(last["epoch"]))
+    at = f"epoch {row['epoch']:.0f} of {num_epochs}"
     if "val_loss" not in row:
         return f"{name} {value} on the training data at {at}, without validation"
     if name in intervals:

@@ -314,7 +314,8 @@ def show_batch(config: ShowBatchConfig) -> str:
         TrainerError: See the tree in errors.py.
     """
     opened = open_input(config, Progress(quiet=config.quiet))
-    check_images("show-batch", opened.task.inputs.values())
+    remedy = "name one by --inputs, or another dataset by --data"
+    check_images("show-batch", opened.task.inputs.values(), remedy)
     first = next(iter(opened.batches()))
     batch = pictures.of_batch(opened.task, first, opened.config.global_batch)
     durable.make_folders(os.fspath(Path(config.output).parent))

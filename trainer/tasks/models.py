@@ -37,7 +37,9 @@ Maps = Callable[[Any, Sequence[int], str | None], Sequence[Any]]
 
 def _detector(maps: Maps, task: Task, weights: str | None = None) -> keras.Model:
     """Build the detector from images in 0..1 to predictions of all points."""
-    pixels = keras.Input(only_image([*task.inputs.values()], DETECTION).shape, name="image")
+    image = only_image([*task.inputs.values()], DETECTION)
+    check_size(image.image_size, detection.STRIDES[-1])
+    pixels = keras.Input(image.shape, name="image")
     levels = maps(pixels, detection.STRIDES, weights)
     return keras.Model(pixels, detection.predictions(levels, len(task.classes)))
 

@@ -152,7 +152,7 @@ class Largest:
 
     Attributes:
         field: Name of the computed field, the count of the numbers from 0 to the largest.
-        remedy: Advice for a number at or above the limit.
+        remedy: Advice for a number below `least`, or at or above the limit.
         made: Converts the count to the field's value.
         largest: Largest number so far.
     """
@@ -178,7 +178,7 @@ class Largest:
         if least < self.least:
             raise ConfigError(
                 f"a record's {self.name!r} is {least}, but whole numbers are treated as ids from "
-                "0; leave such records out of the dataset, or store measured values as float32"
+                f"0; leave such records out of the dataset, or {self.remedy}"
             )
         if self.largest >= self.limit:
             raise ConfigError(

@@ -108,7 +108,7 @@ WRONG = r"""
 UNKNOWN = """
 {x: {kind: imagee}} -> did you mean 'image'
 {x: {kind: tensor, dtype: int8, shape: [3], encoding: byte}} -> did you mean 'bytes'
-{x: {kind: text, encoding: bytes}} -> choose from: none
+{x: {kind: text, encoding: bytes}} -> there is none, so leave it out
 {x: {kind: boxes, geometry: [polygons]}} -> did you mean 'polygon'
 """
 

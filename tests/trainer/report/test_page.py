@@ -50,6 +50,10 @@ def test_the_sentence_is_about_the_saved_model(losses, val_losses, said):
     assert verdict(rows(losses, val_losses), LEAST, 9) == said
 
 
+def test_a_run_of_fewer_epochs_than_it_has_counts_its_own():
+    assert "best by the loss at epoch 3 of 3" in verdict(rows([3, 2, 1], [3, 2, 1]), LEAST, 2)
+
+
 IMPROVING, NO_BETTER, OVER_FITS, NOTHING = (
     *("it was still improving", "no improvement since then", "overfitting since then"),
     "of 9",

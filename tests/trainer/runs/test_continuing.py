@@ -86,6 +86,7 @@ def test_a_new_run_has_a_seed_and_needs_data():
     ("now", "before", "message"),
     [
         ({"fingerprint": "b"}, {"fingerprint": "a"}, "fingerprint is b, but the run in R has a"),
+        ({"fingerprint": "b" * 64}, {"fingerprint": "a" * 64}, "is b{16}, but .* has a{16};"),
         ({"shards": {"x": 1, "y": 2}}, {"shards": {"x": 1, "y": 3}}, "^y is 2, but .* has 3"),
         ({"loss": "a:b"}, {}, "loss is a:b, but .* has none; continue it with the same data"),
         ({}, {"loss": "a:b"}, "loss is not given, but the run in R has a:b; .* trainer.train"),

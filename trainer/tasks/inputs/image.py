@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import listed
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train_options import TrainConfig
 from trainer.parsing.images import window_name
@@ -27,12 +28,12 @@ _DECODABLE = ("JPEG", "PNG", "GIF", "BMP")
 _ORIENTATION = 0x0112  # Exif
 
 
-def check_images(option: str, inputs: Iterable[Input]) -> None:
-    """Raise ConfigError if an option needs an image, and no input is one."""
+def check_images(option: str, inputs: Iterable[Input], remedy: str = "leave it out") -> None:
+    """Raise ConfigError with a remedy if an option needs an image, and no input is one."""
     if not any(isinstance(each, ImageInput) for each in inputs):
         raise ConfigError(
             f"{option} needs an image, but there is none among the inputs "
-            f"{', '.join(each.name for each in inputs)}; leave it out"
+            f"{listed([each.name for each in inputs])}; {remedy}"
         )
 
 

@@ -125,7 +125,7 @@ class Ids(VaryingInput):
         return self.num_ids + 2
 
     def statistic(self) -> Statistic:
-        remedy = "number the ids again without gaps"
+        remedy = "number the ids again without gaps, or store measured values as float32"
         return Largest(self.name, "num_ids", limit=_MAX_IDS, remedy=remedy)
 
     def prepare(self, values: Any) -> Any:
