@@ -58,6 +58,13 @@ FEW_OF_CLASS = 100
 _LABELLED = ("class_label", "boxes")
 # Keys of statistics.json that also apply to a part of a split.
 _VALUES = {"minimum", "maximum", "strings"}
+_TEXTS = ("string", "bytes")  # dtypes of texts
+
+
+def _are_known(values: Any) -> Any:
+    """Whether each record's value is neither NaN nor an empty text: bool [n]."""
+    known = values != b"" if values.dtype == object else ~np.isnan(values)
+    return known.reshape(len(values), -1).all(axis=1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -140,27 +147,28 @@ class Dataset(Contents):
         return dataclasses.replace(self, parts={**self.parts, split: np.repeat(numbers, times)})
 
     def without_missing(self, split: str, feature: str) -> "Dataset":
-        """Return the dataset without the records of a split whose number `feature` is NaN.
+        """Return the dataset without the records of a split whose `feature` is NaN or no text.
 
         For a vector, one NaN is enough. Reads the feature of all records, unless statistics.json
-        has no missing number or the feature has no fractions.
+        has no missing value or the feature is of whole numbers.
         """
-        if "float" not in self.features[feature].dtype:
-            return self
-        missing = self.statistics(split).get(feature, {}).get("missing")
-        if missing is not None and not np.any(missing):
+        if self._is_complete(split, feature):
             return self
         batches = self.batches(split, features=feature, batch_size=_SCANNED_BATCH_SIZE)
-        known = [
-            ~np.isnan(batch[feature]).reshape(len(batch[feature]), -1).any(axis=1)
-            for batch in batches.as_numpy_iterator()
-        ]
+        known = [_are_known(batch[feature]) for batch in batches.as_numpy_iterator()]
         places = np.flatnonzero(np.concatenate([np.zeros(0, bool), *known]))
         count = self.num_records(split)
         if len(places) == count:
             return self
         numbers = self.parts[split] if split in self.parts else np.arange(count)
         return dataclasses.replace(self, parts={**self.parts, split: numbers[places]}, _kept={})
+
+    def _is_complete(self, split: str, feature: str) -> bool:
+        """Whether no record of a split lacks a feature, by its type or statistics.json."""
+        facts, dtype = self.statistics(split).get(feature, {}), self.features[feature].dtype
+        if dtype in _TEXTS:
+            return "" not in facts.get("strings", [""])
+        return "float" not in dtype or not np.any(facts.get("missing", True))
 
     def num_records(self, split: str | None = None) -> int:
         name = self.split(split).name

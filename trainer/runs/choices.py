@@ -201,7 +201,7 @@ def training_part(dataset: Dataset, task: Task, run: RunConfig) -> tuple[Dataset
     train, share = run.data["train split"], run.options.validation_share
     if share and _HELD_OUT not in dataset.splits:
         dataset = _with_held_out(dataset, train, run.options)
-    if task.goal.may_be_nan:
+    if task.goal.missing:
         dataset = dataset.without_missing(train, task.target)
     return dataset, train
 
@@ -267,7 +267,7 @@ def choose(
 def with_targets(
     dataset: Dataset, task: Task, splits: Mapping[str | None, str], progress: Progress
 ) -> Dataset:
-    """Leave out records whose target is missing (NaN), and say how many.
+    """Leave out records whose target is missing, and say how many.
 
     Args:
         dataset: The dataset.
@@ -279,20 +279,20 @@ def with_targets(
         ConfigError: No record of a split has a target.
     """
     for split, option in splits.items():
-        if split is None or not task.goal.may_be_nan:
+        if split is None or not task.goal.missing:
             continue
         count = dataset.num_records(split)
         dataset = dataset.without_missing(split, task.target)
         left = dataset.num_records(split)
         if count and not left:
             raise ConfigError(
-                f"target {task.target!r} is missing (NaN) in all {counted(count, 'record')} of "
-                f"{split!r}; choose another with {option}"
+                f"target {task.target!r} is missing ({task.goal.missing}) in all "
+                f"{counted(count, 'record')} of {split!r}; choose another with {option}"
             )
         if left < count:
             progress.say(
                 f"left out {count - left} of {counted(count, 'record')} of {split!r}, whose target "
-                f"{task.target!r} is missing (NaN)"
+                f"{task.target!r} is missing ({task.goal.missing})"
             )
     return dataset
 

@@ -194,8 +194,8 @@ class Largest:
 class Strings:
     """The distinct strings of a feature and their counts.
 
-    The computed `field` is "classes", all strings in order, at most MAX_CLASSES; or "vocabulary",
-    the `most` most frequent strings, most frequent first.
+    The computed `field` is "classes", all strings but the empty one in order, at most MAX_CLASSES;
+    or "vocabulary", the `most` most frequent strings, most frequent first.
     """
 
     def __init__(self, name: str, field: str, most: int = MAX_CLASSES) -> None:
@@ -219,7 +219,7 @@ class Strings:
 
     def result(self) -> dict[str, Any]:
         if self._field == "classes":
-            return {"classes": tuple(sorted(self._decoded(self._counts)))}
+            return {"classes": tuple(sorted(self._decoded(filter(None, self._counts))))}
         by_count = sorted(self._counts.items(), key=lambda each: (-each[1], each[0]))
         most = (text for text, _ in by_count[: self._most])
         return {self._field: tuple(self._decoded(most))}

@@ -1,4 +1,4 @@
-"""Records whose target is NaN are left out of training, validation and evaluation."""
+"""Records whose target is missing are left out of training, validation and evaluation."""
 
 import json
 import shutil
@@ -57,6 +57,32 @@ def test_training_and_evaluation_count_and_leave_them_out(table, tmp_path, start
     assert (code, "left out 3 of 40 records" in said) == (0, True)
     *_, last = RunDirectory(str(run)).read_history()
     assert (last["epoch"], last["step"]) == (3, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_stated", [True, False])
+def test_an_empty_text_is_no_class(tmp_path, write_dataset, start, is_stated):
+    features = [_X, {"name": "y", "kind": "text", "dtype": "string", "key": "y"}]
+    texts = [b"a", b"", b"b", b"b"] * 5
+    rows = {
+        split: [{"x": float(number), "y": text} for number, text in enumerate(texts)]
+        for split in _COUNTS
+    }
+    data = write_dataset(tmp_path / "d" / "1.0.0", features, rows)
+    facts = {split: {"features": {"y": {"strings": {"a": 5, "": 5, "b": 10}}}} for split in rows}
+    if is_stated:
+        (data / "statistics.json").write_text(json.dumps({"splits": facts}))
+    run = tmp_path / "run"
+
+    code, _, said = start("train", "--data", data, "--output", run, *OPTIONS)
+
+    assert code == 0, said
+    assert (
+        "left out 5 of 20 records of 'train', whose target 'y' is missing (an empty text)" in said
+    )
+    assert trainer.open_run(run).classes == ("a", "b")
+    code, printed, _ = start("evaluate", "--data", data, "--run", run)
+    assert (code, json.loads(printed)["num_records"]) == (0, 15)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,10 @@ class OneClass(_Classes):
         return cls(name=feature.name, is_text=feature.dtype in STRINGS, classes=feature.classes)
 
     @property
+    def missing(self) -> str:
+        return "an empty text" if self.is_text else ""
+
+    @property
     def threshold(self) -> str | None:
         return THRESHOLD if len(self.classes) == 2 else None
 

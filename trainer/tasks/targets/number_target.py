@@ -34,7 +34,6 @@ class NumberTarget(Target):
         {"mse": keras.losses.mean_squared_error, "mae": keras.losses.mean_absolute_error}
     )
     best_by: ClassVar[str] = "mae"
-    may_be_nan: ClassVar[bool] = True
     is_averaged: ClassVar[bool] = True
 
     name: str
@@ -50,6 +49,10 @@ class NumberTarget(Target):
     @classmethod
     def from_feature(cls, feature: Feature) -> Self:
         return cls(name=feature.name, size=math.prod(size or 1 for size in feature.shape))
+
+    @property
+    def missing(self) -> str:
+        return "NaN"
 
     @property
     def output_shape(self) -> tuple[int, ...]:

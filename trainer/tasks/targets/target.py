@@ -66,7 +66,7 @@ class Target(TaskPart):
         learning_rate: Peak learning rate of the plan with random weights.
         num_steps: Steps of the plan for small datasets.
         leader: Group of the only input by default; None for any.
-        may_be_nan: Whether a record may have NaN as its target, and is left out.
+        missing: What a record without a target has, which is left out; "" if none may lack it.
         has_one_class: Whether a record has one class, whose number `host_step` returns.
         excludes_classes: Whether one class at a place excludes the others. If so, `--class-weights`
             is supported (see `weighted`), and at least two classes are needed.
@@ -92,7 +92,6 @@ class Target(TaskPart):
     best_by: ClassVar[str] = "loss"
     learning_rate: ClassVar[float] = USUAL_LEARNING_RATE
     leader: ClassVar[str | None] = None
-    may_be_nan: ClassVar[bool] = False
     has_one_class: ClassVar[bool] = False
     excludes_classes: ClassVar[bool] = False
     takes_shares: ClassVar[bool] = False
@@ -111,6 +110,10 @@ class Target(TaskPart):
     @abc.abstractmethod
     def from_feature(cls, feature: Feature) -> Self:
         """Make the target for `feature`, without statistics."""
+
+    @property
+    def missing(self) -> str:
+        return ""
 
     @property
     def threshold(self) -> str | None:
