@@ -318,6 +318,11 @@ def test_missing_numbers_and_raw_pixels_pass_as_they_are():
     [
         ({"kind": "sequence", "dtype": "int64"}, [1, 2.5], "not a whole number; correct"),
         ({"kind": "scalar", "dtype": "int64"}, "[" * 100_000, "not of int64: max"),
+        (
+            {"kind": "scalar", "dtype": "int64"},
+            float("nan"),
+            "x of rows:3 is missing, as in no record",
+        ),
         ({"kind": "text"}, None, "x of rows:3 is None, which is not of string: not a text"),
         ({"kind": "text"}, "\ud800", "not of string: 'utf-8' codec can't encode"),
         ({"kind": "image"}, 5, "is 5, not the path of a file; correct"),

@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -136,9 +137,11 @@ class Input(TaskPart):
             if array.dtype.kind in "iu" and not (array == np.ravel(np.asarray(value))).all():
                 raise ValueError("not a whole number")
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            wrong = f"is {value!r}, which is not of {feature.dtype}: {error}"
+            if isinstance(value, float) and math.isnan(value):
+                wrong = "is missing, as in no record of the training"
             raise DatasetDamagedError(
-                f"{feature.name} of {source} is {value!r}, which is not of {feature.dtype}: "
-                f"{error}; correct the value"
+                f"{feature.name} of {source} {wrong}; correct the value"
             ) from error
         if feature.encoding == "bytes":
             return [array.astype(array.dtype.newbyteorder("<")).tobytes()]
