@@ -314,15 +314,15 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
     """
     output = given["output"]
     own = dataclasses.replace(previous, resume=False, overwrite=False)
-    config = dataclasses.replace(own, **checked(TrainConfig, given))
-    before = previous.to_json()
-    for name, value in config.to_json().items():
-        if name in given and name not in _FREE_ON_RESUME and value != before[name]:
+    typed, before = checked(TrainConfig, given), previous.to_json()
+    for name, value in ((name, _as_json(value)) for name, value in typed.items()):
+        if name not in _FREE_ON_RESUME and value != before[name]:
             raise RunExistsError(
                 f"{option(name)} is {value}, but the run in {output} has {before[name]}; continue "
                 "it with --output and --resume only, replace it with --overwrite, or name another "
                 "--output"
             )
+    config = dataclasses.replace(own, **typed)  # after what differs, which may be in conflict
     if not config.resume:
         for name, value in before.items():
             fixed = name not in (*_FREE_ON_RESUME, *_COMPLETED)

@@ -33,8 +33,8 @@ def train(
     Raises:
         TrainerError: See the tree in errors.py.
     """
-    folds = given.get("folds")
-    if folds is None or given.get("fold") is not None:
+    folds = _num_folds(given)
+    if folds is None:
         return of_one.train(given, dataset, own)
     if read_workers().count > 1:
         raise ConfigError("--folds trains on one machine; give each its own --fold and --output")
@@ -63,6 +63,17 @@ def train(
     progress.say(f"{folds} folds: {metric} {mean} ± {deviation} on validation ({values})")
     progress.say(f"model: {run.model}, the average of {folds}")
     return means | spread
+
+
+def _num_folds(given: Mapping[str, Any]) -> int | None:
+    """Return the number of folds, if all are to be trained: as given, or of the resumed run."""
+    if given.get("fold") is not None:
+        return None
+    run, folds = RunDirectory(given["output"]), given.get("folds")
+    if folds is None and given.get("resume") and run.holds_run():
+        options = run.read_config().options
+        return options.folds if options.fold is None else None
+    return folds
 
 
 def _means(rows: Sequence[Row]) -> Row:

@@ -1,5 +1,6 @@
 """Which command continues a run, and what it may change."""
 
+import dataclasses
 import json
 
 import pytest
@@ -74,6 +75,12 @@ def test_a_run_of_an_older_version_has_the_defaults_of_new_options(previous):
     assert continued_config({**RESUME, "optimizer": "adam"}, previous).optimizer == "adam"
     with pytest.raises(RunExistsError, match="--optimizer is sgd"):
         continued_config({**RESUME, "optimizer": "sgd"}, previous)
+
+
+def test_an_option_that_differs_is_named_rather_than_its_conflict_with_the_run(previous):
+    folds = dataclasses.replace(previous, folds=4, validation_share=0.25)
+    with pytest.raises(RunExistsError, match="--folds is 5, but the run in R has 4;"):
+        continued_config({**RESUME, "folds": 5}, folds)
 
 
 def test_a_new_run_has_a_seed_and_needs_data():

@@ -37,7 +37,7 @@ def train(start, tmp_path, directory_of):
         ]
     ),
 )
-def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, directory_of, tmp_path):
+def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, start, directory_of, tmp_path):
     code, result, said = train(kind, "--folds", "3", *more)
 
     assert code == 0, said
@@ -60,6 +60,8 @@ def test_the_model_is_the_mean_of_the_folds(kind, more, key, train, directory_of
 
     before = (tmp_path / "run/fold-2/model.keras").read_bytes()
     assert train(kind, "--folds", "3", *more)[1] == result
+    code, out, said = start("train", "--output", tmp_path / "run", "--resume", "--quiet")
+    assert (code, json.loads(out or "{}")) == (0, result), said
     assert (tmp_path / "run/fold-2/model.keras").read_bytes() == before
 
 
