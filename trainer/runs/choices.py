@@ -534,6 +534,7 @@ def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:
     if config.warmup_steps:
         text += f" after {counted(config.warmup_steps, 'step')} of warm-up"
     if config.early_stopping:
-        text += f", ends after {config.early_stopping} validations without a better "
+        patience = counted(config.early_stopping, "validation")
+        text += f", ends after {patience} without a better "
         text += config.best_by or "loss"
     return text

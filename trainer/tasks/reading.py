@@ -204,7 +204,7 @@ def evaluation_batches(
         num_workers=num_workers,
         cache=cache,
         prepare=task.host_step(),
-        **decoding_arguments(task),
+        **decoding_arguments(task, with_target=False),  # metrics count all boxes
     )
     if num_workers == 1:
         return batches

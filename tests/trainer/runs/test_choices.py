@@ -74,6 +74,8 @@ def test_the_plan_in_a_line(choose):
         "plan: 2,000 steps in 20 epochs, batches of 32, cosine learning rate 0.001 after 100 steps "
         "of warm-up, ends after 5 validations without a better accuracy"
     )
+    once = dataclasses.replace(config, early_stopping=1)
+    assert choices.describe_plan(once, 100).endswith("after 1 validation without a better accuracy")
 
 
 GIVEN = {

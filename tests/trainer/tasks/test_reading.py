@@ -134,3 +134,15 @@ def test_a_batch_beyond_the_free_memory_is_refused(task, monkeypatch):
     reading.check_memory_of_batch(task, 10)
     with pytest.raises(ConfigError, match=r"--batch-size 11 needs 8.2 KiB .* 7.5 KiB are free"):
         reading.check_memory_of_batch(task, 11)
+
+
+def test_boxes_are_cut_in_training_but_counted_whole_in_metrics(directory_of):
+    dataset = trainer.open(directory_of("boxes"))
+    most = max(len(record["boxes"]) for record in dataset.numpy("test"))
+    task = learned(dataset, image_size=ImageSize(32, 32), pad={"boxes": 1})
+
+    trained = reading.training_batches(task, dataset, "train", batch_size=8, seed=1)
+    evaluated = reading.evaluation_batches(task, dataset, "test", batch_size=13)
+
+    assert next(iter(trained))[1]["boxes"].shape[1] == 1
+    assert next(iter(evaluated))[1]["boxes"].shape[1] == most > 1
