@@ -29,7 +29,7 @@ def begin(
 
 def main() -> int:
     """Run the command, and return its exit code."""
-    startup.set_up(deterministic="--deterministic" in sys.argv)
+    startup.set_up(hides_errors="--deterministic" in sys.argv)
     with startup.importing():
         import keras
 

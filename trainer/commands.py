@@ -45,7 +45,8 @@ _GROUPS = ("beam_tfrecords.models", "beam_tfrecords.metrics")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
     argv = sys.argv[1:] if argv is None else argv
-    startup.set_up(debug="--debug" in argv, deterministic="--deterministic" in argv)
+    hides_errors = "--deterministic" in argv or "export" in argv[:1]
+    startup.set_up(debug="--debug" in argv, hides_errors=hides_errors)
     try:
         with ending_blocked_calls():
             parsed = _parse(argv)

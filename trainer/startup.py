@@ -21,11 +21,12 @@ _EXECUTABLE = "/proc/self/exe"
 _EARLY_NOTES = (b"WARNING: All log messages before absl::InitializeLog", b"I0000 00:00:")
 
 
-def set_up(*, debug: bool = False, deterministic: bool = False) -> None:
+def set_up(*, debug: bool = False, hides_errors: bool = False) -> None:
     """Set the environment for TensorFlow's import; with `debug` it logs everything."""
     standard_streams.set_up_log()
-    # Its errors then only report a lost worker, or that deterministic maps are serial.
-    is_noisy = deterministic or "TF_CONFIG" in os.environ
+    # Its errors then only report a lost worker, that deterministic maps are serial, or attributes
+    # that an export ignores.
+    is_noisy = hides_errors or "TF_CONFIG" in os.environ
     os.environ.setdefault(_LEVEL, "0" if debug else "3" if is_noisy else "2")
 
 

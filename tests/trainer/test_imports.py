@@ -1,7 +1,11 @@
 """Cost of importing the package."""
 
+import os
+
 import pytest
 from fresh_python import modules_after
+
+from trainer.commands import main
 
 
 @pytest.mark.parametrize(
@@ -54,3 +58,19 @@ def test_names_that_do_not_exist():
     with pytest.raises(AttributeError, match="opne"):
         _ = trainer.opne
     assert all(hasattr(trainer, name) for name in trainer.__all__)
+
+
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [
+        (["export", "--run", "nowhere", "--output", "served"], "3"),
+        (["train", "--data", "nowhere", "--output", "run", "--deterministic"], "3"),
+        (["evaluate", "--run", "nowhere"], "2"),
+        (["export", "--run", "nowhere", "--output", "served", "--debug"], "0"),
+    ],
+)
+def test_tensorflow_logs_no_errors_that_a_command_does_not_have(words, level, monkeypatch):
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "")  # restored for later tests
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL")
+    assert main(words) == 2
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == level
