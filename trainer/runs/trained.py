@@ -13,7 +13,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset import regular_files
+from tfrecord_dataset import durable, regular_files
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.inner_paths import inner_path
 from tfrecord_dataset.records.opening import check_exists
@@ -221,6 +221,8 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
         TrainerError: See the tree in errors.py.
     """
     progress = Progress(quiet=config.quiet)
+    if config.report is not None:  # rather than fail once all is evaluated
+        durable.make_folders(os.path.dirname(os.path.abspath(config.report)))
     strategy = create_strategy(parse_devices(config.devices))
     run = open_run(config.run_path, which=config.which, model_fn=config.model_fn)
     with strategy.scope():

@@ -78,6 +78,11 @@ def test_the_advice_on_a_failed_write_fits_a_command_without_resume(run, command
     )
 
 
+def test_the_folder_of_a_report_is_made(run, command, tmp_path):
+    assert command("evaluate", run, "--report", str(tmp_path / "new/page.html")) == 0
+    assert "<html" in (tmp_path / "new/page.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
