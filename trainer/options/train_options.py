@@ -119,7 +119,7 @@ class TrainConfig(InputConfig):
     early_stopping: Annotated[
         int | None,
         RunOption(
-            "end after N validations without a better one (default: never, if --epochs is given)",
+            "end after N epochs without improvement (default: never, if --epochs is given)",
             least=1,
             may_change=True,
             is_completed=True,

@@ -64,7 +64,7 @@ _STEPS_OF_LARGER_BATCHES, _STEPS_OF_LARGE_TABLES = 1_000, 40
 _WARM_UP_SHARE, _MOST_WARM_UP = 0.05, 500
 # A record is drawn at most so often in an epoch.
 _MOST_REPEATS = 50
-# Patience of early stopping: share of the epochs, and minimum number of validations.
+# Patience of early stopping: share of the epochs, and minimum.
 _PATIENCE_SHARE, _LEAST_PATIENCE = 0.25, 5
 Columns = Callable[[], Mapping[str, SampledColumn]]
 
@@ -534,7 +534,7 @@ def describe_plan(config: TrainConfig, steps_per_epoch: int) -> str:
     if config.warmup_steps:
         text += f" after {counted(config.warmup_steps, 'step')} of warm-up"
     if config.early_stopping:
-        patience = counted(config.early_stopping, "validation")
+        patience = counted(config.early_stopping, "epoch")
         text += f", ends after {patience} without a better "
         text += config.best_by or "loss"
     return text

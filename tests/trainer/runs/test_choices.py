@@ -72,10 +72,10 @@ def test_the_plan_in_a_line(choose):
     config = completed(choose(IMAGE)[0], 3200)
     assert choices.describe_plan(config, 100) == (
         "plan: 2,000 steps in 20 epochs, batches of 32, cosine learning rate 0.001 after 100 steps "
-        "of warm-up, ends after 5 validations without a better accuracy"
+        "of warm-up, ends after 5 epochs without a better accuracy"
     )
     once = dataclasses.replace(config, early_stopping=1)
-    assert choices.describe_plan(once, 100).endswith("after 1 validation without a better accuracy")
+    assert choices.describe_plan(once, 100).endswith("after 1 epoch without a better accuracy")
 
 
 GIVEN = {
