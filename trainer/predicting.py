@@ -20,7 +20,7 @@ from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.records.opening import is_dataset
-from tfrecord_dataset.shown_text import counted, plain_json, plain_number
+from tfrecord_dataset.shown_text import counted, listed, plain_json, plain_number
 from tfrecord_dataset.store.urls import is_remote
 from trainer.dataset import Dataset
 from trainer.dataset.opening import open_data
@@ -113,6 +113,8 @@ def predict(config: PredictConfig) -> dict[str, int]:
         if config.output is not None:
             file = closed.enter_context(Path(config.output).open("w", encoding="utf-8"))
         _write_rows(config, goal, itertools.chain(first, made), file)
+    if not count:
+        progress.warn(f"no records in {listed(config.inputs)}: nothing is predicted")
     progress.say(f"predicted {counted(count - len(bad), 'record')} with {run.file}")
     if bad:
         _say_bad(bad, count, config, progress)

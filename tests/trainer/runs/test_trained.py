@@ -270,3 +270,12 @@ def test_an_input_of_predictions_is_not_overwritten(run, start, tmp_path):
             f"error: --output {output} is an input, too; name another file\n",
         )
     assert rows.read_text() == "a\n0.5\n"
+
+
+def test_a_table_without_rows_is_a_warning(run, start, tmp_path):
+    rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
+    rows.write_text("a\n")
+
+    code, _, said = start("predict", rows, "--run", run, "--output", output, "--format", "csv")
+    assert (code, output.read_text()) == (0, "source,prediction,probability\n")
+    assert f"warning: no records in {rows}: nothing is predicted\n" in said
