@@ -35,6 +35,11 @@ def warnings(
     `splits` are the train and validation splits; `columns` returns the sampled columns of the
     train split by name, `counts` the `class_counts` of a split.
     """
+    if splits[0] == splits[1]:
+        yield (
+            f"training and validation are both on {splits[0]!r}, which hides overfitting; name "
+            "another split with --validation-split"
+        )
     yield from _of_numbers(task, own_model=own_model)
     if task.goal.excludes_classes and len(task.classes) == 1:
         yield f"{task.target} has only one class: there is nothing to predict"

@@ -21,13 +21,12 @@ HALF, THIRDS = [0, 1] * 30, [0, 1, 2] * 20
 def warned(write_dataset, tmp_path):
     """A function from columns, as {name: (feature, values)}, to the warnings."""
 
-    def check(columns, own_model=False, **options):
+    def check(columns, own_model=False, splits=("train", "validation"), **options):
         made = table_of(columns, train=40, validation=20)
         dataset = trainer.open(write_dataset(tmp_path / "data" / "1.0.0", *made))
         task, columns = task_of_table(dataset, **options)
-        both = ("train", "validation")
         counts = functools.partial(class_counts, task, dataset)
-        return [*warnings(task, both, columns, counts, own_model=own_model)]
+        return [*warnings(task, splits, columns, counts, own_model=own_model)]
 
     return check
 
@@ -78,6 +77,11 @@ def test_warnings(warned, columns, expected):
     assert len(found) == len(expected), found
     for warning in expected:
         assert any(line.startswith(warning) for line in found), found
+
+
+def test_validation_on_the_train_split(warned):
+    (found,) = warned({"x": (FLOAT, X), "y": (FLOAT, Y)}, splits=("train", "train"))
+    assert found.startswith("training and validation are both on 'train', which hides overfitting")
 
 
 @pytest.mark.parametrize(
