@@ -147,7 +147,7 @@ class Dataset(Contents):
         return dataclasses.replace(self, parts={**self.parts, split: np.repeat(numbers, times)})
 
     def without_missing(self, split: str, feature: str) -> "Dataset":
-        """Return the dataset without the records of a split whose `feature` is NaN or no text.
+        """Return the dataset without the records of a split that lack `feature`: NaN, empty text.
 
         For a vector, one NaN is enough. Reads the feature of all records, unless statistics.json
         has no missing value or the feature is of whole numbers.

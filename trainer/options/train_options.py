@@ -1,6 +1,7 @@
 """Options of `train`, each defined once, for new and continued runs. Imports no TensorFlow."""
 
 import dataclasses
+import re
 import secrets
 import shlex
 from collections.abc import Collection, Iterator, Mapping
@@ -16,7 +17,7 @@ from trainer.options import DeviceNames, InputConfig, OwnModel, RunOption
 OPTIMIZER_NAMES = ("adam", "adamw", "sgd")
 CACHES = ("auto", "memory", "none")
 USUAL_LEARNING_RATE = 1e-3
-_DIGITS = 16  # of a hash in messages
+_SHA256 = re.compile(r"\b([0-9a-f]{16})[0-9a-f]{48}\b")  # messages show the first digits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -357,7 +358,7 @@ def check_same(now: Mapping[str, Any], before: Mapping[str, Any], run: str) -> N
         if isinstance(value, Mapping) and isinstance(old, Mapping):
             check_same(value, old, run)
         elif value != old:
-            now_is, was = (str(each or "")[:_DIGITS] for each in (value, old))
+            now_is, was = (_SHA256.sub(r"\1", str(each or "")) for each in (value, old))
             raise RunExistsError(
                 f"{name} is {now_is or 'not given'}, but the run in {run} has {was or 'none'}; "
                 "continue it with the same data and parts (those of Python by trainer.train), or "

@@ -200,11 +200,11 @@ def _data_of(run: Run) -> str:
     return path
 
 
-def _warn_if_changed(path: str, run: Run, dataset: Dataset, split: str, say: Progress) -> None:
-    """Warn if the dataset at the path of the training is another one by now."""
+def _warn_if_changed(path: str, run: Run, dataset: Dataset, split: str, progress: Progress) -> None:
+    """Warn if the dataset at the training's path has changed since the training."""
     is_at_place = os.path.abspath(path) == os.path.abspath(run.config.options.data)
     if is_at_place and not is_data_of(dataset, run.config):
-        say.warn(
+        progress.warn(
             f"{path} has changed since {run.path} was trained: records of {split!r} may be among "
             "those it learned; name the dataset of the training (--data), or train again"
         )

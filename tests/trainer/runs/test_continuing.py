@@ -96,6 +96,11 @@ def test_a_new_run_has_a_seed_and_needs_data():
         ({"fingerprint": "b" * 64}, {"fingerprint": "a" * 64}, "is b{16}, but .* has a{16};"),
         ({"shards": {"x": 1, "y": 2}}, {"shards": {"x": 1, "y": 3}}, "^y is 2, but .* has 3"),
         ({"loss": "a:b"}, {}, "loss is a:b, but .* has none; continue it with the same data"),
+        (
+            {"loss": "own_losses:one"},
+            {"loss": "own_losses:other"},
+            "one, but .* has own_losses:other;",
+        ),
         ({}, {"loss": "a:b"}, "loss is not given, but the run in R has a:b; .* trainer.train"),
     ],
 )

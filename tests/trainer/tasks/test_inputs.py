@@ -321,7 +321,7 @@ def test_missing_numbers_and_raw_pixels_pass_as_they_are():
         (
             {"kind": "scalar", "dtype": "int64"},
             float("nan"),
-            "x of rows:3 is missing, as in no record",
+            "x of rows:3 is missing, but is in every record",
         ),
         ({"kind": "text"}, None, "x of rows:3 is None, which is not of string: not a text"),
         ({"kind": "text"}, "\ud800", "not of string: 'utf-8' codec can't encode"),

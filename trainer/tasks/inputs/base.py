@@ -139,7 +139,7 @@ class Input(TaskPart):
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             wrong = f"is {value!r}, which is not of {feature.dtype}: {error}"
             if isinstance(value, float) and math.isnan(value):
-                wrong = "is missing, as in no record of the training"
+                wrong = "is missing, but is in every record of the training"
             raise DatasetDamagedError(
                 f"{feature.name} of {source} {wrong}; correct the value"
             ) from error
