@@ -33,9 +33,9 @@ def error_of(read):
         [
             pytest.param({"x": [0.5] * 2, "s": b"a"}, "Feature: n .*is required", id="missing"),
             pytest.param({**USUAL, "n": 1.5}, "Key: n.*Data types don't match", id="type"),
-            pytest.param({**USUAL, "n": [1, 2]}, r"Key: n\.", id="two integers"),
-            pytest.param({**USUAL, "x": [0.5] * 3}, r"Key: x\.", id="three floats"),
-            pytest.param({**USUAL, "s": [b"a", b"b"]}, r"Key: s\.", id="strings"),
+            pytest.param({**USUAL, "n": [1, 2]}, r"Key: n[.,]", id="two integers"),
+            pytest.param({**USUAL, "x": [0.5] * 3}, r"Key: x[.,]", id="three floats"),
+            pytest.param({**USUAL, "s": [b"a", b"b"]}, r"Key: s[.,]", id="strings"),
         ],
         2,
     ),
