@@ -2,12 +2,14 @@
 
     python tests/mutations.py beam_pipeline/assign trainer/order.py --number 200 --seed 1
 
-Works in a copy of the tracked files. The tests with a module's name run first, then those of its
-folder, then those of its package and tests/end_to_end. Survivors are printed as a diff: they are
+Works in a copy of the tracked files, where all quick tests run once: of a change, those run again
+that ran its line. Where none did in its own process, as in a constant or in worker processes, the
+tests of the module, of its folder and of its package do. Survivors are printed as a diff: they are
 either equivalent programs, or lack a test.
 """
 
 import argparse
+import ast
 import difflib
 import os
 import random
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cosmic_ray.plugins
+import coverage
 from cosmic_ray.ast import ast_nodes, get_ast_from_path
 from cosmic_ray.mutating import mutate_code
 
@@ -32,7 +35,8 @@ QUICK = (
 # fixture without its decorator.
 DULL = ("BitOr", "decorator", "no-op", "variable")
 SLOWEST_S = 900
-MOST_BYTES = 8 << 30  # per process, including thread stacks
+MOST_BYTES = 14 << 30  # per process, including thread stacks
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", QUICK]
 
 
 class Mutation(NamedTuple):
@@ -62,36 +66,81 @@ def tracked(*places: str) -> list[str]:
     return listed.stdout.split("\0")[:-1]
 
 
-def tests_of(mutation: Mutation, folder: Path) -> Iterator[list[str]]:
-    """Yield where a test should fail: the module's tests, the folder's, the package's."""
-    package, room, *_ = Path(mutation.module).parts
-    own = f"test_{Path(mutation.module).stem}*.py"
+def measured(folder: Path) -> coverage.CoverageData:
+    """Run all quick tests of a copy, and return which of them ran each line."""
+    command = [
+        *PYTEST,
+        "--dist",
+        "loadfile",
+        "--cov",
+        "--cov-context=test",
+        "--cov-report=",
+        "tests",
+    ]
+    subprocess.run(command, cwd=folder, env=_environment(folder), check=True)
+    data = coverage.CoverageData(str(folder / ".coverage"))
+    data.read()
+    return data
+
+
+def changed_lines(before: str, after: str) -> range:
+    """Return the lines of the innermost statement that changes, without the statements in it."""
+    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
+    line = next(number for number, (old, new) in enumerate(pairs, 1) if old != new)
+    statements = [
+        node
+        for node in ast.walk(ast.parse(before))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    inner = max(statements, key=lambda node: (node.lineno, node.col_offset))
+    body = getattr(inner, "body", None)
+    return range(inner.lineno, body[0].lineno if body else (inner.end_lineno or line) + 1)
+
+
+def tests_of_lines(data: coverage.CoverageData, file: Path, lines: range) -> list[str]:
+    """Return the tests that ran any of these lines; whole files where a fixture did."""
+    by_line = data.contexts_by_lineno(str(file))
+    contexts = {context for line in lines for context in by_line.get(line, ()) if context}
+    named = [context.rpartition("|") for context in contexts]
+    files = {name.partition("::")[0] for name, _, phase in named if phase == "setup"}
+    return sorted(files | {name for name, _, _ in named if name.partition("::")[0] not in files})
+
+
+def tests_by_name(module: str, folder: Path) -> Iterator[list[str]]:
+    """Yield the tests of a module, of its folder, of its package."""
+    package, room, *_ = Path(module).parts
+    own = f"test_{Path(module).stem}*.py"
     yield [str(path) for path in sorted((folder / "tests" / package).rglob(own))]
     yield [f"tests/{package}/{room}"]
     yield [f"tests/{package}", "tests/contracts", "tests/cases", "tests/end_to_end"]
 
 
-def is_noticed(folder: Path, places: Sequence[str]) -> bool:
-    """Whether any quick test in these places fails, or takes far too long."""
-    there = [place for place in places if (folder / place).exists()]
+def is_noticed(folder: Path, tests: Sequence[str]) -> bool:
+    """Whether any quick test of these fails, or takes far too long."""
+    there = [test for test in tests if (folder / test.partition("::")[0]).exists()]
     if not there:
         return False
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2"]
-    try:
-        done = subprocess.run(
-            [*command, "--dist", "loadfile", "-m", QUICK, *there],
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            timeout=SLOWEST_S,
-            check=False,
-            preexec_fn=_bound_memory,
-        )
-    except subprocess.TimeoutExpired:
-        return True
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as names:
+        print(*there, sep="\n", file=names, flush=True)
+        try:
+            done = subprocess.run(
+                [*PYTEST, "-x", "--dist", "load", f"@{names.name}"],
+                cwd=folder,
+                env=_environment(folder),
+                capture_output=True,
+                timeout=SLOWEST_S,
+                check=False,
+                preexec_fn=_bound_memory,
+            )
+        except subprocess.TimeoutExpired:
+            return True
     # 4: the mutated module does not parse, so conftest.py fails; 5: there are no quick tests.
     assert done.returncode in range(6), done.stdout.decode()[-2000:]
     return done.returncode not in (0, 5)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _bound_memory() -> None:
@@ -112,15 +161,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(["cp", "--parents", *tracked(), folder], cwd=ROOT, check=True)
-        rooms = {room for mutation in chosen for room in [*tests_of(mutation, folder)][1]}
-        assert not is_noticed(folder, sorted(rooms)), "tests fail without any change"
+        data = measured(folder)
         for number, mutation in enumerate(sorted(chosen), 1):
             file = folder / mutation.module
             before = file.read_text()
             operator = cosmic_ray.plugins.get_operator(mutation.operator)()
             after = mutate_code(before, operator, mutation.occurrence)
             file.write_text(after)
-            noticed = any(is_noticed(folder, places) for places in tests_of(mutation, folder))
+            tests = tests_of_lines(data, file, changed_lines(before, after))
+            steps = [tests] if tests else tests_by_name(mutation.module, folder)
+            noticed = any(is_noticed(folder, each) for each in steps)
             file.write_text(before)
             survivors += not noticed
             outcome = "noticed" if noticed else "SURVIVED"
