@@ -92,6 +92,8 @@ def changed_lines(before: str, after: str) -> range:
         for node in ast.walk(ast.parse(before))
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line)
     ]
+    if not statements:  # a decorator
+        return range(line, line + 1)
     inner = max(statements, key=lambda node: (node.lineno, node.col_offset))
     body = getattr(inner, "body", None)
     return range(inner.lineno, body[0].lineno if body else (inner.end_lineno or line) + 1)
