@@ -63,4 +63,4 @@ def test_shards_have_about_the_wanted_size(tmp_path, make):
     assert len(sizes) == planned.num_shards > 4
     assert 0.75 * wanted < min(sizes)
     assert max(sizes) < 1.25 * wanted
-    assert planned.num_bytes == pytest.approx(sum(sizes), rel=0.1)
+    assert planned.num_bytes == pytest.approx(sum(sizes), rel=0.025)

@@ -1,5 +1,6 @@
 """Columns of objects: polygons, masks, rotated boxes and keypoints."""
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -211,6 +212,14 @@ def test_what_is_refused(columns, message):
     objects = Objects(boxes=((1, 1, 5, 5),), **columns)
     with pytest.raises(RecordError, match=message):
         place(objects, Frame(size=ImageSize(10, 10)))
+
+
+@pytest.mark.parametrize(("number", "is_refused"), [(10, False), (11, True)])
+def test_more_masks_than_can_be_stored_are_refused(number, is_refused):
+    objects = Objects(boxes=((1, 1, 5, 5),) * number, masks=(None,) * number)
+    refused = pytest.raises(RecordError, match=f"{number} masks of 40000x40000 pixels, too many")
+    with refused if is_refused else contextlib.nullcontext():
+        place(objects, Frame(size=ImageSize(40_000, 40_000)))
 
 
 @pytest.mark.parametrize(("numbers", "is_refused"), [(4, True), (6, False), (7, True), (8, False)])

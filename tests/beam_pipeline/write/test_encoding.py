@@ -207,14 +207,18 @@ def array(values):
 
 
 def declared_value(declared, value, payload=None):
-    """Return the values by key of a record with this declaration of its only feature "x"."""
+    """Return the values by key of a record with this declaration of its only feature "x".
+
+    They are those of the second of two such records, which are encoded together.
+    """
     schema = parse_schema([{"name": "x", **declared}])
-    record = Inspected(key="a", features={} if value is None else {"x": value})
+    features = {} if value is None else {"x": value}
+    records = [Inspected(key=key, features=features) for key in "ab"]
     payloads = {} if payload is None else {"x": payload}
     values = Encoder(schema=schema, rules=Rules()).values(
-        examples_of(record), [Read({}, payloads)], [""]
+        examples_of(*records), [Read({}, payloads)] * 2, ["", ""]
     )
-    return {key: value for key, [value] in values.items()}
+    return {key: value for key, [_, value] in values.items()}
 
 
 LISTED = {"kind": "tensor", "dtype": "float32", "shape": [2]}
