@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from beam_pipeline import BuildConfig
+from beam_pipeline.files import storage
 from beam_pipeline.records import Rejected
 from beam_pipeline.running import buckets
 from beam_pipeline.running.pickling import pack
@@ -54,6 +55,18 @@ def test_the_lines_are_the_same(config, monkeypatch, run_rejects):
 def test_none(config):
     file = rejects_file.write_rejects(config, rejects_file.sort_rejects([], NOT_SPILLED))
     assert Path(file.path).read_bytes() == b""
+
+
+def test_those_of_a_failed_build_on_a_store_replace_those_before(bucket):
+    url, _ = bucket
+    config = BuildConfig(output=f"{url}/out", name="pets")
+
+    for source in ("first.jpg", "second.jpg"):
+        found = pack([Rejected(source=source, reason="r", detail="")])
+        rejects_file.write_failed_rejects(config, rejects_file.sort_rejects([found], NOT_SPILLED))
+
+    path = rejects_file.failed_rejects_path(config)
+    assert json.loads(storage.read_text(path))["source"] == "second.jpg"
 
 
 def test_memory_is_that_of_a_run(config, monkeypatch):
