@@ -26,6 +26,7 @@ def rows_of(path, **options):
         pytest.param("sep=;\na;b\n", Dialect(delimiter=";", num_before=1), id="Excel"),
         pytest.param("sep=é\na\n", Dialect(), id="no separator"),
         pytest.param("# x\na, b\n1, 2\n", Dialect(skips_spaces=True, num_before=1), id="comment"),
+        pytest.param("# x\n# a,b\n1,2\n", Dialect(num_before=1), id="names"),
         pytest.param('a\tb\n"x\ty\n', Dialect(delimiter="\t", has_quotes=False), id="stray quotes"),
         pytest.param('a\tb\n"x\ty"\tz\n', Dialect(delimiter="\t"), id="quoted tabs"),
     ],
