@@ -116,10 +116,11 @@ class FakeDataflow(FakeStore):
             job.error = self.run_job(job)
         except Exception:
             job.error = traceback.format_exc()
-        if job.state == "JOB_STATE_RUNNING":
-            job.state = "JOB_STATE_FAILED" if job.error else "JOB_STATE_DONE"
-        elif job.state == "JOB_STATE_CANCELLING":
-            job.state = "JOB_STATE_CANCELLED"
+        with self.lock:
+            if job.state == "JOB_STATE_RUNNING":
+                job.state = "JOB_STATE_FAILED" if job.error else "JOB_STATE_DONE"
+            elif job.state == "JOB_STATE_CANCELLING":
+                job.state = "JOB_STATE_CANCELLED"
 
 
 class _GoogleHandler(Handler):
@@ -176,7 +177,9 @@ class _GoogleHandler(Handler):
                 return {"metrics": []}
         if self.command == "PUT":  # the real service takes minutes
             assert json.loads(self.body)["requestedState"] == "JOB_STATE_CANCELLED"
-            job.state = "JOB_STATE_CANCELLING"
+            with store.lock:
+                if job.state not in _ENDED:
+                    job.state = "JOB_STATE_CANCELLING"
         return job.described()
 
     def _object_call(self, store: FakeDataflow, bucket: str, name: str) -> None:
