@@ -299,7 +299,7 @@ class Dataset(Contents):
 
         Raises:
             UnknownNameError: The split, a feature or an output does not exist.
-            ConfigError: Arguments are invalid, or cannot be combined.
+            ConfigError: Arguments are invalid, cannot be combined, or do not apply to any feature.
 
         Iteration raises `tf.errors.InvalidArgumentError` for a record that does not fit the
         features; its message has the key and the remedy. `numpy` raises DatasetDamagedError.
@@ -318,11 +318,13 @@ class Dataset(Contents):
         arguments.check_equal_order(share, shuffle=shuffle, seed=seed, deterministic=deterministic)
         seed = arguments.seed(seed)
         passes, size = arguments.passes(repeat), arguments.size_in_pixels(image_size)
+        of_images = {"image_size": size, "views": views, "augment": augment}
+        arguments.check_images(self.features, of_images)
         decoding = parsing.Decoding(
             image_size=size,
             image_dtype=image_dtype,
             audio_mono=audio_mono,
-            audio_sample_rates=audio_sample_rates or {},
+            audio_sample_rates=arguments.sample_rates(self.features, audio_sample_rates),
             masks=masks,
             views=views,
             augment=augment,

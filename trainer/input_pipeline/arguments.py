@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfrecord_dataset.format.declaration import is_whole
 from tfrecord_dataset.format.feature import Feature
 from tfrecord_dataset.image_size import ImageSize
+from tfrecord_dataset.shown_text import listed
 from trainer import parsing
 from trainer.errors import ConfigError, UnknownNameError
 from trainer.order import WorkerShare
@@ -73,6 +74,28 @@ def size_in_pixels(image_size: Any) -> ImageSize | None:
         return None if image_size is None else ImageSize.of(image_size)
     except ValueError as error:
         raise ConfigError(f"image_size={image_size!r} {error}") from error
+
+
+def check_images(features: Mapping[str, Feature], options: Mapping[str, Any]) -> None:
+    """Raise ConfigError if an option of images or masks is given, but there are none."""
+    given = [name for name, value in options.items() if value is not None]
+    has_masks = any("mask" in each.geometry for each in features.values())
+    if given and not has_masks and not parsing.images_of(list(features.values())):
+        raise ConfigError(
+            f"{given[0]} needs an image, but there is none among the features "
+            f"{listed(list(features))}; leave it out"
+        )
+
+
+def sample_rates(
+    features: Mapping[str, Feature], rates: Mapping[str, int] | None
+) -> Mapping[str, int]:
+    """Return `audio_sample_rates`, or raise UnknownNameError if a name is not of audio."""
+    audio = [each.name for each in parsing.audio_of(list(features.values()))]
+    for name in rates or {}:
+        if name not in audio:
+            raise UnknownNameError("audio", name, audio, "audio_sample_rates")
+    return rates or {}
 
 
 def passes(repeat: Any) -> int | None:

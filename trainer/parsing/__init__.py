@@ -25,6 +25,7 @@ __all__ = [
     "Output",
     "Recall",
     "Tensors",
+    "audio_of",
     "decode_batch",
     "images_of",
     "keepable",
@@ -62,6 +63,11 @@ def _reader(feature: Feature) -> FeatureReader:
 def images_of(features: Sequence[Feature]) -> list[Feature]:
     """Select images, which are decoded at the requested size and view."""
     return [feature for feature in features if isinstance(_reader(feature), ImageReader)]
+
+
+def audio_of(features: Sequence[Feature]) -> list[Feature]:
+    """Select audio."""
+    return [feature for feature in features if isinstance(_reader(feature), AudioReader)]
 
 
 def keepable(features: Sequence[Feature]) -> list[Feature]:

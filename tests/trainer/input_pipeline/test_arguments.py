@@ -116,6 +116,19 @@ def test_boxes_as_the_target_come_with_all_that_they_have(directory_of):
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"image_size": 8}, "image_size needs an image, but there is none among the features a, b"),
+        ({"augment": lambda image, seed: image}, "augment needs an image"),
+        ({"audio_sample_rates": {"a": 8000}}, "unknown audio 'a' in audio_sample_rates"),
+    ],
+)
+def test_options_of_images_and_audio_that_are_not_read(weighted, options, message):
+    with pytest.raises(trainer.ConfigError, match=f"^{message}.*leave it out$"):
+        weighted.batches(**options)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({}, "sample_weight='weight' needs a target to weigh"),
