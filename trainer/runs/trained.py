@@ -200,13 +200,14 @@ def _data_of(run: Run) -> str:
     return path
 
 
-def _warn_if_changed(path: str, run: Run, dataset: Dataset, split: str, progress: Progress) -> None:
-    """Warn if the dataset at the training's path has changed since the training."""
-    is_at_place = os.path.abspath(path) == os.path.abspath(run.config.options.data)
+def _warn_if_changed(run: Run, dataset: Dataset, split: str, progress: Progress) -> None:
+    """Warn if the dataset at the training's path, or in that folder, has changed since."""
+    place = os.path.abspath(run.config.options.data)
+    is_at_place = Path(os.path.abspath(dataset.path)).is_relative_to(place)
     if is_at_place and not is_data_of(dataset, run.config):
         progress.warn(
-            f"{path} has changed since {run.path} was trained: records of {split!r} may be among "
-            "those it learned; name the dataset of the training (--data), or train again"
+            f"{dataset.path} has changed since {run.path} was trained: records of {split!r} may be "
+            "among those it learned; name the dataset of the training (--data), or train again"
         )
 
 
@@ -241,7 +242,7 @@ def evaluate(config: EvaluateConfig, dataset: Dataset | None = None) -> dict[str
     check_same_records(task, dataset.features, run.config.options)
     check_memory_of_batch(task, global_batch)
     dataset, split_name = of_run(dataset, run.config, config.split)
-    _warn_if_changed(config.data, run, dataset, split_name, progress)
+    _warn_if_changed(run, dataset, split_name, progress)
     dataset = with_targets(dataset, task, {split_name: "--split"}, progress)
     num_records = dataset.num_records(split_name)
     flag = "" if config.split else " (--split)"

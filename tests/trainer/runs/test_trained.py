@@ -242,15 +242,29 @@ def test_a_model_of_another_task(saved):
         load_model(saved, other, "")
 
 
-@pytest.mark.parametrize("is_at_place", [True, False])
+@pytest.mark.parametrize(
+    ("trained_on", "evaluated", "is_at_place"),
+    [
+        pytest.param("", "", True, id="its path"),
+        pytest.param("..", "", True, id="below its path"),
+        pytest.param("", "..", True, id="above its path"),
+        pytest.param("", "copy", False, id="elsewhere"),
+    ],
+)
 def test_a_dataset_that_changed_since_the_training_is_a_warning(
-    run, table, start, tmp_path, is_at_place
+    run, table, start, tmp_path, trained_on, evaluated, is_at_place
 ):
-    place = table if is_at_place else shutil.copytree(table, tmp_path / "copy")
+    place = (table / evaluated).resolve()
+    if evaluated == "copy":
+        place = shutil.copytree(table, tmp_path / "copy")
+    file = run / "config.json"
+    config = json.loads(file.read_text())
+    config["options"]["data"] = str((table / trained_on).resolve())
+    file.write_text(json.dumps(config))
     assert "has changed" not in start("evaluate", "--data", place, "--run", run)[2]
 
-    config = run / "config.json"
-    config.write_text(config.read_text().replace('"ffffffff"', '"eeeeeeee"'))
+    config["data"]["fingerprint"] = "eeeeeeee"
+    file.write_text(json.dumps(config))
 
     code, _, said = start("evaluate", "--data", place, "--run", run)
     assert code == 0
