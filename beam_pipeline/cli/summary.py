@@ -22,6 +22,7 @@ from tfrecord_dataset.shown_text import counted, one_line, size_text
 
 # Suffixes of files that are not read, in a line.
 _SUFFIXES = 4
+_ARCHIVES = frozenset({".zip", ".tar", ".tgz", ".gz"})
 
 
 class Warned(str):
@@ -167,10 +168,11 @@ def _rejects(
         numbers = Counter(facts.get("unread", {})).most_common()
         suffixes = [f"{count:,} {suffix}" for suffix, count in numbers]
         more = ["…"] if suffixes[_SUFFIXES:] else []
+        unpack = "unpack archives of the data, " if _ARCHIVES & {*dict(numbers)} else ""
         yield Warned(
             f"{counted(number, 'file')} not read that may hold data "
             f"({', '.join([*suffixes[:_SUFFIXES], *more, unread])}); "
-            "exclude such files with --ignore"
+            f"{unpack}exclude such files with --ignore"
         )
     num_rejected = sum(count for reason, count in rejected.items() if reason != "duplicate")
     if num_rejected > num_records:

@@ -108,6 +108,14 @@ def test_files_that_are_not_read_are_counted_by_suffix(tmp_path, class_folders, 
     assert f"{line}see rejects.jsonl); exclude such files with --ignore" in shown.err
 
 
+def test_archives_that_are_not_read_may_be_unpacked(tmp_path, capsys):
+    (tmp_path / "ids.csv").write_text("id,label\na,cat\nb,dog\n")
+    (tmp_path / "images.zip").touch()
+    code, shown = run(capsys, "plan", tmp_path)
+    assert code == 0
+    assert "1 .zip, such as images.zip); unpack archives of the data, exclude" in shown.out
+
+
 def test_more_files_that_are_not_read_than_records_are_a_question(tmp_path, class_folders, capsys):
     root = class_folders(tmp_path / "pets", each=2)
     for number in range(5):
