@@ -88,6 +88,11 @@ def test_classes_lengths_and_sizes():
     assert over([image, image]).lengths == {"height": (4, 4, 8), "width": (6, 6, 12)}
 
 
+def test_least_and_most_of_lengths_in_any_order():
+    parts = [over([vector(1, 2)]), over([vector(1), vector(1, 2, 3)])]
+    assert merged(parts).lengths == merged(parts[::-1]).lengths == {"length": (1, 3, 6)}
+
+
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [

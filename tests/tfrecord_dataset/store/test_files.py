@@ -232,6 +232,9 @@ def test_names_of_copies():
     other = RemoteFile(url="https://h/a b?key=1", num_bytes=3, version='"1"')
     assert other.local_name.endswith("-a_b")
     assert other.local_name != dataclasses.replace(other, version='"2"').local_name
+    long = RemoteFile(url=f"s3://bucket/{'x' * 500}.tfrecord", num_bytes=1)
+    assert len(long.local_name) < 255  # most of a file system
+    assert long.local_name.endswith("x.tfrecord")
 
 
 def test_the_default_is_half_of_the_disk(tmp_path):
