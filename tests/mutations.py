@@ -68,15 +68,8 @@ def tracked(*places: str) -> list[str]:
 
 def measured(folder: Path) -> coverage.CoverageData:
     """Run all quick tests of a copy, and return which of them ran each line."""
-    command = [
-        *PYTEST,
-        "--dist",
-        "loadfile",
-        "--cov",
-        "--cov-context=test",
-        "--cov-report=",
-        "tests",
-    ]
+    covering = ("--cov", "--cov-context=test", "--cov-report=")
+    command = [*PYTEST, "--dist", "loadfile", "--reruns", "1", *covering, "tests"]
     subprocess.run(command, cwd=folder, env=_environment(folder), check=True)
     data = coverage.CoverageData(str(folder / ".coverage"))
     data.read()
@@ -163,6 +156,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run(["cp", "--parents", *tracked(), folder], cwd=ROOT, check=True)
+        for command in (["git", "init", "--quiet"], ["git", "add", "."]):  # some tests ask git
+            subprocess.run(command, cwd=folder, check=True)
         data = measured(folder)
         for number, mutation in enumerate(sorted(chosen), 1):
             file = folder / mutation.module
