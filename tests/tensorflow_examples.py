@@ -34,7 +34,8 @@ def example(values: Values = MappingProxyType({}), /, **more: Any) -> bytes:
         key: value if isinstance(value, tf.train.Feature) else feature(value)
         for key, value in {**values, **more}.items()
     }
-    return bytes(tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString())
+    made = tf.train.Example(features=tf.train.Features(feature=features))
+    return bytes(made.SerializeToString(deterministic=True))  # alike in all test processes
 
 
 def write_examples(path: Path | str, records: Iterable[Values], compression: str = "") -> None:
