@@ -2,10 +2,11 @@
 
     python tests/mutations.py beam_pipeline/assign trainer/order.py --number 200 --seed 1
 
-Works in a copy of the tracked files, where all quick tests run once: of a change, those run again
-that ran its line. Where none did in its own process, as in a constant or in worker processes, the
-tests of the module, of its folder and of its package do. Survivors are printed as a diff: they are
-either equivalent programs, or lack a test.
+Works in a copy of the tracked files. All quick tests run there once, which shows the lines that
+each runs; a change is then tested by those that run its line. If no test runs the line in its own
+process (a constant, or code of worker processes), the tests of the module, its folder and its
+package are used. Survivors are printed as a diff: they are either equivalent programs, or lack a
+test.
 """
 
 import argparse

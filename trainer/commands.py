@@ -45,7 +45,7 @@ _GROUPS = ("beam_tfrecords.models", "beam_tfrecords.metrics")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage, 3 bad data."""
     argv = sys.argv[1:] if argv is None else argv
-    hides_errors = "--deterministic" in argv or "export" in argv[:1]
+    hides_errors = "--deterministic" in argv or argv[:1] == ["export"]
     startup.set_up(debug="--debug" in argv, hides_errors=hides_errors)
     try:
         with ending_blocked_calls():

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TextIO
 
 from tfrecord_dataset.format.example import encode
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from tfrecord_dataset.format.frames import framed
 from tfrecord_dataset.inner_paths import name_part
 from tfrecord_dataset.records.opening import is_dataset
@@ -32,7 +32,6 @@ from trainer.raw_rows import AS_BY_DEFAULT, DELIMITED, SUFFIXES, RowOptions, is_
 from trainer.runs import choices
 from trainer.runs.trained import Run, open_run
 from trainer.tasks import Task
-from trainer.tasks.inputs.base import STRINGS
 from trainer.tasks.reading import prediction_batches
 from trainer.tasks.targets import Row, Target
 from trainer.tasks.task_json import check_same_inputs

@@ -168,7 +168,8 @@ def _rejects(
         numbers = Counter(facts.get("unread", {})).most_common()
         suffixes = [f"{count:,} {suffix}" for suffix, count in numbers]
         more = ["…"] if suffixes[_SUFFIXES:] else []
-        unpack = "unpack archives of the data, " if _ARCHIVES & {*dict(numbers)} else ""
+        has_archives = not _ARCHIVES.isdisjoint(facts.get("unread", ()))
+        unpack = "unpack archives of the data, or " if has_archives else ""
         yield Warned(
             f"{counted(number, 'file')} not read that may hold data "
             f"({', '.join([*suffixes[:_SUFFIXES], *more, unread])}); "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from tfrecord_dataset.format.feature_keys import ListSpec
 
 PACKAGE = "tensorflow_datasets.core.features"
@@ -44,7 +44,7 @@ def sequence(feature: dict[str, Any]) -> dict[str, Any]:
 
 def scalar(dtype: str) -> dict[str, Any]:
     """One value in an Example."""
-    return text() if dtype in ("string", "bytes") else tensor(dtype)
+    return text() if dtype in STRINGS else tensor(dtype)
 
 
 def media(feature: Feature, key: str, spec: ListSpec) -> dict[str, Any]:

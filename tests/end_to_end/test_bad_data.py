@@ -113,7 +113,7 @@ def test_archives_that_are_not_read_may_be_unpacked(tmp_path, capsys):
     (tmp_path / "images.zip").touch()
     code, shown = run(capsys, "plan", tmp_path)
     assert code == 0
-    assert "1 .zip, such as images.zip); unpack archives of the data, exclude" in shown.out
+    assert "1 .zip, such as images.zip); unpack archives of the data, or exclude" in shown.out
 
 
 def test_more_files_that_are_not_read_than_records_are_a_question(tmp_path, class_folders, capsys):

@@ -7,6 +7,8 @@ from typing import Any
 from tfrecord_dataset.shown_text import short_repr
 
 Shape = tuple[int | None, ...]
+# Dtypes without numbers.
+STRINGS = ("string", "bytes")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

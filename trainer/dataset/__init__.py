@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.records.contents import Contents
 from trainer import input_pipeline, parsing
@@ -58,7 +58,6 @@ FEW_OF_CLASS = 100
 _LABELLED = ("class_label", "boxes")
 # Keys of statistics.json that also apply to a part of a split.
 _VALUES = {"minimum", "maximum", "strings"}
-_TEXTS = ("string", "bytes")  # dtypes of texts
 
 
 def _are_known(values: Any) -> Any:
@@ -166,7 +165,7 @@ class Dataset(Contents):
     def _is_complete(self, split: str, feature: str) -> bool:
         """Whether no record of a split lacks a feature, by its type or statistics.json."""
         facts, dtype = self.statistics(split).get(feature, {}), self.features[feature].dtype
-        if dtype in _TEXTS:
+        if dtype in STRINGS:
             return "" not in facts.get("strings", [""])
         return "float" not in dtype or not np.any(facts.get("missing", True))
 

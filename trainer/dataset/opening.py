@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfrecord_dataset.format.declaration import features_from_json
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from tfrecord_dataset.format.feature_keys import with_key_of
 from tfrecord_dataset.format.inference import DECLARE, KeyStatistics, RecordSample, one_kind
 from tfrecord_dataset.records.opening import Schema, is_directory, named_paths, open_paths
@@ -234,7 +234,7 @@ def _declared_feature(name: str, declared: Any) -> Feature:
 def _with_encoding_of(feature: Feature, sample: RecordSample) -> Feature:
     """Declare raw bytes for a tensor of numbers whose key has bytes."""
     statistics = sample.keys.get(feature.key)
-    if feature.kind != "tensor" or feature.dtype in ("string", "bytes") or statistics is None:
+    if feature.kind != "tensor" or feature.dtype in STRINGS or statistics is None:
         return feature
     return (
         dataclasses.replace(feature, encoding="bytes") if "bytes" in statistics.where else feature

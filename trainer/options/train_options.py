@@ -316,7 +316,8 @@ def continued_config(given: Mapping[str, Any], previous: TrainConfig) -> TrainCo
     output = given["output"]
     own = dataclasses.replace(previous, resume=False, overwrite=False)
     typed, before = checked(TrainConfig, given), previous.to_json()
-    for name, value in ((name, _as_json(value)) for name, value in typed.items()):
+    for name, given_value in typed.items():
+        value = _as_json(given_value)
         if name not in _FREE_ON_RESUME and value != before[name]:
             raise RunExistsError(
                 f"{option(name)} is {value}, but the run in {output} has {before[name]}; continue "

@@ -314,7 +314,7 @@ def show_batch(config: ShowBatchConfig) -> str:
         TrainerError: See the tree in errors.py.
     """
     opened = open_input(config, Progress(quiet=config.quiet))
-    remedy = "name one by --inputs, or another dataset by --data"
+    remedy = "name one with --inputs, or another dataset with --data"
     check_images("show-batch", opened.task.inputs.values(), remedy)
     first = next(iter(opened.batches()))
     batch = pictures.of_batch(opened.task, first, opened.config.global_batch)

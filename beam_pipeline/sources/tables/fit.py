@@ -30,7 +30,7 @@ from beam_pipeline.sources.tables.types import (
     parse_list,
 )
 from tfrecord_dataset.cells import truth_as_number
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 
 # Value class of a file, by kind.
 OF_FILE: dict[str, Callable[..., Value]] = {
@@ -83,7 +83,7 @@ def _expected(feature: Feature) -> str:
     sizes = "×".join(str(size) for size in feature.shape if size is not None)
     match feature.kind:
         case "scalar":
-            is_text = feature.dtype in ("string", "bytes")
+            is_text = feature.dtype in STRINGS
             return "a text" if is_text else f"one {feature.dtype} number"
         case "tensor":
             return f"a list of {sizes or 1} {what}"
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 def _scalar(feature: Feature, value: Any, _: Callable[[str], str]) -> Value:
-    if feature.dtype in ("string", "bytes"):
+    if feature.dtype in STRINGS:
         text = _text(value)
         return text if feature.dtype == "string" else text.encode()
     if isinstance(value, str):

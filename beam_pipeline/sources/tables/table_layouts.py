@@ -74,8 +74,8 @@ class _Tables:
         if not tree.is_folder:  # a pattern says that its files are one table
             matched = sorted(tree.files())
             fits = [self._fits(tree.path(name)) for name in matched]
-            is_meant = all(fits) or (is_asked and not any(fits))
-            return self._claim(matched if is_meant else [])
+            are_one = all(fits) or (is_asked and not any(fits))
+            return self._claim(matched if are_one else [])
         if metadata := self._metadata():
             return self._claim(metadata, Rank.NAMED_TABLE)
         tables, names = self._tables(), tree.files()

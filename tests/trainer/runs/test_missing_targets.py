@@ -61,7 +61,7 @@ def test_training_and_evaluation_count_and_leave_them_out(table, tmp_path, start
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_stated", [True, False])
-def test_an_empty_text_is_no_class(tmp_path, write_dataset, start, is_stated):
+def test_records_with_an_empty_text_are_left_out(tmp_path, write_dataset, start, is_stated):
     features = [_X, {"name": "y", "kind": "text", "dtype": "string", "key": "y"}]
     texts = [b"a", b"", b"b", b"b"] * 5
     rows = {

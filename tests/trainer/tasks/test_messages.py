@@ -64,7 +64,7 @@ TABLE = [
     (f"{TRAIN} BOXES --image-size 100 --devices cpu", 2, "is not a multiple of 32.* 96x96"),
     (f"{TRAIN} TABLE --pad a=3", 2, "unknown input .*'a'; there is none, so leave it out"),
     (f"{TRAIN} TABLE --target code", 2, "must be less than"),
-    (f"{TRAIN} FILES/negative.tfrecord", 2, "'label' is -1, .* by --task regression"),
+    (f"{TRAIN} FILES/negative.tfrecord", 2, "'label' is -1, .* with --task regression"),
     (f"{TRAIN} SEGMENTATION --label-smoothing 0.2", 2, "--label-smoothing needs classes"),
     (f"{TRAIN} SEGMENTATION --class-weights green=2", 2, "for --class-weights, 'green'"),
     (f"{TRAIN} TABLE --validation-split test --validation-share 0.1", 2, "give one"),
@@ -73,7 +73,7 @@ TABLE = [
     (f"{TRAIN} TABLE --folds 2 --fold 3", 2, "--fold 3 is not one of --folds 2"),
     (f"{TRAIN} TABLE --fold 1", 2, "--fold 1 is not one of --folds 0"),
     ("show-batch --data x --output batch.jpg", 2, "does not end in .png"),
-    ("show-batch --data TABLE", 2, "show-batch needs an image.* or another dataset by --data"),
+    ("show-batch --data TABLE", 2, "show-batch needs an image.* or another dataset with --data"),
     ("tune x --seconds 0", 2, r"--seconds\): 0 is out of bounds"),
     ("tune x --batch-size 0", 2, r"--batch-size\): 0 is out"),
     # Schemas of bare files

@@ -10,13 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from trainer.errors import DatasetDamagedError
 from trainer.options.train_options import TrainConfig
 from trainer.tasks.statistics import Statistic
-
-# Dtypes without numbers.
-STRINGS = ("string", "bytes")
 
 
 class TaskPart(abc.ABC):

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from tfrecord_dataset.image_size import ImageSize
 from tfrecord_dataset.shown_text import listed
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train_options import TrainConfig
 from trainer.parsing.images import window_name
 from trainer.tasks import networks
-from trainer.tasks.inputs.base import STRINGS, Input, not_compared
+from trainer.tasks.inputs.base import Input, not_compared
 from trainer.tasks.inputs.tabular import Measured, standardize
 from trainer.tensors import Tensor
 from trainer.views.pixels import EXACT

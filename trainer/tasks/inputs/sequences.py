@@ -16,10 +16,10 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from trainer.errors import ConfigError, DatasetDamagedError
 from trainer.options.train_options import TrainConfig
-from trainer.tasks.inputs.base import STRINGS, Input, not_compared
+from trainer.tasks.inputs.base import Input, not_compared
 from trainer.tasks.inputs.tabular import Measured, standardize
 from trainer.tasks.statistics import LEAVE_OUT, Largest, Statistic, not_utf8
 

@@ -19,9 +19,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from trainer.options.train_options import TrainConfig
-from trainer.tasks.inputs.base import STRINGS, Input, not_compared
+from trainer.tasks.inputs.base import Input, not_compared
 from trainer.tasks.statistics import (
     EPSILON,
     MAX_CLASSES,

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from trainer.parsing import Tensors
 from trainer.task_kinds import CLASSIFICATION
 from trainer.tasks.baselines import Baseline, FrequentClasses, MostFrequent
 from trainer.tasks.figures import THRESHOLD, Accumulator, Arrays, ClassFigures, Overlay
 from trainer.tasks.inputs import LEADERS, ImageInput, Input
-from trainer.tasks.inputs.base import STRINGS, not_compared
+from trainer.tasks.inputs.base import not_compared
 from trainer.tasks.statistics import MAX_CLASSES, Largest, Statistic, Strings
 from trainer.tasks.targets.target import (
     PerExample,
@@ -152,7 +152,7 @@ class OneClass(_Classes):
     def statistic(self) -> Statistic | None:
         if self.is_text:
             return None if self.classes else Strings(self.name, "classes")
-        return self._numbers("predict a number by --task regression")
+        return self._numbers("predict a number with --task regression")
 
     def host_step(self) -> Callable[[Tensors], Any]:
         if self.is_text:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 import keras
 import tensorflow as tf
 
-from tfrecord_dataset.format.feature import Feature
+from tfrecord_dataset.format.feature import STRINGS, Feature
 from tfrecord_dataset.shown_text import number_text
 from trainer.parsing import Tensors
 from trainer.task_kinds import REGRESSION
 from trainer.tasks.baselines import Baseline, Median
 from trainer.tasks.figures import Accumulator, Arrays, NumberFigures, Overlay
-from trainer.tasks.inputs.base import STRINGS, not_compared
+from trainer.tasks.inputs.base import not_compared
 from trainer.tasks.inputs.tabular import restore_unit
 from trainer.tasks.statistics import MeanVariance, Statistic
 from trainer.tasks.targets.target import PerExample, Row, Target
